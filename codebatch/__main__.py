@@ -1,0 +1,5 @@
+"""`python -m codebatch`."""
+
+from codebatch.cli import main
+
+main()

@@ -1,0 +1,99 @@
+"""The command line. `main` is the whole process: parse, run one command, turn every end into a message and a status.
+
+Commands are imported when they run: `codebatch --help` imports click and this module only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from codebatch import __version__
+from codebatch.cli.ending import run_to_exit_status
+
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run": {
+        "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
+        "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
+        "run-shard": ("run:run_shard", "Run one task of the shards whose id begins with a prefix."),
+    },
+    "Set up": {
+        "init": ("setup:init", "Make a store."),
+        "config": ("setup:config", "Show the effective configuration."),
+        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list snapshots."),
+        "batch": ("batches:batch", "Make a batch without running it; list batches."),
+    },
+    "Look": {
+        "status": ("batches:status", "Progress and state of a batch."),
+        "summary": ("queries:summary", "Counts of what a batch found."),
+        "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
+        "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths."),
+        "inspect": ("queries:inspect", "Everything a batch says of one file."),
+        "query": ("queries:query", "Records of a batch, filtered."),
+        "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
+    },
+    "Describe": {
+        "pipelines": ("batches:pipelines", "List pipelines."),
+        "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
+        "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
+        "shards": ("batches:shards", "Shards of a batch for one task."),
+    },
+}
+
+
+class LazyGroup(click.Group):
+    """The commands of SECTIONS, each imported from its module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for section in SECTIONS.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for section in SECTIONS.values():
+            if cmd_name in section:
+                module, _, attribute = section[cmd_name][0].partition(":")
+                command = getattr(importlib.import_module(f"codebatch.cli.{module}"), attribute)
+                assert isinstance(command, click.Command)
+                return command
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit status: 0 done, 1 a policy failed, 2 wrong usage, 3 the batch is incomplete, 4 the store or disk, "
+    "5 nothing to do, 70 a bug, 130 and 143 stopped by a signal.",
+)
+@click.version_option(__version__, prog_name="codebatch")
+@click.option(
+    "--store", metavar="PATH", help="The store. Default: $CODEBATCH_STORE, or the nearest .codebatch upwards."
+)
+@click.option("--json", "as_json", is_flag=True, help="Answer as JSON, errors included.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on standard error.")
+@click.pass_context
+def cli(ctx: click.Context, store: str | None, as_json: bool, quiet: bool) -> None:
+    """Run tasks over a codebase in parallel, keep what they say, and ask about it.
+
+    \b
+    codebatch run .             freeze, analyse and summarise the current directory
+    codebatch errors            what is wrong, worst first
+    codebatch inspect FILE      everything known of one file
+    """
+    ctx.obj = {"store": store, "as_json": as_json, "quiet": quiet}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Ends the process."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    status = run_to_exit_status(cli, given)
+    # Nothing is left to do but to free memory, which the kernel does faster.
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,261 @@
+"""`batch`, `status`, `pipelines`, `pipeline`, `tasks`, `shards`: what there is and how far it is."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.configuration import load_configuration
+from codebatch.cli.options import Answering, answering, batch_option, table
+from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.model.outcome import add_counts
+from codebatch.model.task import PIPELINES
+from codebatch.query.records import BatchRecords
+from codebatch.query.standing import standing
+from codebatch.store.batches import batch_ids, create_batch, open_batch
+from codebatch.store.references import resolve_snapshot
+from codebatch.system.clock import wall_ns
+from codebatch.system.plugins import load_declaration
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One task in `status --json` and `tasks --json`. Counts are of files."""
+
+    task_id: str
+    type: str
+    status: str
+    depends_on: tuple[str, ...]
+    files_total: int
+    files_done: int
+    files_failed: int
+    shards_total: int
+    shards_done: int
+
+
+@click.group()
+def batch() -> None:
+    """Make a batch without running it; list batches."""
+
+
+@batch.command("init")
+@click.option("--snapshot", "snapshot_reference", metavar="ID", default="latest", help="A snapshot id or unique prefix. Default: latest.")  # fmt: skip
+@click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
+@answering
+def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
+    """Plan a batch over a snapshot."""
+    store = answering.store()
+    settings = load_configuration(Path.cwd()).settings
+    chosen = find_pipeline(pipeline or settings.pipeline)
+    with store.writing():
+        snapshot = resolve_snapshot(store, snapshot_reference)
+        plan = make_plan(snapshot, chosen.name, resolve_tasks(chosen.tasks, settings.tasks), settings.shard)
+        made = create_batch(store, plan, source="\n".join(snapshot.document.source.roots), at_ns=wall_ns())
+    answering.print(
+        {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
+        [f"batch {made.id}: {plan.items:,} files in {len(plan.shards):,} shards, {', '.join(plan.task_names)}"],
+    )
+    answering.note(f"next: codebatch run --batch {made.id}")
+
+
+@batch.command("list")
+@answering
+def batch_list(answering: Answering) -> None:
+    """Every batch, oldest first."""
+    store = answering.store()
+    found = [open_batch(store, batch_id) for batch_id in batch_ids(store)]
+    rows = [
+        {
+            "batch_id": one.id,
+            "created_at": _instant(one.about.created_at_ns),
+            "snapshot_id": one.about.snapshot_id,
+            "pipeline": one.about.pipeline,
+            "status": standing(one)[0].state.value,
+            "files": one.about.items,
+            "source": one.about.source,
+        }
+        for one in found
+    ]
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no batch yet"])
+
+
+@click.command()
+@batch_option
+@answering
+def status(answering: Answering, batch_reference: str | None) -> None:
+    """Progress and state of a batch, and who is at work on it."""
+    store, batch = answering.batch(batch_reference)
+    stands, _ = standing(batch)
+    rows = _task_rows(BatchRecords(store, batch))
+    shards_total = batch.about.shards * len(rows)
+    holders = [
+        {"holder": h.holder, "role": h.role, "pid": h.pid, "host": h.host.name, "since": _instant(h.since_ns)}
+        for h in stands.holders
+    ]
+    tally = stands.tally
+    lines = [
+        f"batch     {batch.id}",
+        f"snapshot  {batch.about.snapshot_id}",
+        f"pipeline  {batch.about.pipeline}",
+        f"status    {stands.state.value}{' (stalled: nobody is at work on it)' if stands.is_stalled else ''}",
+        f"progress  {_percent(tally.planned - tally.open, tally.planned)} of {tally.planned:,} results",
+        *(f"at work   {h['role']} {h['holder']} pid {h['pid']} on {h['host']} since {h['since']}" for h in holders),
+        *table(
+            ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
+            ("task", "status", "done", "failed", "files"),
+        ),
+    ]
+    answering.print(
+        {
+            "batch_id": batch.id,
+            "snapshot_id": batch.about.snapshot_id,
+            "pipeline": batch.about.pipeline,
+            "status": stands.state.value,
+            "stalled": stands.is_stalled,
+            "result_digest": stands.outputs.manifest.result_digest
+            if stands.outputs and stands.state.is_final
+            else None,
+            "planned": tally.planned,
+            "results": tally.results,
+            "failed": tally.failed,
+            "total_shards": shards_total,
+            "done_shards": sum(row.shards_done for row in rows),
+            "holders": holders,
+            "tasks": rows,
+        },
+        lines,
+    )
+    if stands.is_stalled:
+        answering.note(f"continue with: codebatch run --batch {batch.id}")
+
+
+@click.command()
+@batch_option
+@answering
+def tasks(answering: Answering, batch_reference: str | None) -> None:
+    """Tasks of a batch and how far they are."""
+    store, batch = answering.batch(batch_reference)
+    rows = _task_rows(BatchRecords(store, batch))
+    answering.print(
+        rows,
+        table(
+            ((r.task_id, r.status, ", ".join(r.depends_on) or "-", r.files_done, r.files_failed) for r in rows),
+            ("task", "status", "needs", "done", "failed"),
+        ),
+    )
+
+
+@click.command()
+@batch_option
+@click.option("--task", "task", metavar="NAME", required=True, help="The task.")
+@click.option("--status", "wanted", type=click.Choice(["open", "done", "failed"]), help="Only shards that stand so.")
+@answering
+def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
+    """Shards of a batch for one task, in path order."""
+    store, batch = answering.batch(batch_reference)
+    records = BatchRecords(store, batch)
+    (name,) = records.choose_tasks(task)
+    rows: list[dict[str, str | int]] = []
+    for shard in records.plan.shards:
+        links = list(records.ledger.walk(shard.id, name))
+        failed = sum(link.type == "failed" for link in links)
+        stands = "open" if records.ledger.holes(shard.id, name) else "failed" if failed else "done"
+        if wanted in (None, stands):
+            rows.append(
+                {
+                    "shard_id": shard.id,
+                    "status": stands,
+                    "files": shard.items,
+                    "files_processed": sum(link.end - link.start for link in links),
+                    "files_failed": failed,
+                    "outputs_written": add_counts(link.outcome.counts for link in links).records,
+                    "bytes": shard.bytes,
+                    "first_path": records.items[shard.start].text,
+                }
+            )
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no such shard"])
+
+
+@click.command()
+@answering
+def pipelines(answering: Answering) -> None:
+    """List pipelines."""
+    answering.print(
+        [{"name": p.name, "description": p.summary, "tasks": list(p.tasks)} for p in PIPELINES.values()],
+        table(((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "gives")),
+    )
+
+
+@click.command()
+@click.argument("name")
+@answering
+def pipeline(answering: Answering, name: str) -> None:
+    """Tasks of a pipeline, what each needs and which records it emits."""
+    chosen = find_pipeline(name)
+    declared = [load_declaration(task) for task in chosen.tasks]
+    answering.print(
+        {
+            "name": chosen.name,
+            "description": chosen.summary,
+            "tasks": [
+                {
+                    "task_id": task.name,
+                    "version": task.version,
+                    "scope": task.scope,
+                    "depends_on": list(task.needs),
+                    "kinds": list(task.records),
+                    "description": task.summary,
+                }
+                for task in declared
+            ],
+        },
+        [
+            f"{chosen.name}: {chosen.summary}",
+            *table(
+                ((t.name, ", ".join(t.needs) or "-", ", ".join(t.records), t.summary) for t in declared),
+                ("task", "needs", "records", "gives"),
+            ),
+        ],
+    )
+
+
+def _task_rows(records: BatchRecords) -> list[TaskStatus]:
+    """How far each task is; from the manifest where the outputs are merged."""
+    batch = records.batch
+    planned = {task.name: task for task in records.plan.tasks}
+    rows: list[TaskStatus] = []
+    for name, task in planned.items():
+        output = records.outputs.manifest.task(name) if records.outputs else None
+        if output is not None:
+            done, failed, shards_done = batch.about.items - output.failed, output.failed, batch.about.shards
+        else:
+            ledger = records.ledger
+            links = [link for shard in ledger.shards for link in ledger.walk(shard, name)]
+            done = sum(link.end - link.start for link in links if link.type == "result")
+            failed = sum(link.end - link.start for link in links if link.type == "failed")
+            shards_done = sum(not ledger.holes(shard, name) for shard in ledger.shards)
+        is_over = done + failed == batch.about.items
+        rows.append(
+            TaskStatus(
+                task_id=name,
+                type=task.scope,
+                status=("failed" if failed else "done") if is_over else "running" if done or failed else "pending",
+                depends_on=task.needs,
+                files_total=batch.about.items,
+                files_done=done,
+                files_failed=failed,
+                shards_total=batch.about.shards,
+                shards_done=shards_done,
+            )
+        )
+    return rows
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "100 %"
+
+
+def _instant(at_ns: int) -> str:
+    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

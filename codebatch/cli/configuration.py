@@ -1,0 +1,115 @@
+"""Settings: the command line over the environment over the project's file over defaults.
+
+The file is `codebatch.toml`, or `[tool.codebatch]` in `pyproject.toml`, in the directory the user stands in or the
+nearest above it. A tree that is merely analysed is never asked for settings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import Json
+from codebatch.system.host import usable_cores
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAMES = ("codebatch.toml", "pyproject.toml")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file may set. None: decided when it is needed."""
+
+    jobs: int | None = None
+    pipeline: str = "full"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    file_seconds_max: float = 30.0
+    shard: ShardRule = msgspec.field(default_factory=ShardRule)
+    tasks: dict[str, dict[str, Json]] = {}
+
+    def __post_init__(self) -> None:
+        if self.jobs is not None and self.jobs < 1:
+            raise ValueError("`jobs` must be at least 1")
+        if not self.file_seconds_max > 0:
+            raise ValueError("`file_seconds_max` must be more than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Settings and where they come from."""
+
+    settings: Settings
+    file: Path | None
+    set_in_file: frozenset[str]
+
+    @property
+    def jobs(self) -> int:
+        """Worker processes: as set, else the usable cores."""
+        return self.settings.jobs or usable_cores()
+
+    def rows(self) -> list[tuple[str, Json, str]]:
+        """(name, value, origin) of every setting, by name."""
+        document: dict[str, Json] = msgspec.to_builtins(self.settings)
+        rows: list[tuple[str, Json, str]] = []
+        for name, value in sorted(document.items()):
+            origin = str(self.file) if name in self.set_in_file else "default"
+            if name == "jobs" and value is None:
+                value, origin = self.jobs, "usable cores"
+            rows.append((name, value, origin))
+        return rows
+
+
+def load_configuration(start: Path) -> Configuration:
+    """The settings of the project the user stands in. Raises InvalidConfiguration."""
+    for directory in (start, *start.parents):
+        for name in FILE_NAMES:
+            table = _read(directory / name)
+            if table is not None:
+                return _decode(directory / name, table)
+    return Configuration(settings=Settings(), file=None, set_in_file=frozenset())
+
+
+def _read(path: Path) -> dict[str, object] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfiguration(f"cannot read {path}: {error}") from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        if path.name == "pyproject.toml":
+            return None
+        raise InvalidConfiguration(f"{path} is no TOML: {error}") from error
+    if path.name == "codebatch.toml":
+        return dict(document)
+    tool = document.get("tool", {})
+    own = tool.get("codebatch") if isinstance(tool, dict) else None
+    return own if isinstance(own, dict) else None
+
+
+def _decode(path: Path, table: dict[str, object]) -> Configuration:
+    known = Settings.__struct_fields__
+    for name in table:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise InvalidConfiguration(
+                f"{path} sets {name!r}, which there is not",
+                hint=f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(known)}",
+            )
+    try:
+        settings = msgspec.convert(table, Settings)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise InvalidConfiguration(f"{path}: {error}") from error
+    return Configuration(settings=settings, file=path, set_in_file=frozenset(table))

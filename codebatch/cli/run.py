@@ -1,0 +1,335 @@
+"""`run`, `resume`, `run-shard`: everything that executes."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.cli.configuration import Configuration, load_configuration
+from codebatch.cli.options import Answering, answering, batch_option, human_bytes, jobs_option
+from codebatch.cli.show import summary_lines
+from codebatch.coordinator.loop import Limits, Scope
+from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.progress import Display, choose_display
+from codebatch.coordinator.run import execute
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo
+from codebatch.model.digest import Digest
+from codebatch.model.plan import plan_digest
+from codebatch.model.task import task_name
+from codebatch.query.records import BatchRecords
+from codebatch.query.standing import Standing, standing
+from codebatch.query.summary import summarise, worst_findings
+from codebatch.store.batches import Batch, batch_ids, create_batch, open_batch
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.snapshotting import SnapshotResult, take_snapshot
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+from codebatch.system.disk_usage import tree_bytes
+
+WORST_SHOWN = 10
+
+
+class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What `run --json` says. `action`: `ran`, `continued`, `helped` or `up to date`."""
+
+    snapshot_id: str
+    batch_id: str
+    status: str
+    result_digest: str | None
+    files: int
+    records: int
+    failures: int
+    seconds: float
+    action: str
+    store_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runner:
+    """One execution of a batch on behalf of a command."""
+
+    answering: Answering
+    configuration: Configuration
+    jobs: int | None
+    file_seconds: float | None
+
+    def execute(self, store: Store, batch: Batch, scope: Scope, display: Display) -> int:
+        settings = self.configuration.settings
+        with store.writing():
+            return execute(
+                store,
+                batch,
+                jobs=self.jobs or self.configuration.jobs,
+                limits=Limits(file_seconds=self.file_seconds or settings.file_seconds_max),
+                scope=scope,
+                watcher=display,
+            )
+
+
+limit_option = click.option("--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30.")  # fmt: skip
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@batch_option
+@click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
+@click.option("--task", "task", metavar="NAME", help="Run this task only.")
+@click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
+@click.option("--allow-empty", is_flag=True, help="An empty tree is no error.")
+@jobs_option
+@limit_option
+@answering
+def run(
+    answering: Answering,
+    paths: tuple[Path, ...],
+    batch_reference: str | None,
+    pipeline: str | None,
+    task: str | None,
+    again: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    allow_empty: bool,
+    jobs: int | None,
+    file_seconds: float | None,
+) -> int:
+    """Snapshot PATHS, plan, execute and summarise; or continue the batch named with --batch.
+
+    The same tree again is up to date and does nothing. A batch that was left open is continued; one that is running
+    is helped.
+    """
+    began = time.monotonic()
+    configuration = load_configuration(Path.cwd())
+    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
+    if batch_reference is not None:
+        if paths:
+            raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
+        store, batch = answering.batch(batch_reference)
+        return _run_batch(runner, store, batch, task, began)
+    if not paths:
+        raise InvalidInput("name what to run", hint="`codebatch run .` for this directory, or --batch ID")
+    settings = configuration.settings
+    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
+    display = choose_display(quiet=answering.quiet)
+    try:
+        store = answering.store_or_new()
+        with store.writing():
+            taken = _snapshot(answering, store, paths, rules, display, allow_empty=allow_empty)
+            batch, action = _find_or_make_batch(
+                configuration, store, taken, paths, pipeline or settings.pipeline, again=again
+            )
+        stands, _ = standing(batch)
+        if action == "found":
+            action = _describe_found(stands)
+        answering.note(f"batch {batch.id}: {action}" + ("" if action != "up to date" else ", nothing to do"))
+        status = 0
+        if not stands.state.is_final or stands.outputs is None:
+            status = runner.execute(store, batch, _scope(batch, task), display)
+    finally:
+        display.close()
+    return _answer(answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
+
+
+@click.command()
+@batch_option
+@jobs_option
+@limit_option
+@answering
+def resume(answering: Answering, batch_reference: str | None, jobs: int | None, file_seconds: float | None) -> int:
+    """Continue a batch that was interrupted, and do again what failed in it."""
+    began = time.monotonic()
+    store, batch = answering.batch(batch_reference)
+    configuration = load_configuration(Path.cwd())
+    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
+    stands, _ = standing(batch)
+    if stands.state is BatchState.COMPLETED and stands.outputs is not None:
+        return _answer(answering, store, batch, "up to date", began)
+    display = choose_display(quiet=answering.quiet)
+    try:
+        status = runner.execute(store, batch, Scope(retry_failed=True), display)
+    finally:
+        display.close()
+    return _answer(answering, store, batch, "continued", began, signal_status=status)
+
+
+@click.command("run-shard")
+@batch_option
+@click.option("--task", "task", metavar="NAME", required=True, help="The task to run.")
+@click.option("--shard", "prefix", metavar="PREFIX", required=True, help="Every shard whose id begins with this.")
+@jobs_option
+@limit_option
+@answering
+def run_shard(
+    answering: Answering,
+    batch_reference: str | None,
+    task: str,
+    prefix: str,
+    jobs: int | None,
+    file_seconds: float | None,
+) -> int:
+    """Run one task of the shards whose id begins with a prefix."""
+    store, batch = answering.batch(batch_reference)
+    scope = _scope(batch, task)
+    plan = batch.plan()
+    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not chosen:
+        answering.print({"batch_id": batch.id, "shards": [], "open": []}, [f"no shard begins with {prefix!r}"])
+        return 0
+    configuration = load_configuration(Path.cwd())
+    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
+    display = choose_display(quiet=True)
+    status = runner.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), display)
+    ledger = BatchRecords(store, batch).ledger
+    assert scope.tasks is not None
+    states = {
+        shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"
+        for shard in sorted(chosen)
+        if not any(ledger.holes(shard, name) for name in scope.tasks)
+    }
+    left = sorted(chosen - set(states))
+    answering.print(
+        {"batch_id": batch.id, "shards": [{"shard_id": s, "status": v} for s, v in states.items()], "open": left},
+        [f"{shard}  {state}" for shard, state in states.items()] + [f"{shard}  open" for shard in left],
+    )
+    return status or (3 if left or "failed" in states.values() else 0)
+
+
+def _run_batch(runner: _Runner, store: Store, batch: Batch, task: str | None, began: float) -> int:
+    stands, _ = standing(batch)
+    scope = _scope(batch, task)
+    if stands.state.is_final and stands.outputs is not None:
+        return _answer(runner.answering, store, batch, _describe_found(stands), began)
+    action = "ran" if stands.state is BatchState.PENDING else _describe_found(stands)
+    display = choose_display(quiet=runner.answering.quiet)
+    try:
+        status = runner.execute(store, batch, scope, display)
+    finally:
+        display.close()
+    return _answer(runner.answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
+
+
+def _snapshot(
+    answering: Answering,
+    store: Store,
+    paths: tuple[Path, ...],
+    rules: SourceRules,
+    display: Display,
+    *,
+    allow_empty: bool,
+) -> SnapshotResult:
+    taken = take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+    for note in taken.notes:
+        answering.note(note)
+    if taken.files == 0 and not allow_empty:
+        raise NothingToDo(
+            f"no file in {', '.join(map(str, paths))} is to be taken",
+            hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
+        )
+    how = "unchanged" if taken.read_files == 0 else f"{taken.read_files:,} read"
+    display.phase(f"snapshot {taken.snapshot_id}: {taken.files:,} files, {human_bytes(taken.bytes)} ({how})")
+    return taken
+
+
+def _find_or_make_batch(
+    configuration: Configuration,
+    store: Store,
+    taken: SnapshotResult,
+    paths: tuple[Path, ...],
+    pipeline: str,
+    *,
+    again: bool,
+) -> tuple[Batch, str]:
+    """The batch of the same plan, `found`, or a new one, `ran`."""
+    tasks = resolve_tasks(find_pipeline(pipeline).tasks, configuration.settings.tasks)
+    if not again:
+        known = _find_batch(store, plan_digest(taken.digest, tasks), pipeline)
+        if known is not None:
+            return known, "found"
+    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    plan = make_plan(snapshot, pipeline, tasks, configuration.settings.shard)
+    source = "\n".join(sorted(str(path.resolve()) for path in paths))
+    return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
+
+
+def _find_batch(store: Store, digest: Digest, pipeline: str) -> Batch | None:
+    for batch_id in reversed(batch_ids(store)):
+        batch = open_batch(store, batch_id)
+        if batch.about.plan_digest == digest and batch.about.pipeline == pipeline:
+            return batch
+    return None
+
+
+def _describe_found(stands: Standing) -> str:
+    if stands.state.is_final and stands.outputs is not None:
+        return "up to date"
+    return "helped" if stands.holders else "continued"
+
+
+def _scope(batch: Batch, task: str | None) -> Scope:
+    if task is None:
+        return Scope()
+    names = batch.plan().task_names
+    if task_name(task) not in names:
+        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(names)}")
+    return Scope(tasks=frozenset({task_name(task)}))
+
+
+def _answer(
+    answering: Answering,
+    store: Store,
+    batch: Batch,
+    action: str,
+    began: float,
+    *,
+    signal_status: int = 0,
+    is_narrow: bool = False,
+) -> int:
+    """Say how it went; returns the exit status."""
+    stands, _ = standing(batch)
+    records = BatchRecords(store, batch)
+    summary = summarise(records)
+    is_over = stands.state.is_final
+    answer = RunAnswer(
+        snapshot_id=batch.about.snapshot_id,
+        batch_id=batch.id,
+        status=stands.state.value,
+        result_digest=stands.outputs.manifest.result_digest if stands.outputs and is_over else None,
+        files=summary.files,
+        records=summary.records,
+        failures=summary.failures,
+        seconds=round(time.monotonic() - began, 3),
+        action=action,
+        store_bytes=tree_bytes(store.root),
+    )
+    lines = [
+        f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {human_bytes(answer.store_bytes)}",
+    ]
+    if is_over:
+        lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
+    answering.print(answer, lines)
+    if signal_status:
+        answering.note(f"stopped; continue with: codebatch run --batch {batch.id}" + _store_flag(answering))
+        return signal_status
+    if not is_over:
+        if is_narrow:
+            return 3 if stands.tally.failed else 0
+        raise BatchIncomplete(f"{stands.tally.open:,} of {stands.tally.planned:,} results are missing", hint=f"codebatch run --batch {batch.id}")  # fmt: skip
+    if stands.state is not BatchState.COMPLETED:
+        answering.note(
+            f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        )
+        return BatchIncomplete.exit_status
+    answering.note(f"next: codebatch errors{_store_flag(answering)}")
+    return 0
+
+
+def _store_flag(answering: Answering) -> str:
+    return f" --store {shlex.quote(answering.store_path)}" if answering.store_path else ""

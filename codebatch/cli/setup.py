@@ -1,0 +1,45 @@
+"""`init` and `config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codebatch.cli.options import Answering, answering
+from codebatch.store.store import STORE_DIRECTORY, create_store
+from codebatch.system.files import RealFiles
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@answering
+def init(answering: Answering, path: Path | None) -> None:
+    """Make a store at PATH (default: .codebatch here)."""
+    chosen = path or Path(answering.store_path or STORE_DIRECTORY)
+    store, is_new = create_store(RealFiles(), chosen)
+    answering.print(
+        {"store": str(store.root), "id": store.id, "created": is_new},
+        [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
+    )
+    if is_new:
+        answering.note(f"next: codebatch snapshot DIR --store {chosen}")
+
+
+@click.group()
+def config() -> None:
+    """Show the effective configuration."""
+
+
+@config.command()
+@answering
+def show(answering: Answering) -> None:
+    """Every setting, its value, and where the value comes from."""
+    from codebatch.cli.configuration import load_configuration
+
+    loaded = load_configuration(Path.cwd())
+    rows = loaded.rows()
+    answering.print(
+        {name: {"value": value, "origin": origin} for name, value, origin in rows},
+        [f"{name} = {value}  # {origin}" for name, value, origin in rows],
+    )

@@ -1,0 +1,69 @@
+"""Records and summaries as lines for people."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+
+from codebatch.model.entry import display_path
+from codebatch.model.record import SEVERITIES
+from codebatch.query.records import JsonRecord
+from codebatch.query.summary import Summary
+
+LANGUAGES_SHOWN_MAX = 8
+CODES_SHOWN_MAX = 8
+
+
+def record_path(record: JsonRecord) -> str:
+    """A record's path for people."""
+    path_b64 = record.get("path_b64")
+    if isinstance(path_b64, str):
+        return display_path(base64.b64decode(path_b64))
+    return str(record.get("path", ""))
+
+
+def record_line(record: JsonRecord) -> str:
+    """One record as `path:line:col: …`, which editors and grep understand."""
+    path = record_path(record)
+    match record["kind"]:
+        case "diagnostic":
+            place = f"{path}:{record['line']}:{record['column']}"
+            return f"{place}: {record['severity']} {record['code']} {record['message']} [{record['tool']}]"
+        case "symbol":
+            place = f"{path}:{record['line']}:{record['column']}"
+            return f"{place}: {record['symbol_type']} {record['qualified']}"
+        case "edge":
+            return f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} {record['target']}"
+        case "metric":
+            return f"{path}: {record['metric']} = {record['value']}"
+        case "file":
+            return f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
+        case "failure":
+            return f"{path}: {record['task']} failed: {record['reason']}"
+        case _:
+            rest = ", ".join(
+                f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
+            )
+            return f"{path}: {record['kind']} {rest}"
+
+
+def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
+    """A summary for people."""
+    yield f"{summary.files:,} files, {summary.records:,} records"
+    if summary.languages:
+        yield f"languages    {_ranked(summary.languages, LANGUAGES_SHOWN_MAX)}"
+    yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
+    if summary.severities:
+        ordered = {name: summary.severities[name] for name in SEVERITIES if name in summary.severities}
+        yield "diagnostics  " + ", ".join(f"{count:,} {name}" for name, count in ordered.items())
+        yield f"codes        {_ranked(summary.codes, CODES_SHOWN_MAX)}"
+    if worst := list(worst):
+        yield "worst:"
+        yield from (f"  {record_line(record)}" for record in worst)
+
+
+def _ranked(counts: dict[str, int], limit: int) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])
+    left = len(ranked) - limit
+    return f"{shown}, {left} more" if left > 0 else shown

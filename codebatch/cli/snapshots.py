@@ -1,0 +1,172 @@
+"""`snapshot` and `files`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codebatch.cli.configuration import load_configuration
+from codebatch.cli.options import Answering, answering, human_bytes, table
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import Entry, display_path, path_fields
+from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.store.batches import resolve_batch
+from codebatch.store.references import resolve_snapshot
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshots import list_snapshots
+from codebatch.store.snapshotting import take_snapshot
+
+why = None  # wip
+from codebatch.system.clock import wall_ns
+
+
+class SnapshotGroup(click.Group):
+    """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands:
+            args = ["take", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["take", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=SnapshotGroup)
+def snapshot() -> None:
+    """Freeze a directory (`snapshot DIR`); list snapshots."""
+
+
+@snapshot.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
+@click.option("--rehash", is_flag=True, help="Read every file, whatever the stat cache says.")
+@answering
+def take(
+    answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
+) -> None:
+    """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine."""
+    settings = load_configuration(Path.cwd()).settings
+    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
+    store = answering.store_or_new()
+    with store.writing():
+        taken = take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+    for note in taken.notes:
+        answering.note(note)
+    answering.print(
+        {
+            "snapshot_id": taken.snapshot_id,
+            "digest": taken.digest,
+            "files": taken.files,
+            "bytes": taken.bytes,
+            "entries": taken.entries,
+            "read_files": taken.read_files,
+            "reused": taken.reused,
+            "skipped": [_skipped(one.path, one.reason) for one in taken.skipped],
+        },
+        [f"snapshot {taken.snapshot_id}: {taken.files:,} files, {human_bytes(taken.bytes)}"],
+    )
+    answering.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
+
+
+@snapshot.command("list")
+@answering
+def snapshot_list(answering: Answering) -> None:
+    """Every snapshot."""
+    store = answering.store()
+    rows = [
+        {
+            "snapshot_id": one.snapshot_id,
+            "created_at": one.created_at,
+            "files": one.files,
+            "bytes": one.bytes,
+            "source": ", ".join(one.source.roots),
+        }
+        for one in list_snapshots(store.files, store.root)
+    ]
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no snapshot yet"])
+
+
+@click.command()
+@click.option("--batch", "batch_reference", metavar="ID", help="Files of this batch, with language and lines.")
+@click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")
+@click.option("--why", "why_path", metavar="PATH", type=click.Path(path_type=Path), help="Which rule takes or leaves out a path of the tree here.")  # fmt: skip
+@click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@answering
+def files(
+    answering: Answering,
+    batch_reference: str | None,
+    snapshot_reference: str | None,
+    why_path: Path | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    limit: int | None,
+) -> None:
+    """Files of a batch or snapshot; why a path is in or out."""
+    if why_path is not None:
+        _answer_why(answering, why_path, include, exclude)
+        return
+    if batch_reference is not None and snapshot_reference is not None:
+        raise InvalidInput("name a batch or a snapshot, not both")
+    store = answering.store()
+    if snapshot_reference is not None:
+        snapshot = resolve_snapshot(store, snapshot_reference)
+        rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
+        answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
+        return
+    records = BatchRecords(store, resolve_batch(store, batch_reference))
+    about = {}
+    if "parse" in records.task_names:
+        about = {
+            (record.get("path"), record.get("path_b64")): record
+            for record in records.iter_records("parse", RecordFilter(kinds=("file",)))
+        }
+    found: list[JsonRecord] = []
+    for entry in records.items[:limit]:
+        row = _entry_row(entry)
+        record = about.get((row.get("path"), row.get("path_b64")), {})
+        found.append({**row, **{name: record[name] for name in ("lang", "lines", "class", "parse") if name in record}})
+    answering.print(
+        found,
+        (
+            f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
+            for entry, row in zip(records.items, found, strict=False)
+        ),
+    )
+
+
+def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+    settings = load_configuration(Path.cwd()).settings
+    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
+    answer = why([Path.cwd()], path, rules)
+    answering.print(
+        {"path": str(path), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
+        [f"{path}: {'taken' if answer.included else 'left out'}: {answer.rule} (listing: {answer.mode})"],
+    )
+
+
+def _entry_row(entry: Entry) -> dict[str, str | int | bool]:
+    row: dict[str, str | int | bool] = {
+        "kind": entry.kind,
+        "executable": entry.executable,
+        "size": entry.size,
+        "object": entry.object,
+    }
+    return _path_row(entry.path) | row
+
+
+def _skipped(path: bytes, reason: str) -> dict[str, str | int | bool]:
+    return _path_row(path) | {"reason": reason, "shown": display_path(path)}
+
+
+def _path_row(path: bytes) -> dict[str, str | int | bool]:
+    text, encoded = path_fields(path)
+    return {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}

@@ -1,0 +1,1 @@
+"""Runs the engine over real processes: planning, launching, the loop, merging, progress."""

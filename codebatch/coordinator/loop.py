@@ -1,0 +1,426 @@
+"""The coordinator: one thread, one selector over worker channels and signals, the engine inside.
+
+It turns what happens (messages, deaths, overdue items, other coordinators' commits) into events of the engine, and the
+engine's actions into messages, processes and commits. Nothing here decides what runs where or what a failure is.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import (
+    Action,
+    Assign,
+    Break,
+    Committed,
+    Complete,
+    Drained,
+    DrainRequested,
+    Event,
+    Fail,
+    Finished,
+    Lost,
+    Ready,
+    Refused,
+    Released,
+    Retire,
+    Session,
+    Spawn,
+    Started,
+    WorkerId,
+)
+from codebatch.errors import EnvironmentBroken, StoreUnwritable
+from codebatch.model.entry import Entry, display_path
+from codebatch.model.outcome import Commit, Register
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.record import FailureReason
+from codebatch.model.shard import ShardId
+from codebatch.protocol import messages, names
+from codebatch.protocol.frames import FrameWriter
+from codebatch.store.batches import Batch
+from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.journal import Journal
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
+from codebatch.store.snapshots import Snapshot
+from codebatch.store.store import Store
+from codebatch.system.cell import PHASE_NAMES
+from codebatch.system.clock import running_ns, wall_ns
+from codebatch.system.host import this_host
+
+TICK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one file may cost before its worker is killed. No part of a plan's digest."""
+
+    file_seconds: float = 30.0
+
+
+class Watcher(Protocol):
+    """Who is told of progress."""
+
+    def update(self, progress: Progress) -> None:
+        """Called at each commit and ten times a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run is. `done` counts items by task, `inflight` the items that workers have done and not committed."""
+
+    items: int
+    done: Mapping[str, int]
+    inflight: int
+    records: int
+    failures: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What part of a batch to work on, and whether what failed is done again."""
+
+    tasks: frozenset[str] | None = None
+    shards: frozenset[ShardId] | None = None
+    retry_failed: bool = False
+
+
+class Coordinator:
+    """One run over one batch. Main thread only, for it starts processes and handles signals."""
+
+    def __init__(
+        self,
+        store: Store,
+        batch: Batch,
+        plan: Plan,
+        snapshot: Snapshot,
+        *,
+        jobs: int,
+        limits: Limits,
+        scope: Scope,
+        watcher: Watcher | None,
+    ) -> None:
+        self._store = store
+        self._batch = batch
+        self._plan = plan
+        self._limits = limits
+        self._watcher = watcher
+        self._items: list[Entry] = items_of(snapshot.entries)
+        self._shards = {shard.id: shard for shard in plan.shards}
+        about = HolderFile(
+            holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+        )
+        self._holder = Holder(batch.files, batch.root, about)
+        self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
+        self._committer = Committer(batch.files, batch.root, about.holder)
+        self._frame_writer = FrameWriter()
+        self._outcomes = Outcomes(batch.files, batch.root)
+        self._leases = LeaseReader(batch.files, batch.root)
+        self.ledger = load_ledger(batch, plan, self._outcomes)
+        self._sweep_scratch()
+        leases = self._leases.leases()
+        self._session = Session(
+            self.ledger,
+            costs=_costs(plan, self._items),
+            jobs=jobs,
+            retry_below=_highest_round(self.ledger) if scope.retry_failed else 0,
+            tasks=scope.tasks,
+            shards=scope.shards,
+            leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
+            epochs={key: lease.epoch for key, lease in leases.items()},
+        )
+        self._workers: dict[WorkerId, WorkerProcess] = {}
+        self._spawned = 0
+        self._end: Complete | Drained | Break | None = None
+        self._refusal: str | None = None
+        self._selector = selectors.DefaultSelector()
+        self._signals = SignalCounter()
+        self._signals_seen = 0
+        self._done = dict.fromkeys(plan.task_names, 0)
+        self._records = self._failures = 0
+        for shard in self.ledger.shards:
+            for task in self.ledger.tasks:
+                for link in self.ledger.walk(shard, task):
+                    self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
+
+    def run(self) -> int:
+        """Work until nothing is left to do here, or a signal drains us.
+
+        Returns 0, or the exit status of the signal. Raises EnvironmentBroken or StoreUnwritable; what is committed
+        stays, and the next run continues.
+        """
+        self._journal.write("started", pid=os.getpid())
+        with self._signals:
+            self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
+            try:
+                self._perform(self._session.handle(Started()))
+                while self._end is None or self._workers:
+                    self._turn()
+            finally:
+                self._end_workers()
+                self._selector.close()
+                self._committer.close()
+        self._journal.write("ended", reason=type(self._end).__name__.lower())
+        if self._refusal is not None:
+            raise StoreUnwritable(
+                self._refusal, hint="free some space, then run the same command again: what is committed is kept"
+            )
+        if isinstance(self._end, Break):
+            raise EnvironmentBroken(
+                f"{self._end.deaths} workers died in a row without finishing anything",
+                hint=f"see what they said with: codebatch errors --batch {self._batch.id}",
+            )
+        return self._signals.exit_status
+
+    def close(self) -> None:
+        """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
+        self._journal.close()
+        self._holder.close()
+
+    def note_merged(self, records: int) -> None:
+        """Write to the journal that the outputs are merged."""
+        self._journal.write("merged", records=records)
+
+    def _turn(self) -> None:
+        """Wait for something to happen, at most a tick, and see to it."""
+        for key, _ in self._selector.select(TICK_SECONDS):
+            if key.data is None:
+                self._signals.clear()
+            elif key.data.id not in self._workers:
+                continue  # It was buried earlier in this turn.
+            elif key.fileobj is key.data.channel:
+                self._receive(key.data)
+            elif not key.data.read_stderr():
+                self._selector.unregister(key.fd)
+        self._obey_signals()
+        self._enforce_limits()
+        if self._session.is_waiting_for_others and self._end is None:
+            self._look_at_others()
+        self._report()
+
+    def _handle(self, event: Event) -> None:
+        self._perform(self._session.handle(event))
+
+    def _perform(self, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Spawn():
+                    self._spawn()
+                case Assign(worker, unit, epoch):
+                    self._workers[worker].send(messages.Assign(unit=unit, epoch=epoch))
+                case Retire(worker):
+                    self._workers[worker].send(messages.Stop())
+                case Fail():
+                    self._fail(action)
+                case Complete() | Drained() | Break():
+                    self._end = action
+
+    def _spawn(self) -> None:
+        self._spawned += 1
+        worker = start_worker(
+            WorkerId(self._spawned), self._batch, store_root=str(self._store.root), coordinator=self._holder.id
+        )
+        self._workers[worker.id] = worker
+        self._selector.register(worker.channel, selectors.EVENT_READ, worker)
+        self._selector.register(worker.stderr, selectors.EVENT_READ, worker)
+        self._journal.write("spawned", worker=worker.holder, pid=worker.process.pid)
+
+    def _receive(self, worker: WorkerProcess) -> None:
+        received = worker.receive()
+        if received is None:
+            self._bury(worker)
+            return
+        for message in received:
+            match message:
+                case messages.Hello():
+                    self._idle(worker, Ready(worker.id))
+                case messages.Began():
+                    pass
+                case messages.Refused(epoch=epoch):
+                    self._journal.write("refused", worker=worker.holder, epoch=epoch)
+                    self._idle(worker, Refused(worker.id, epoch))
+                    self._learn()
+                case messages.Committed(commit=commit):
+                    self._take(commit)
+                case messages.Finished():
+                    self._idle(worker, Finished(worker.id))
+                case messages.StoreRefused(message=text):
+                    self._refusal = self._refusal or text
+                    self._handle(DrainRequested())
+
+    def _idle(self, worker: WorkerProcess, event: Ready | Refused | Finished) -> None:
+        """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
+        if self._end is None:
+            self._handle(event)
+        else:
+            worker.send(messages.Stop())
+
+    def _take(self, commit: Commit) -> None:
+        for outcome in commit.outcomes:
+            self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
+        self._handle(Committed(commit))
+
+    def _count(self, task: str, items: int, type_: str, records: int) -> None:
+        self._done[task] += items
+        self._records += records
+        self._failures += items if type_ == "failed" else 0
+
+    def _bury(self, worker: WorkerProcess) -> None:
+        del self._workers[worker.id]
+        self._selector.unregister(worker.channel)
+        if worker.stderr in self._selector.get_map():
+            self._selector.unregister(worker.stderr)
+        unit = self._session.running_unit(worker.id)
+        step = worker.step()
+        end = worker.bury()
+        if unit is None and end == "exit status 0" and self._end is not None:
+            return
+        items = step.items if step is not None and unit is not None else None
+        path = None
+        if unit is not None and items is not None and items[1] == items[0] + 1:
+            path = display_path(self._items[self._shards[unit.shard].start + items[0]].path)
+        self._journal.write(
+            "lost",
+            worker=worker.holder,
+            pid=worker.process.pid,
+            shard=unit.shard if unit else None,
+            start=items[0] if items else None,
+            end=items[1] if items else None,
+            path=path,
+            reason=f"{worker.killed_for}: {end}" if worker.killed_for else end,
+            evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
+        )
+        if self._end is None:
+            reason: FailureReason = "timeout" if worker.killed_for == "timeout" else "crash"
+            self._handle(Lost(worker.id, items, reason))
+
+    def _fail(self, action: Fail) -> None:
+        entry = self._items[self._shards[action.shard].start + action.item]
+        encoded = [
+            failed_outcome(
+                entry, Register(action.shard, action.item, task, action.round), action.reason, self._frame_writer
+            )
+            for task in action.tasks
+        ]
+        commit = self._committer.commit(encoded, epoch=0, round_=action.round)
+        for outcome in commit.outcomes:
+            self._journal.write(
+                "failed",
+                shard=outcome.shard,
+                start=outcome.start,
+                end=outcome.end,
+                task=outcome.task,
+                round=action.round,
+                path=display_path(entry.path),
+                reason=action.reason,
+            )
+        self._take(commit)
+
+    def _learn(self) -> None:
+        """Take note of what other processes have committed."""
+        found = self._outcomes.scan()
+        for register in found.unreadable:
+            self.ledger.mark_unreadable(register)
+        for commit in found.commits:
+            if commit.segment != self._holder.id and all(w.holder != commit.segment for w in self._workers.values()):
+                self._take(commit)
+
+    def _look_at_others(self) -> None:
+        """Nothing is left here but what others hold: see what they committed, and take over from the dead."""
+        self._learn()
+        if not self._session.foreign or self._end is not None:
+            return
+        leases = self._leases.leases()
+        for key in sorted(self._session.foreign):
+            lease = leases.get(key)
+            if lease is None or not lease.is_live:
+                self._handle(Released(key, lease.epoch if lease else 0))
+
+    def _enforce_limits(self) -> None:
+        now = running_ns()
+        for worker in self._workers.values():
+            step = worker.step()
+            if step is None or step.items is None or worker.killed_for:
+                continue
+            allowed = self._limits.file_seconds * (step.items[1] - step.items[0])
+            if (now - step.since_ns) / 1e9 > allowed:
+                worker.kill("timeout")
+
+    def _obey_signals(self) -> None:
+        if self._signals.count == self._signals_seen:
+            return
+        self._signals_seen = self._signals.count
+        if self._signals_seen == 1:
+            self._journal.write("drained", reason=str(self._signals.first and self._signals.first.name))
+            for worker in self._workers.values():
+                worker.send(messages.Drain())
+            self._handle(DrainRequested())
+            return
+        for worker in self._workers.values():
+            worker.kill("interrupted")
+
+    def _report(self) -> None:
+        if self._watcher is None:
+            return
+        steps = [worker.step() for worker in self._workers.values()]
+        inflight = sum(
+            step.item - unit.start
+            for worker, step in zip(self._workers.values(), steps, strict=True)
+            if step is not None and step.items and (unit := self._session.running_unit(worker.id)) is not None
+        )
+        self._watcher.update(
+            Progress(
+                items=self._plan.items,
+                done=self._done,
+                inflight=inflight,
+                records=self._records,
+                failures=self._failures,
+                workers=len(self._workers),
+            )
+        )
+
+    def _end_workers(self) -> None:
+        """Whatever happened, leave no process behind."""
+        for worker in list(self._workers.values()):
+            worker.kill("abandoned")
+            worker.bury()
+        self._workers.clear()
+
+    def _sweep_scratch(self) -> None:
+        """Remove the working directories that dead workers left."""
+        live = {holder.holder for holder, is_live in self._leases.holders() if is_live}
+        scratch = self._batch.root / names.SCRATCH
+        for name, _ in self._batch.files.listing(scratch):
+            if name not in live and self._is_abandoned(name):
+                self._batch.files.remove_tree(scratch / name)
+
+    def _is_abandoned(self, holder: str) -> bool:
+        """Whether a dead worker left it. One without a holder file may just be starting: its directory is made first."""
+        return self._batch.files.size(self._batch.root / names.HOLDERS / holder) is not None
+
+
+def _costs(plan: Plan, items: list[Entry]) -> dict[ShardId, list[float]]:
+    """Cumulative cost estimates: bytes, and as much again as 2 KB for each file's own overhead."""
+    costs: dict[ShardId, list[float]] = {}
+    for shard in plan.shards:
+        total = 0.0
+        column = [total]
+        for item in items[shard.start : shard.end]:
+            total += item.size + 2048
+            column.append(total)
+        costs[shard.id] = column
+    return costs
+
+
+def _highest_round(ledger: Ledger) -> int:
+    return max(
+        (link.round for shard in ledger.shards for task in ledger.tasks for link in ledger.walk(shard, task)), default=0
+    )

@@ -1,0 +1,112 @@
+"""Merging: the outcomes of every shard, one after the other in path order, whatever happened on the way.
+
+A shard that one outcome covers is copied as it is, frames and all; one assembled from several is framed anew, so that
+the bytes of a shard do not tell how its work was split.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from codebatch.engine.ledger import Ledger, Link
+from codebatch.model.digest import Digest
+from codebatch.model.items import result_digest, task_digest
+from codebatch.model.outcome import add_counts
+from codebatch.model.plan import Plan
+from codebatch.model.shard import Shard
+from codebatch.protocol import names
+from codebatch.protocol.frames import FrameWriter
+from codebatch.store.batches import Batch
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
+
+
+def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
+    """Publish the outputs of a batch whose every shard is complete. Any number of processes may do it at once.
+
+    On return they are on disk. Raises StoreCorrupt where an outcome's bytes are not there.
+    """
+    files = batch.files
+    building = batch.root / names.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
+    files.make_directory(building)
+    try:
+        outcomes = Outcomes(files, batch.root)
+        tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.task_names)
+        digest = result_digest((task.task, task.digest) for task in tasks)
+        manifest = Manifest(
+            plan_digest=plan.digest,
+            result_digest=digest,
+            generation=_generation(plan, ledger),
+            items=plan.items,
+            tasks=tasks,
+        )
+        files.write_new(building / names.MANIFEST_FILE, msgspec.json.encode(manifest) + b"\n")
+        target = batch.root / names.OUTPUTS / digest
+        files.publish_directory(building, target)
+    except BaseException:
+        files.remove_tree(building)
+        raise
+    return Outputs(files, target, manifest)
+
+
+def _generation(plan: Plan, ledger: Ledger) -> int:
+    return sum(
+        link.round - 1 for shard in plan.shards for task in plan.task_names for link in ledger.walk(shard.id, task)
+    )
+
+
+def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, ledger: Ledger, task: str) -> TaskOutput:
+    output = batch.files.open_append(building / names.output_name(task))
+    table = bytearray()
+    shards: list[OutputShard] = []
+    frame_writer = FrameWriter()
+    try:
+        for shard in plan.shards:
+            links = list(ledger.walk(shard.id, task))
+            frames, rows, size = _assemble(outcomes, frame_writer, shard, links)
+            offset = output.append(frames)
+            table += rows
+            shards.append(
+                OutputShard(
+                    offset=offset,
+                    length=len(frames),
+                    bytes=size,
+                    failed=sum(link.type == "failed" for link in links),
+                    cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
+                    counts=add_counts(link.outcome.counts for link in links),
+                )
+            )
+        output.sync()
+    finally:
+        output.close()
+    batch.files.write_new(building / names.table_name(task), bytes(table))
+    return TaskOutput(
+        task=task,
+        digest=Digest(task_digest(bytes(table))),
+        length=sum(shard.length for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        failed=sum(shard.failed for shard in shards),
+        cancelled=sum(shard.cancelled for shard in shards),
+        counts=add_counts(shard.counts for shard in shards),
+        shards=tuple(shards),
+    )
+
+
+def _assemble(
+    outcomes: Outcomes, frame_writer: FrameWriter, shard: Shard, links: list[Link]
+) -> tuple[bytes, bytes, int]:
+    """The frames, the item table and the size in bytes of a shard's records."""
+    assert [0, *(link.end for link in links)] == [*(link.start for link in links), shard.items], "a chain with a hole"
+    if len(links) == 1 and links[0].type == "result":
+        frames, rows = outcomes.read_bytes(links[0].segment, links[0].outcome)
+        return frames, rows, links[0].outcome.bytes
+    tables: list[bytes] = []
+    records: list[bytes] = []
+    for link in links:
+        tables.append(outcomes.read_bytes(link.segment, link.outcome)[1])
+        records.append(outcomes.read_records(link.segment, link.outcome))
+    whole = b"".join(records)
+    return frame_writer.encode(whole), b"".join(tables), len(whole)

@@ -1,0 +1,39 @@
+"""Running a batch from its present state to its merged outputs."""
+
+from __future__ import annotations
+
+from codebatch.coordinator.loop import Coordinator, Limits, Scope, Watcher
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.coordinator.planning import check_tools
+from codebatch.store.batches import Batch
+from codebatch.store.ledgers import tally_of
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import Store
+
+
+def execute(
+    store: Store,
+    batch: Batch,
+    *,
+    jobs: int,
+    limits: Limits,
+    scope: Scope,
+    watcher: Watcher | None,
+) -> int:
+    """Do what is open in a batch, and merge once nothing is. Main thread only.
+
+    Returns 0, or the exit status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
+    StoreUnwritable or StoreCorrupt; what was committed before is kept.
+    """
+    plan = batch.plan()
+    check_tools(plan)
+    snapshot = load_snapshot(store.files, store.root, plan.snapshot_id)
+    coordinator = Coordinator(store, batch, plan, snapshot, jobs=jobs, limits=limits, scope=scope, watcher=watcher)
+    try:
+        exit_status = coordinator.run()
+        if tally_of(coordinator.ledger).open == 0:
+            outputs = merge_outputs(batch, plan, coordinator.ledger)
+            coordinator.note_merged(sum(task.counts.records for task in outputs.manifest.tasks))
+        return exit_status
+    finally:
+        coordinator.close()

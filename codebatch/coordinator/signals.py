@@ -1,0 +1,54 @@
+"""Signals of a coordinator: the first asks for a drain, the second ends process groups, the third kills them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | None
+
+
+class SignalCounter:
+    """Counts stop signals while it is entered, and makes `wakeup` readable at each. Main thread only."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: signal.Signals | None = None
+        self.wakeup, self._write = os.pipe()
+        os.set_blocking(self.wakeup, False)
+        os.set_blocking(self._write, False)
+        self._before: dict[signal.Signals, _Handler] = {}
+
+    def __enter__(self) -> SignalCounter:
+        for number in HANDLED:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.wakeup)
+        os.close(self._write)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        self.first = self.first or signal.Signals(number)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write, b"!")
+
+    def clear(self) -> None:
+        """Make `wakeup` unreadable again."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.wakeup, 512)
+
+    @property
+    def exit_status(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 where there was none."""
+        return 128 + self.first if self.first else 0

@@ -1,0 +1,53 @@
+"""The states of a batch. Derived from outcomes and live holders, never stored (SPEC.md "Batch states")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class BatchState(str, Enum):
+    """PENDING: nothing ran. RUNNING: work is open. The others: every planned item has an outcome."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is open, so that only `resume` can change it."""
+        return self not in (BatchState.PENDING, BatchState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many (item, task) pairs are planned, and how many ended how."""
+
+    planned: int
+    results: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def open(self) -> int:
+        """Pairs without an outcome."""
+        return self.planned - self.results - self.failed - self.cancelled
+
+
+def batch_state(tally: Tally, *, is_started: bool) -> BatchState:
+    """The state of a batch. `is_started`: some process ever held a lease of it."""
+    if tally.open:
+        return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING
+    if tally.results == tally.planned:
+        return BatchState.COMPLETED
+    if tally.cancelled:
+        return BatchState.CANCELLED
+    return BatchState.PARTIAL if tally.results else BatchState.FAILED
+
+
+def is_stalled(state: BatchState, *, live_holders: int) -> bool:
+    """Whether work is open that nobody holds: the next `run` or `resume` continues it."""
+    return state is BatchState.RUNNING and live_holders == 0

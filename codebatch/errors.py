@@ -1,0 +1,133 @@
+"""One tree of errors. The class says who is at fault, the fields say what happened, the text is made from the fields.
+
+`code` is what `--json` prints, `exit_status` what the process ends with (SPEC.md "Exit codes", generated from here).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CodebatchError(Exception):
+    """Base of every error that codebatch raises on purpose. Never raised itself."""
+
+    code: ClassVar[str] = "internal"
+    exit_status: ClassVar[int] = 70
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InvalidInput(CodebatchError):
+    """The caller asked for something that cannot be: an unknown option value, a path that is not there."""
+
+    code = "invalid_input"
+    exit_status = 2
+
+
+class InvalidId(InvalidInput):
+    """An id from outside that is no id (hostile or misspelt); nothing was looked up."""
+
+    code = "invalid_id"
+
+
+class UnknownId(InvalidInput):
+    """An id that names nothing in this store."""
+
+    code = "unknown_id"
+
+
+class AmbiguousId(InvalidInput):
+    """A prefix that names several things."""
+
+    code = "ambiguous_id"
+
+
+class InvalidConfiguration(InvalidInput):
+    """A configuration file or value that cannot be used."""
+
+    code = "invalid_configuration"
+
+
+class ToolMismatch(InvalidInput):
+    """This process's tasks or tools differ from those the plan was made with, so its results would differ."""
+
+    code = "tool_mismatch"
+
+
+class BatchIncomplete(CodebatchError):
+    """The batch ended, or was left, without a result for every planned item."""
+
+    code = "batch_incomplete"
+    exit_status = 3
+
+
+class EnvironmentBroken(BatchIncomplete):
+    """Worker after worker died without committing anything: the machine, not a file, is at fault."""
+
+    code = "environment_broken"
+
+
+class StoreError(CodebatchError):
+    """The store cannot be used as it is, or the disk under it failed."""
+
+    code = "store_error"
+    exit_status = 4
+
+
+class StoreNotFound(StoreError):
+    """No store at the named place, or none in this directory or above it."""
+
+    code = "store_not_found"
+
+
+class StoreForeign(StoreError):
+    """The directory is not a codebatch store, or one of a format this version does not read."""
+
+    code = "store_foreign"
+
+
+class StoreCorrupt(StoreError):
+    """Bytes in the store do not say what they must. Names the file."""
+
+    code = "store_corrupt"
+
+
+class ObjectMissing(StoreCorrupt):
+    """An object is not in the store, or its bytes do not have its hash."""
+
+    code = "object_missing"
+
+
+class StoreUnwritable(StoreError):
+    """The disk refused a write: full, read-only, or failing."""
+
+    code = "store_unwritable"
+
+
+class SnapshotUnstable(StoreError):
+    """A file kept changing while it was read, so no consistent snapshot can be had."""
+
+    code = "snapshot_unstable"
+
+
+class SourceUnreadable(StoreError):
+    """A file or directory of the source tree could not be read."""
+
+    code = "source_unreadable"
+
+
+class NothingToDo(CodebatchError):
+    """No file matched, so there is nothing to run."""
+
+    code = "nothing_to_do"
+    exit_status = 5
+
+
+class InternalError(CodebatchError):
+    """A bug in codebatch. The text says where; please report it."""
+
+    code = "internal"
+    exit_status = 70

@@ -1,0 +1,37 @@
+"""Digests: sha256 as lower-case hex, over bytes whose layout SPEC.md fixes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import NewType
+
+import msgspec
+
+Digest = NewType("Digest", str)
+"""64 lower-case hex digits of a sha256."""
+
+DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}\Z")
+
+EMPTY_DIGEST = Digest(hashlib.sha256(b"").hexdigest())
+
+_canonical = msgspec.json.Encoder(order="sorted")
+
+
+def digest_bytes(data: bytes | bytearray | memoryview) -> Digest:
+    """The digest of some bytes."""
+    return Digest(hashlib.sha256(data).hexdigest())
+
+
+def digest_document(document: object) -> Digest:
+    """The digest of a JSON document in canonical form: keys sorted, no white space, UTF-8."""
+    return digest_bytes(_canonical.encode(document))
+
+
+def digest_pairs(pairs: Iterable[tuple[str, str]]) -> Digest:
+    """The digest of ordered pairs: each is `name SPACE digest LF` in UTF-8 (SPEC.md "Digests")."""
+    whole = hashlib.sha256()
+    for name, digest in pairs:
+        whole.update(f"{name} {digest}\n".encode())
+    return Digest(whole.hexdigest())

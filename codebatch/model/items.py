@@ -1,0 +1,58 @@
+"""The item table: for every item the length and the digest of its records, in item order.
+
+A row is 36 bytes: length as unsigned 32-bit little-endian, then the raw sha256 of the item's record lines. The table
+says where an item's records lie in an output, and its own digest is a task's digest: rows know no shard, so
+neither shard size nor splits can change it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from itertools import accumulate
+
+from codebatch.model.digest import Digest, digest_bytes, digest_pairs
+
+ROW_BYTES = 36
+ITEM_BYTES_MAX = 2**32 - 1
+
+_row = struct.Struct("<I32s")
+
+
+def make_row(records: bytes) -> bytes:
+    """The row of an item whose record lines are `records`."""
+    return _row.pack(len(records), hashlib.sha256(records).digest())
+
+
+def item_lengths(table: bytes) -> list[int]:
+    """The lengths of all rows. Raises ValueError where the table is cut."""
+    if len(table) % ROW_BYTES:
+        raise ValueError("the item table is cut")
+    return [length for length, _ in _row.iter_unpack(table)]
+
+
+def item_range(table: bytes, item: int) -> tuple[int, int]:
+    """Where the records of row `item` begin and end, in bytes from the first row's."""
+    ends = list(accumulate(item_lengths(table[: (item + 1) * ROW_BYTES]), initial=0))
+    return ends[item], ends[item + 1]
+
+
+def check_rows(table: bytes, records: bytes) -> bool:
+    """Whether `records` are exactly what the table's rows say, item by item."""
+    start = 0
+    for length, digest in _row.iter_unpack(table):
+        if hashlib.sha256(records[start : start + length]).digest() != digest:
+            return False
+        start += length
+    return start == len(records)
+
+
+def task_digest(table: bytes) -> Digest:
+    """The digest of a task's whole output: that of its item table."""
+    return digest_bytes(table)
+
+
+def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
+    """The digest of a batch's outputs: over (task, task digest), sorted by task."""
+    return digest_pairs(sorted(tasks))

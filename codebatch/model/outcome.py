@@ -1,0 +1,130 @@
+"""Outcomes: the write-once ends of work. A unit says what to do, an outcome what became of it (SPEC.md "Outcomes")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, NewType
+
+import msgspec
+
+from codebatch.model.digest import Digest
+from codebatch.model.record import FailureReason
+from codebatch.model.shard import ShardId
+
+HolderId = NewType("HolderId", str)
+"""The uuid of a live or dead process that held leases, 32 hex digits."""
+
+OutcomeType = Literal["result", "failed", "cancelled"]
+
+COMMIT_FORMAT = 1
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is worked on: items [start, end) of a shard, counted from its first item, by these tasks in plan order."""
+
+    shard: ShardId
+    start: int
+    end: int
+    tasks: tuple[str, ...]
+    round: int = 1
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over records, kept with an outcome so that summaries read no output."""
+
+    kinds: dict[str, int] = {}
+    severities: dict[str, int] = {}
+    codes: dict[str, int] = {}
+    languages: dict[str, int] = {}
+
+    @property
+    def records(self) -> int:
+        """Records of every kind."""
+        return sum(self.kinds.values())
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of one task's work on items [start, end) of a shard.
+
+    Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, followed by
+    `end - start` rows of the item table (model/items.py), whose digest is `digest`. A `failed` outcome covers exactly
+    one item and holds its `failure` record; a `cancelled` one holds no bytes.
+    """
+
+    shard: ShardId
+    task: str
+    start: int
+    end: int
+    type: OutcomeType
+    reason: FailureReason | None = None
+    offset: int = 0
+    length: int = 0
+    bytes: int = 0
+    digest: Digest = Digest("")
+    counts: Counts = msgspec.field(default_factory=Counts)
+
+    def at(self, offset: int) -> Outcome:
+        """The same outcome with its place in the segment."""
+        return msgspec.structs.replace(self, offset=offset)
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a commit file: the outcomes that became durable together. Linked under the name of each."""
+
+    format: int = COMMIT_FORMAT
+    segment: HolderId
+    epoch: int
+    round: int
+    outcomes: tuple[Outcome, ...]
+
+
+class Register(NamedTuple):
+    """What a register's name says: which task's work from which item of which shard ended, in which round."""
+
+    shard: ShardId
+    start: int
+    task: str
+    round: int
+
+
+def add_counts(many: Iterable[Counts]) -> Counts:
+    """The sum of counts, keys sorted."""
+    kinds: dict[str, int] = {}
+    severities: dict[str, int] = {}
+    codes: dict[str, int] = {}
+    languages: dict[str, int] = {}
+    for counts in many:
+        for total, part in (
+            (kinds, counts.kinds),
+            (severities, counts.severities),
+            (codes, counts.codes),
+            (languages, counts.languages),
+        ):
+            for key, number in part.items():
+                total[key] = total.get(key, 0) + number
+    return Counts(
+        kinds=dict(sorted(kinds.items())),
+        severities=dict(sorted(severities.items())),
+        codes=dict(sorted(codes.items())),
+        languages=dict(sorted(languages.items())),
+    )
+
+
+def encode_commit(commit: Commit) -> bytes:
+    """The bytes of a commit file."""
+    return msgspec.json.encode(commit) + b"\n"
+
+
+_commit_decoder = msgspec.json.Decoder(Commit)
+
+
+def decode_commit(data: bytes) -> Commit:
+    """Read a commit file. Raises ValueError where it is torn or of another format."""
+    if not data.endswith(b"\n"):
+        raise ValueError("the commit file is cut")
+    commit = _commit_decoder.decode(data)
+    if commit.format != COMMIT_FORMAT:
+        raise ValueError(f"commit format {commit.format}, this version reads {COMMIT_FORMAT}")
+    if any(not 0 <= o.start < o.end or (o.type == "failed" and o.end != o.start + 1) for o in commit.outcomes):
+        raise ValueError("an outcome with an impossible range")
+    return commit

@@ -1,0 +1,141 @@
+"""A plan: what can change a byte of output, resolved, and how the work is cut. Immutable, with a digest.
+
+The digest covers the snapshot and the tasks with versions, code, configuration and tools. Shards and contexts are pure
+functions of those, so it need not cover them; limits of time and memory are no part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.digest import Digest, digest_document
+from codebatch.model.entry import Entry, SnapshotId
+from codebatch.model.record import RECORD_SCHEMA
+from codebatch.model.shard import Shard, ShardRule
+from codebatch.model.task import Json
+
+PLAN_FORMAT = 1
+
+
+class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a plan. `key` is the digest of all the other fields that can change its output."""
+
+    name: str
+    version: str
+    scope: Literal["file", "project"]
+    needs: tuple[str, ...]
+    implementation_digest: Digest
+    config: dict[str, Json]
+    tools: dict[str, str]
+    contexts: tuple[str, ...]
+    key: Digest
+
+
+class ContextTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A context of every item: `values` are distinct, `items[i]` is the index of item i's value."""
+
+    values: tuple[bytes, ...]
+    items: tuple[int, ...]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot and a pipeline, resolved."""
+
+    format: int = PLAN_FORMAT
+    digest: Digest
+    snapshot_id: SnapshotId
+    snapshot_digest: Digest
+    pipeline: str
+    tasks: tuple[PlannedTask, ...]
+    shard_rule: ShardRule
+    shards: tuple[Shard, ...]
+    contexts: dict[str, ContextTable]
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return self.shards[-1].end if self.shards else 0
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The tasks in the order in which they run."""
+        return tuple(task.name for task in self.tasks)
+
+    def context_of(self, item: int) -> dict[str, bytes]:
+        """The contexts of an item by name."""
+        return {name: table.values[table.items[item]] for name, table in self.contexts.items()}
+
+
+def task_key(
+    *,
+    name: str,
+    version: str,
+    implementation_digest: Digest,
+    config: dict[str, Json],
+    tools: dict[str, str],
+    needs: Sequence[tuple[str, Digest]],
+) -> Digest:
+    """The digest of all that can change a task's output, but for the file itself and its contexts."""
+    return digest_document(
+        {
+            "record_schema": RECORD_SCHEMA,
+            "task": name,
+            "version": version,
+            "implementation": implementation_digest,
+            "config": config,
+            "tools": tools,
+            "needs": dict(needs),
+        }
+    )
+
+
+def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask]) -> Digest:
+    """The digest of a plan: equal digests promise equal outputs of COMPLETED batches."""
+    return digest_document({"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]})
+
+
+def items_of(entries: Sequence[Entry]) -> list[Entry]:
+    """What tasks work on: the entries of kind `file`, in path order."""
+    return [entry for entry in entries if entry.kind == "file"]
+
+
+def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The tasks, each after those it needs, otherwise as given. Raises ValueError for a missing need or a cycle."""
+    ordered: list[str] = []
+    waiting = list(names)
+    while waiting:
+        ready = next((name for name in waiting if set(needs[name]) <= set(ordered)), None)
+        if ready is None:
+            missing = sorted({need for name in waiting for need in needs[name]} - set(names))
+            problem = (
+                f"need {', '.join(missing)}, which the pipeline lacks" if missing else "need one another in a circle"
+            )
+            raise ValueError(f"tasks {', '.join(waiting)} {problem}")
+        waiting.remove(ready)
+        ordered.append(ready)
+    return tuple(ordered)
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The bytes of plan.json."""
+    return msgspec.json.encode(plan) + b"\n"
+
+
+def decode_plan(data: bytes) -> Plan:
+    """Read plan.json. Raises ValueError where it is cut, of another format, or does not fit its own digest."""
+    if not data.endswith(b"\n"):
+        raise ValueError("the plan is cut")
+    plan = msgspec.json.decode(data, type=Plan)
+    if plan.format != PLAN_FORMAT:
+        raise ValueError(f"plan format {plan.format}, this version reads {PLAN_FORMAT}")
+    if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks):
+        raise ValueError("the plan's digest does not fit its content")
+    ends = [0, *(shard.end for shard in plan.shards)]
+    if any(shard.start != before or shard.end <= before for shard, before in zip(plan.shards, ends, strict=False)):
+        raise ValueError("the plan's shards do not cover its items in order")
+    if any(len(table.items) != plan.items for table in plan.contexts.values()):
+        raise ValueError("a context of the plan does not cover its items")
+    return plan

@@ -1,0 +1,130 @@
+"""Records: the lines of output. One frozen type per kind, tagged by `kind`; SPEC.md "Records" and schemas/ follow them.
+
+A record holds no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
+points, `end_line`/`end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py).
+A change here is a change of format: bump RECORD_SCHEMA and say so in SPEC.md "Changes".
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+RECORD_SCHEMA = 1
+
+Severity = Literal["error", "warning", "info", "hint"]
+
+FileClass = Literal["text", "binary", "huge", "generated", "minified", "vendored", "empty"]
+
+ParseState = Literal["ok", "errors", "skipped", "unsupported"]
+
+FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
+
+EdgeType = Literal["imports", "inherits", "calls"]
+
+SymbolType = Literal[
+    "module",
+    "namespace",
+    "class",
+    "struct",
+    "union",
+    "enum",
+    "enum_member",
+    "interface",
+    "trait",
+    "type",
+    "function",
+    "method",
+    "constructor",
+    "field",
+    "property",
+    "variable",
+    "constant",
+    "parameter",
+    "macro",
+    "import",
+]
+
+
+class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+    """What every record has: the file it speaks of."""
+
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+
+
+class File(Located, frozen=True, kw_only=True, tag="file"):
+    """What a file is. `lang` is the detected language, `encoding` an IANA name (empty for binary files)."""
+
+    lang: str
+    encoding: str
+    lines: int
+    class_: FileClass = msgspec.field(name="class")
+    parse: ParseState
+
+
+class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
+    """A finding. `tool` is `codebatch` for the language-neutral rules and syntax errors, `ruff` for ruff's."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    severity: Severity
+    code: str
+    message: str
+    tool: str
+
+
+class Metric(Located, frozen=True, kw_only=True, tag="metric"):
+    """A number about a file."""
+
+    metric: str
+    value: int
+
+
+class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
+    """A definition. `scope` is the qualified name of what encloses it (empty at top level)."""
+
+    name: str
+    symbol_type: SymbolType
+    qualified: str
+    scope: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Edge(Located, frozen=True, kw_only=True, tag="edge"):
+    """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved."""
+
+    edge_type: EdgeType
+    source: str
+    target: str
+    line: int
+
+
+class Failure(Located, frozen=True, kw_only=True, tag="failure"):
+    """A file that a task could not do. Its evidence is in the journal, for that differs from run to run."""
+
+    task: str
+    reason: FailureReason
+
+
+class Ast(Located, frozen=True, kw_only=True, tag="ast"):
+    """A stored syntax tree (`emit_ast`): `object` names its bytes, `format` their form."""
+
+    object: str
+    format: str
+
+
+Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast
+RECORD_TYPES: tuple[type[Record], ...] = (File, Diagnostic, Metric, Symbol, Edge, Failure, Ast)
+TAGS: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
+KINDS: tuple[str, ...] = tuple(TAGS.values())
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
+FAILURE_REASONS: tuple[FailureReason, ...] = ("exception", "timeout", "memory", "crash", "object", "needs")

@@ -1,0 +1,84 @@
+"""Tasks as declared, and pipelines. A declaration imports no heavy library: the coordinator never loads a parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NewType, Protocol
+
+from codebatch.model.entry import Entry
+
+TaskName = NewType("TaskName", str)
+
+Json = object
+"""A JSON value as a parser gives it: whoever takes one checks what it is."""
+
+_NUMBERED = re.compile(r"\d+_(?=.)")
+TASK_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
+
+
+class SnapshotView(Protocol):
+    """What a context may look at: the snapshot, and nothing else."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Every entry, sorted by path."""
+
+    def read(self, path: bytes) -> bytes | None:
+        """The content of the file at a path, None where there is no such file."""
+
+
+Context = Callable[[SnapshotView], Callable[[Entry], bytes]]
+"""Given the snapshot, a function from an entry to what else its result depends on (SPEC.md "Context").
+
+A context has a name; tasks that declare the same name must mean the same function, which a plan evaluates once.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDeclaration:
+    """What a plan must know of a task.
+
+    `implementation` is `module:attribute`, imported by workers only; what it names is described in
+    `codebatch_workers.tasks.api`. `tools` are the distributions whose versions change results: they enter the key.
+    """
+
+    name: str
+    version: str
+    summary: str
+    implementation: str
+    records: tuple[str, ...]
+    scope: Literal["file", "project"] = "file"
+    needs: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    config: Mapping[str, Json] = field(default_factory=dict)
+    contexts: Mapping[str, Context] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """A named list of tasks, needs before users."""
+
+    name: str
+    summary: str
+    tasks: tuple[str, ...]
+
+
+PIPELINES: Mapping[str, Pipeline] = {
+    pipeline.name: pipeline
+    for pipeline in (
+        Pipeline(name="parse", summary="what each file is, and its syntax errors", tasks=("parse",)),
+        Pipeline(name="analyze", summary="parse, then metrics of each file", tasks=("parse", "analyze")),
+        Pipeline(
+            name="full",
+            summary="everything: metrics, symbols and their relations, lint",
+            tasks=("parse", "analyze", "symbols", "lint"),
+        ),
+    )
+}
+
+
+def task_name(name: str) -> str:
+    """A task's name without the number that CodeBatch 1.x put before it: `01_parse` is `parse`."""
+    return _NUMBERED.sub("", name, count=1)

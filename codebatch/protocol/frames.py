@@ -1,0 +1,50 @@
+"""Frames: how the records of a shard are compressed (SPEC.md "Frames").
+
+The bytes of a shard are cut after the first newline at or behind each multiple of 32 KiB counted from the shard's start;
+each piece is one zstd frame with content size and checksum. Whoever assembles a shard from several outcomes cuts anew,
+so that the frames of a shard do not tell how its work was split. A file of frames is what `zstdcat` reads.
+
+`ZstdDecompressor.decompress` silently stops after the first frame of several, so nothing here calls it on more than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import zstandard
+
+FRAME_BYTES = 32 * 1024
+LEVEL = 3
+
+
+class FrameWriter:
+    """Compresses shards into frames; keeps one compressor."""
+
+    def __init__(self) -> None:
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, write_content_size=True)
+
+    def encode(self, records: bytes) -> bytes:
+        """The frames of a whole shard's records, which are LF-terminated lines."""
+        return b"".join(self._compressor.compress(records[start:end]) for start, end in _cuts(records))
+
+
+def decode_frames(frames: bytes, size: int) -> bytes:
+    """All bytes in some frames. Raises ValueError unless they are exactly `size` bytes, sound and whole."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(frames, read_across_frames=True) as reader:
+            records = reader.read(size + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    if len(records) != size:
+        raise ValueError(f"{len(records)} bytes where {size} were expected")
+    return records
+
+
+def _cuts(records: bytes) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(records):
+        boundary = (start // FRAME_BYTES + 1) * FRAME_BYTES
+        newline = records.find(b"\n", boundary) if boundary < len(records) else -1
+        end = len(records) if newline < 0 else newline + 1
+        yield start, end
+        start = end

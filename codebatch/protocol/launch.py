@@ -1,0 +1,44 @@
+"""How a worker is launched: the argument vector and environment, one definition for both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from codebatch.model.outcome import HolderId
+
+WORKER_MODULE = "codebatch_workers"
+
+ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker is told on its command line, as one JSON argument."""
+
+    store: str
+    batch: str
+    holder: HolderId
+    coordinator: HolderId
+    channel: int
+    parent: int
+
+
+def worker_arguments(python: str, launch: Launch) -> list[str]:
+    """The command line of a worker. `-P` is not in Python 3.10, so the working directory must be an empty one."""
+    return [python, "-m", WORKER_MODULE, msgspec.json.encode(launch).decode("utf-8")]
+
+
+def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a worker sees: an allow-list, and settings that keep results and core counts the same everywhere."""
+    kept = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
+    return kept | {
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUTF8": "1",
+        "RAYON_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "TOKIO_WORKER_THREADS": "1",
+    }

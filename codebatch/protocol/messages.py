@@ -1,0 +1,123 @@
+"""Messages between a coordinator and its workers: a closed union, msgspec-typed, length-prefixed.
+
+A message on the wire is its length as an unsigned 32-bit big-endian integer, then msgpack. The channel is a socket
+pair made by the coordinator; its end of file means that the peer is dead.
+
+    coordinator                                worker
+        |  <------------------------------  Hello
+        |  Assign  ------------------------>  |
+        |  <------------------------------  Began | Refused
+        |  <------------------------------  Committed ...   (once or more)
+        |  <------------------------------  Finished
+        |  Stop | Drain  ------------------>  |
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from codebatch.model.outcome import Commit, HolderId, Unit
+
+PROTOCOL_VERSION = 1
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+
+_prefix = struct.Struct(">I")
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """The worker is set up and idle."""
+
+    version: int
+    holder: HolderId
+
+
+class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
+    """Do this unit, leased under this epoch."""
+
+    unit: Unit
+    epoch: int
+
+
+class Began(msgspec.Struct, frozen=True, kw_only=True, tag="began"):
+    """The worker holds the lease and begins."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """Another process linked that epoch of the lease before; the worker is idle again."""
+
+    epoch: int
+
+
+class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
+    """A part of the unit is durable. `lost` counts outcomes whose name another process had taken before."""
+
+    commit: Commit
+    lost: int
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
+    """Nothing of the unit is left to this worker; it is idle."""
+
+    seconds: float
+
+
+class StoreRefused(msgspec.Struct, frozen=True, kw_only=True, tag="store_refused"):
+    """The disk refused a write, so the worker ends. Nothing of the unit that is not committed is done."""
+
+    message: str
+
+
+class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
+    """Finish the item at hand, commit, report, and be idle."""
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
+    """End now; only sent to an idle worker."""
+
+
+ToWorker = Assign | Drain | Stop
+FromWorker = Hello | Began | Refused | Committed | Finished | StoreRefused
+
+_encoder = msgspec.msgpack.Encoder()
+_to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+
+
+def encode_message(message: ToWorker | FromWorker) -> bytes:
+    """The bytes of a message on the wire."""
+    body = _encoder.encode(message)
+    assert len(body) <= MESSAGE_BYTES_MAX
+    return _prefix.pack(len(body)) + body
+
+
+class MessageBuffer:
+    """Cuts a byte stream into message bodies."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add received bytes; yields the bodies that are whole. Raises ValueError for an absurd length."""
+        self._data += data
+        while len(self._data) >= _prefix.size:
+            (length,) = _prefix.unpack_from(self._data)
+            if length > MESSAGE_BYTES_MAX:
+                raise ValueError(f"a message of {length} bytes")
+            if len(self._data) < _prefix.size + length:
+                return
+            body = bytes(self._data[_prefix.size : _prefix.size + length])
+            del self._data[: _prefix.size + length]
+            yield body
+
+
+def decode_to_worker(body: bytes) -> ToWorker:
+    """Read what a coordinator sent. Raises msgspec.DecodeError."""
+    return _to_worker.decode(body)
+
+
+def decode_from_worker(body: bytes) -> FromWorker:
+    """Read what a worker sent. Raises msgspec.DecodeError."""
+    return _from_worker.decode(body)

@@ -1,0 +1,71 @@
+"""Names of files in a batch directory, both ways (SPEC.md "Store layout"). Parsing refuses whatever is not ours."""
+
+from __future__ import annotations
+
+import re
+
+from codebatch.model.outcome import Register
+from codebatch.model.shard import ShardId
+
+BATCH_FILE = "batch.json"
+PLAN_FILE = "plan.json"
+HOLDERS = "holders"
+JOURNAL = "journal"
+LEASES = "leases"
+RESULTS = "results"
+OUTCOMES = "outcomes"
+OUTPUTS = "outputs"
+SCRATCH = "scratch"
+
+MANIFEST_FILE = "manifest.json"
+
+_LEASE = re.compile(r"([0-9a-f]{8,64})\.(\d{1,9})\.(\d{1,9})\Z")
+_REGISTER = re.compile(r"([0-9a-f]{8,64})\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
+HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
+
+
+def lease_name(shard: ShardId, start: int, epoch: int) -> str:
+    """The name of the lease of the unit that begins at an item of a shard."""
+    return f"{shard}.{start}.{epoch}"
+
+
+def parse_lease(name: str) -> tuple[ShardId, int, int] | None:
+    """(shard, start, epoch) of a lease's name; None where it is no such name."""
+    match = _LEASE.match(name)
+    return (ShardId(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def register_name(register: Register) -> str:
+    """The name of an outcome register."""
+    return f"{register.shard}.{register.start}.{register.task}.r{register.round}"
+
+
+def parse_register(name: str) -> Register | None:
+    """The register that a name stands for; None where it is no such name."""
+    match = _REGISTER.match(name)
+    return Register(ShardId(match[1]), int(match[2]), match[3], int(match[4])) if match else None
+
+
+def segment_name(holder: str) -> str:
+    """The name of a holder's result segment."""
+    return f"{holder}.seg"
+
+
+def journal_name(holder: str) -> str:
+    """The name of a holder's journal."""
+    return f"{holder}.jsonl"
+
+
+def cell_name(holder: str) -> str:
+    """The name of a holder's progress cell."""
+    return f"{holder}.cell"
+
+
+def output_name(task: str) -> str:
+    """The name of a task's merged output."""
+    return f"{task}.jsonl.zst"
+
+
+def table_name(task: str) -> str:
+    """The name of a task's merged item table."""
+    return f"{task}.items"

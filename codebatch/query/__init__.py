@@ -1,0 +1,1 @@
+"""Questions about batches: records with filters, one file's, summaries. Read-only."""

@@ -1,0 +1,181 @@
+"""The records of a batch, merged or not: from the outputs where they are merged, else from the outcomes so far."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from codebatch.engine.ledger import Ledger
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import Entry
+from codebatch.model.items import item_range
+from codebatch.model.outcome import Counts, add_counts
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.record import KINDS, SEVERITIES
+from codebatch.model.task import Json, task_name
+from codebatch.store.batches import Batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Outputs, current_outputs
+from codebatch.store.snapshots import Snapshot, load_snapshot
+from codebatch.store.store import Store
+
+JsonRecord = dict[str, Json]
+
+_decoder = msgspec.json.Decoder(JsonRecord)
+
+
+class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
+    but for a `*` at the end."""
+
+    kinds: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    path: str = ""
+
+    def check(self) -> RecordFilter:
+        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
+        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
+            for value in asked:
+                if value not in known:
+                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
+        return self
+
+    def may_match(self, counts: Counts) -> bool:
+        """Whether a shard with these counts can hold anything asked for."""
+        kinds = set(self.kinds) or set(KINDS)
+        if self.severities or self.codes or self.tools:
+            kinds &= {"diagnostic"}
+        if self.names:
+            kinds &= {"symbol"}
+        if not any(counts.kinds.get(kind) for kind in kinds):
+            return False
+        if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
+            return False
+        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
+
+    def matches(self, record: JsonRecord) -> bool:
+        """Whether a record is asked for."""
+        return (
+            (not self.kinds or record["kind"] in self.kinds)
+            and (not self.severities or record.get("severity") in self.severities)
+            and (not self.codes or _matches(record.get("code"), self.codes))
+            and (not self.tools or record.get("tool") in self.tools)
+            and (not self.names or _matches(record.get("name"), self.names))
+            and (not self.path or self.path in str(record.get("path", "")))
+        )
+
+
+class BatchRecords:
+    """Reads one batch."""
+
+    def __init__(self, store: Store, batch: Batch) -> None:
+        self.store = store
+        self.batch = batch
+        self.outputs: Outputs | None = current_outputs(batch)
+        self._outcomes = Outcomes(batch.files, batch.root)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The batch's plan."""
+        return self.batch.plan()
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The batch's snapshot."""
+        return load_snapshot(self.store.files, self.store.root, self.batch.about.snapshot_id)
+
+    @cached_property
+    def items(self) -> list[Entry]:
+        """What the batch works on, in path order."""
+        return items_of(self.snapshot.entries)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What the registers say; read only where nothing is merged yet."""
+        return load_ledger(self.batch, self.plan, self._outcomes)
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The batch's tasks, in plan order."""
+        return tuple(task.task for task in self.outputs.manifest.tasks) if self.outputs else self.plan.task_names
+
+    def choose_tasks(self, asked: str | None) -> tuple[str, ...]:
+        """The tasks to read: the one asked for, or all. Raises InvalidInput for one that the batch has not."""
+        if asked is None:
+            return self.task_names
+        if task_name(asked) not in self.task_names:
+            raise InvalidInput(f"the batch has no task {asked!r}", hint=f"one of: {', '.join(self.task_names)}")
+        return (task_name(asked),)
+
+    def counts(self, task: str) -> Counts:
+        """The counts of a task's records so far."""
+        return add_counts(counts for counts, _ in self._shard_counts(task))
+
+    def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
+        """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
+        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in asked.kinds)
+        for counts, index in self._shard_counts(task):
+            if not asked.may_match(counts):
+                continue
+            for line in self._shard_bytes(task, index).splitlines():
+                if not prefixes or line.startswith(prefixes):
+                    record = _decoder.decode(line)
+                    if asked.matches(record):
+                        yield record
+
+    def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
+        """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
+        index = bisect.bisect_right(self._shard_starts, item) - 1
+        shard = self.plan.shards[index]
+        if self.outputs is not None:
+            output = self.outputs.manifest.task(task)
+            assert output is not None
+            lines = self.outputs.item_records(output, item, self._shard_starts)
+        else:
+            place = item - shard.start
+            link = next((link for link in self.ledger.walk(shard.id, task) if link.start <= place < link.end), None)
+            if link is None:
+                return None
+            _, table = self._outcomes.read_bytes(link.segment, link.outcome)
+            start, end = item_range(table, place - link.start)
+            lines = self._outcomes.read_records(link.segment, link.outcome)[start:end]
+        return [_decoder.decode(line) for line in lines.splitlines()]
+
+    def find_item(self, path: bytes) -> int | None:
+        """The item at a path."""
+        index = bisect.bisect_left(self.items, path, key=lambda item: item.path)
+        return index if index < len(self.items) and self.items[index].path == path else None
+
+    @cached_property
+    def _shard_starts(self) -> list[int]:
+        return [shard.start for shard in self.plan.shards]
+
+    def _shard_counts(self, task: str) -> Iterator[tuple[Counts, int]]:
+        if self.outputs is not None:
+            output = self.outputs.manifest.task(task)
+            assert output is not None
+            yield from ((shard.counts, index) for index, shard in enumerate(output.shards))
+            return
+        for index, shard in enumerate(self.plan.shards):
+            yield add_counts(link.outcome.counts for link in self.ledger.walk(shard.id, task)), index
+
+    def _shard_bytes(self, task: str, index: int) -> bytes:
+        if self.outputs is not None:
+            output = self.outputs.manifest.task(task)
+            assert output is not None
+            return self.outputs.shard_records(output, index)
+        links = self.ledger.walk(self.plan.shards[index].id, task)
+        return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
+
+
+def _matches(value: object, wanted: Iterable[str]) -> bool:
+    return isinstance(value, str) and any(
+        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
+    )

@@ -1,0 +1,50 @@
+"""Where a batch stands, derived from what is on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile, LeaseReader
+from codebatch.store.ledgers import load_ledger, tally_of
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Outputs, current_outputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a batch stands: its state, the counts behind it, and who is at work on it."""
+
+    state: BatchState
+    tally: Tally
+    holders: tuple[HolderFile, ...]
+    outputs: Outputs | None
+
+    @property
+    def is_stalled(self) -> bool:
+        """Work is open and nobody holds it."""
+        return is_stalled(self.state, live_holders=len(self.holders))
+
+
+def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
+    """Where a batch stands. Merged outputs tell it at once; without them the registers are read. Raises StoreCorrupt."""
+    holders = LeaseReader(batch.files, batch.root).holders()
+    live = tuple(holder for holder, is_live in holders if is_live)
+    outputs = current_outputs(batch)
+    if outputs is not None and not live:
+        tally = _tally_of_outputs(outputs)
+        return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
+    ledger = load_ledger(batch, batch.plan(), Outcomes(batch.files, batch.root))
+    tally = tally_of(ledger)
+    state = batch_state(tally, is_started=bool(holders))
+    return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger
+
+
+def _tally_of_outputs(outputs: Outputs) -> Tally:
+    manifest = outputs.manifest
+    failed = sum(task.failed for task in manifest.tasks)
+    cancelled = sum(task.cancelled for task in manifest.tasks)
+    planned = manifest.items * len(manifest.tasks)
+    return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)

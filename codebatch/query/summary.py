@@ -1,0 +1,79 @@
+"""Counts over a batch, from what outcomes already say; only the worst findings are read."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+
+from codebatch.model.outcome import Counts, add_counts
+from codebatch.model.record import SEVERITIES
+from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+
+
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One task's counts."""
+
+    outputs_by_kind: dict[str, int]
+    diagnostics_by_severity: dict[str, int]
+    total_outputs: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch's counts."""
+
+    batch_id: str
+    snapshot_id: str
+    pipeline: str
+    files: int
+    tasks: dict[str, TaskSummary]
+    kinds: dict[str, int]
+    severities: dict[str, int]
+    codes: dict[str, int]
+    languages: dict[str, int]
+
+    @property
+    def records(self) -> int:
+        """Records of every kind."""
+        return sum(self.kinds.values())
+
+    @property
+    def failures(self) -> int:
+        """Pairs of a file and a task that failed at it."""
+        return self.kinds.get("failure", 0)
+
+
+def summarise(records: BatchRecords, task: str | None = None) -> Summary:
+    """The counts of a batch, of one task where one is named."""
+    by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}
+    total = add_counts(by_task.values())
+    return Summary(
+        batch_id=records.batch.id,
+        snapshot_id=records.batch.about.snapshot_id,
+        pipeline=records.batch.about.pipeline,
+        files=records.batch.about.items,
+        tasks={
+            name: TaskSummary(
+                outputs_by_kind=counts.kinds,
+                diagnostics_by_severity=counts.severities,
+                total_outputs=counts.records,
+            )
+            for name, counts in by_task.items()
+        },
+        kinds=total.kinds,
+        severities=total.severities,
+        codes=total.codes,
+        languages=total.languages,
+    )
+
+
+def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
+    """The first diagnostics of the gravest severities, in path order within each."""
+    found: list[JsonRecord] = []
+    for severity in SEVERITIES:
+        if len(found) >= limit:
+            break
+        asked = RecordFilter(kinds=("diagnostic",), severities=(severity,))
+        every = itertools.chain.from_iterable(records.iter_records(task, asked) for task in records.task_names)
+        found += itertools.islice(every, limit - len(found))
+    return found

@@ -1,0 +1,157 @@
+"""Batches on disk: made whole, found again by id, and described without reading their outputs."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NewType
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId
+from codebatch.model.plan import Plan, decode_plan, encode_plan
+from codebatch.protocol import names
+from codebatch.store.ids import latest_offset, resolve_prefix
+from codebatch.store.store import Store
+from codebatch.system.files import Files
+
+BatchId = NewType("BatchId", str)
+
+BATCH_FORMAT = 1
+_SUBDIRECTORIES = (
+    names.HOLDERS,
+    names.JOURNAL,
+    names.LEASES,
+    names.RESULTS,
+    names.OUTCOMES,
+    names.OUTPUTS,
+    names.SCRATCH,
+)
+
+
+class BatchFile(msgspec.Struct, frozen=True, kw_only=True):
+    """batch.json: what the batch is, for listings. `source` is the absolute root it was taken from, where known."""
+
+    format: int = BATCH_FORMAT
+    batch_id: BatchId
+    snapshot_id: SnapshotId
+    pipeline: str
+    plan_digest: Digest
+    source: str
+    created_at_ns: int
+    shards: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of a store."""
+
+    files: Files
+    root: Path
+    about: BatchFile
+
+    @property
+    def id(self) -> BatchId:
+        """Its id."""
+        return self.about.batch_id
+
+    def plan(self) -> Plan:
+        """Its plan. Raises StoreCorrupt."""
+        path = self.root / names.PLAN_FILE
+        try:
+            plan = decode_plan(self.files.read(path))
+        except (FileNotFoundError, ValueError, msgspec.DecodeError) as error:
+            raise StoreCorrupt(
+                f"{path} is damaged: {error}", hint="this batch is lost; `codebatch run` on its source makes a new one"
+            ) from error
+        if plan.digest != self.about.plan_digest:
+            raise StoreCorrupt(f"{path} is another batch's plan", hint="this batch is lost; make a new one")
+        return plan
+
+
+def new_batch_id(at_ns: int) -> BatchId:
+    """A new id. Ids of later instants sort later."""
+    at = datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc)
+    return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{secrets.token_hex(3)}")
+
+
+def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
+    """Make a batch directory, whole or not at all. On return it is on disk."""
+    about = BatchFile(
+        batch_id=new_batch_id(at_ns),
+        snapshot_id=plan.snapshot_id,
+        pipeline=plan.pipeline,
+        plan_digest=plan.digest,
+        source=source,
+        created_at_ns=at_ns,
+        shards=len(plan.shards),
+        items=plan.items,
+    )
+    files = store.files
+    building = store.batches / f".{uuid.uuid4().hex}.tmp"
+    try:
+        for name in _SUBDIRECTORIES:
+            files.make_directory(building / name)
+        files.write_new(building / names.PLAN_FILE, encode_plan(plan))
+        files.write_new(building / names.BATCH_FILE, msgspec.json.encode(about) + b"\n")
+        published = files.publish_directory(building, store.batches / about.batch_id)
+    except BaseException:
+        files.remove_tree(building)
+        raise
+    assert published, "a new batch id was taken"
+    return Batch(files, store.batches / about.batch_id, about)
+
+
+def open_batch(store: Store, batch_id: str) -> Batch:
+    """Open a batch by its full id. Raises UnknownId or StoreCorrupt."""
+    path = store.batches / batch_id / names.BATCH_FILE
+    try:
+        about = msgspec.json.decode(store.files.read(path), type=BatchFile)
+    except FileNotFoundError as error:
+        raise UnknownId(f"there is no batch {batch_id!r} in this store", hint="see: codebatch batch list") from error
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"{path} is damaged: {error}", hint="this batch is lost; make a new one") from error
+    if about.format != BATCH_FORMAT:
+        raise StoreCorrupt(f"{path} has format {about.format}, this version reads {BATCH_FORMAT}")
+    return Batch(store.files, store.batches / batch_id, about)
+
+
+def batch_ids(store: Store) -> list[str]:
+    """The ids of all batches, oldest first."""
+    return [name for name, _ in store.files.listing(store.batches)]
+
+
+def resolve_batch(store: Store, reference: str | None) -> Batch:
+    """The batch that a reference names; `latest` where none is given.
+
+    `latest~1` is the batch before the latest one of the same source and pipeline.
+    """
+    known = batch_ids(store)
+    offset = latest_offset(reference) if reference else 0
+    if offset is None:
+        assert reference is not None
+        return open_batch(store, resolve_prefix(reference, known, noun="batch", prefix="batch-"))
+    if not known:
+        raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
+    latest = open_batch(store, known[-1])
+    if offset == 0:
+        return latest
+    alike = (
+        batch
+        for id_ in reversed(known)
+        if (batch := open_batch(store, id_)).about.source == latest.about.source
+        and batch.about.pipeline == latest.about.pipeline
+    )
+    for steps, batch in enumerate(alike):
+        if steps == offset:
+            return batch
+    raise UnknownId(
+        f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
+        hint="see: codebatch batch list",
+    )

@@ -1,0 +1,154 @@
+"""zstd frames: how long one is, and what it holds. A pack or a compressed file is frames one after the other.
+
+zstandard's one-shot `decompress()` returns the first frame of several and says nothing of the rest, so nothing in
+codebatch calls it on data that may hold more than one: `decompress_all` reads across frames.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import IO, NamedTuple, cast
+
+import zstandard
+
+# Level 3 makes packs of source text 3 % smaller and takes 23 % longer (Django 5.2.8, zstandard 0.25, bench/).
+LEVEL = 1
+CHUNK_BYTES = 1 << 20
+
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_HEADER_BYTES_MAX = 18
+_BLOCK_HEADER_BYTES = 3
+_RLE_BLOCK = 1
+_RESERVED_BLOCK = 3
+_CHECKSUM_BYTES = 4
+
+ReadAt = Callable[[int, int], bytes]
+"""Up to so many bytes (second) from an offset (first); fewer only at the end."""
+
+
+class Frame(NamedTuple):
+    """Where a frame lies and how many bytes it holds uncompressed."""
+
+    offset: int
+    length: int
+    size: int
+
+
+class FrameError(ValueError):
+    """The bytes are no whole sound zstd frame with a content size."""
+
+
+def compress(data: bytes) -> bytes:
+    """One frame, its content size in the header."""
+    return zstandard.ZstdCompressor(level=LEVEL).compress(data)
+
+
+def decompress_one(data: bytes, size: int) -> bytes:
+    """The content of exactly one frame that says it holds `size` bytes. Raises FrameError."""
+    try:
+        if zstandard.frame_content_size(data) != size:
+            raise FrameError("the frame does not hold as many bytes as it should")
+        content = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+    except zstandard.ZstdError as error:
+        raise FrameError(str(error)) from error
+    if len(content) != size:
+        raise FrameError("the frame does not hold as many bytes as it should")
+    return content
+
+
+def decompress_all(data: bytes) -> bytes:
+    """The content of all frames, one after the other. Raises FrameError where one is torn or unsound."""
+    parts = []
+    end = 0
+    for frame in iter_frames(lambda offset, length: data[offset : offset + length], len(data)):
+        parts.append(decompress_one(data[frame.offset : frame.offset + frame.length], frame.size))
+        end = frame.offset + frame.length
+    if end != len(data):
+        raise FrameError("the last frame is torn")
+    return b"".join(parts)
+
+
+def iter_frames(read_at: ReadAt, total: int) -> Iterator[Frame]:
+    """Walk the frames by their block headers (RFC 8878 3.1.1), decompressing nothing; stops before a torn one."""
+    window = _Window(read_at)
+    offset = 0
+    while offset < total:
+        frame = _frame_at(window, offset, total)
+        if frame is None:
+            return
+        yield frame
+        offset += frame.length
+
+
+def content_digest(read_at: ReadAt, frame: Frame) -> bytes:
+    """sha256 of a frame's content, in constant memory. Raises FrameError."""
+    whole = hashlib.sha256()
+    size = 0
+    source = _Span(read_at, frame.offset, frame.length)
+    try:
+        # The stub asks for a whole IO[bytes]; the implementation calls nothing but `read`.
+        with zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", source), closefd=False) as reader:
+            while chunk := reader.read(CHUNK_BYTES):
+                whole.update(chunk)
+                size += len(chunk)
+    except zstandard.ZstdError as error:
+        raise FrameError(str(error)) from error
+    if size != frame.size:
+        raise FrameError("the frame does not hold as many bytes as it should")
+    return whole.digest()
+
+
+def _frame_at(window: _Window, start: int, total: int) -> Frame | None:
+    header = window.get(start, _HEADER_BYTES_MAX)
+    if header[:4] != _MAGIC:
+        return None
+    try:
+        parameters = zstandard.get_frame_parameters(header)
+        offset = start + zstandard.frame_header_size(header)
+    except zstandard.ZstdError:
+        return None
+    if parameters.content_size == zstandard.CONTENTSIZE_UNKNOWN:
+        return None
+    last = False
+    while not last:
+        block = int.from_bytes(window.get(offset, _BLOCK_HEADER_BYTES), "little")
+        last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
+        if kind == _RESERVED_BLOCK:
+            return None
+        offset += _BLOCK_HEADER_BYTES + (1 if kind == _RLE_BLOCK else length)
+        if offset > total:
+            return None
+    offset += _CHECKSUM_BYTES if parameters.has_checksum else 0
+    return Frame(start, offset - start, parameters.content_size) if offset <= total else None
+
+
+class _Window:
+    """Small reads out of one big one."""
+
+    def __init__(self, read_at: ReadAt) -> None:
+        self._read_at = read_at
+        self._start = 0
+        self._data = b""
+
+    def get(self, offset: int, length: int) -> bytes:
+        inside = offset - self._start
+        if inside < 0 or inside + length > len(self._data):
+            self._start, inside = offset, 0
+            self._data = self._read_at(offset, CHUNK_BYTES)
+        return self._data[inside : inside + length]
+
+
+class _Span:
+    """A stretch of a file as a stream."""
+
+    def __init__(self, read_at: ReadAt, offset: int, length: int) -> None:
+        self._read_at = read_at
+        self._offset = offset
+        self._left = length
+
+    def read(self, size: int) -> bytes:
+        data = self._read_at(self._offset, min(size, self._left))
+        self._offset += len(data)
+        self._left -= len(data)
+        return data

@@ -1,0 +1,146 @@
+"""What git says is in a work tree, asked so that neither the tree nor the user's settings have a say in how.
+
+A repository's own configuration may name programs (`core.fsmonitor`, hooks, transports) and the user's may name further
+ignore files. The first must not run, the second must not make one tree two snapshots: both are overridden, and every
+`GIT_*` of the environment is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from typing import NamedTuple
+
+from codebatch.errors import SourceUnreadable
+
+SECONDS_MAX = 600.0
+
+_SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.excludesFile=",
+    "core.ignoreCase=false",
+    "safe.directory=*",
+    "submodule.recurse=false",
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    # A partial clone would fetch what is missing, through whatever transport its configuration names.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
+_UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
+_NAME_TOO_LONG = b"File name too long"
+
+
+class GitError(Exception):
+    """git is not there, is too old, or cannot read this tree; the text says which."""
+
+
+class GitListing(NamedTuple):
+    """git's answer: paths below the directory it was asked in, each ended by NUL; and what it could not read."""
+
+    raw: bytes
+    unreadable: tuple[tuple[bytes, str], ...]
+
+
+class GitList:
+    """One running `git ls-files`. `wait` must be called, or `close`."""
+
+    def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
+        """Start listing a directory. `is_top` says that the repository must begin there and nowhere above."""
+        self._process = _start(git, directory, _LIST, is_top=is_top)
+
+    def wait(self) -> GitListing:
+        """The answer. Raises GitError."""
+        output, errors = _finish(self._process)
+        if self._process.returncode != 0:
+            raise GitError(_first_line(errors) or f"git ended with status {self._process.returncode}")
+        if _NAME_TOO_LONG in errors:
+            raise GitError("git cannot read paths as long as this tree has")
+        found = ((name, reason.decode("utf-8", "replace")) for name, reason in _UNREADABLE.findall(errors))
+        return GitListing(output, tuple(found))
+
+    def close(self) -> None:
+        """End git if nobody waited for it."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()
+
+
+def find_git() -> str | None:
+    """git's path, None where there is none."""
+    return shutil.which("git")
+
+
+def is_ignored(git: str, directory: bytes) -> bool:
+    """Whether a repository above a directory ignores it, by .gitignore files. Raises GitError."""
+    top = _ask(git, directory, ("rev-parse", "--show-toplevel")).removesuffix(b"\n")
+    relative = os.path.relpath(directory, top)
+    if relative.startswith(b".."):
+        raise GitError("the repository's work tree is elsewhere")
+    if relative == b".":
+        return False
+    listing = ("ls-files", "-oiz", "--directory", "--exclude-per-directory=.gitignore", "--", relative)
+    ignored = _ask(git, top, listing).split(b"\0")
+    parents = {relative[:at] for at in range(len(relative)) if relative[at : at + 1] == b"/"} | {relative}
+    return any(name.rstrip(b"/") in parents for name in ignored if name)
+
+
+def gitlinks(git: str, directory: bytes, *, is_top: bool) -> set[bytes]:
+    """The paths below a directory that the index has as submodules. Raises GitError."""
+    found = set()
+    for line in _ask(git, directory, ("ls-files", "-sz"), is_top=is_top).split(b"\0"):
+        mode, _, path = line.partition(b"\t")
+        if mode.startswith(b"160000 "):
+            found.add(path)
+    return found
+
+
+def _start(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
+    # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
+    # `core.worktree` nor who owns the directory matters.
+    where = ["--git-dir=.git", "--work-tree=."] if is_top else []
+    try:
+        return subprocess.Popen(
+            [git, "--literal-pathspecs", "--no-pager", *where, *settings, *arguments],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except OSError as error:
+        raise GitError(f"git does not start: {error.strerror}") from error
+
+
+def _finish(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise SourceUnreadable(
+            f"git did not list the tree within {SECONDS_MAX:.0f} s", hint="is a .gitignore in it no regular file?"
+        ) from error
+
+
+def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool = False) -> bytes:
+    process = _start(git, directory, arguments, is_top=is_top)
+    output, errors = _finish(process)
+    if process.returncode != 0:
+        raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
+    return output
+
+
+def _first_line(errors: bytes) -> str:
+    return errors.decode("utf-8", "replace").strip().partition("\n")[0]

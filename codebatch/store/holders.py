@@ -1,0 +1,152 @@
+"""Holders: processes that may hold leases. A holder is alive as long as its flock is held (SPEC.md "Leases").
+
+The file is locked before it is linked into view, so no one ever sees an unlocked file of a live process. The kernel
+gives the lock up when the process dies, however it dies: no clock, no pid that another process could get.
+"""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from codebatch.errors import StoreUnwritable
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.protocol import names
+from codebatch.system.files import Files, Lock, is_locked, try_lock
+from codebatch.system.host import Host, this_host
+
+
+class HolderFile(msgspec.Struct, frozen=True, kw_only=True):
+    """holders/<uuid>: who this is. `parent` is the coordinator's holder for a worker."""
+
+    holder: HolderId
+    role: Literal["coordinator", "worker"]
+    pid: int
+    host: Host
+    since_ns: int
+    parent: HolderId | None = None
+
+
+def new_holder_id() -> HolderId:
+    """A fresh id."""
+    return HolderId(uuid.uuid4().hex)
+
+
+class Holder:
+    """This process as a holder in one batch, until `close` or death."""
+
+    def __init__(self, files: Files, batch_root: Path, about: HolderFile) -> None:
+        self._files = files
+        self._root = batch_root
+        self.about = about
+        self._path = batch_root / names.HOLDERS / about.holder
+        self._lease_source = self._path
+        hidden = self._path.with_name(f".{about.holder}.tmp")
+        files.write_volatile(hidden, msgspec.json.encode(about) + b"\n")
+        lock = try_lock(hidden)
+        if lock is None or not files.create_exclusive(hidden, self._path):
+            raise StoreUnwritable(f"cannot become a holder of {batch_root.name}: {self._path} is taken")
+        files.remove(hidden)
+        self._lock: Lock = lock
+
+    @property
+    def id(self) -> HolderId:
+        """Its id."""
+        return self.about.holder
+
+    def try_lease(self, shard: ShardId, start: int, epoch: int) -> bool:
+        """Take a lease; False where another process took that epoch before. Not durable: leases only save double work.
+
+        A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
+        names of one file (ext4: 65,000): then a copy takes over as the source of links.
+        """
+        path = self._root / names.LEASES / names.lease_name(shard, start, epoch)
+        try:
+            return self._files.create_exclusive(self._lease_source, path)
+        except OSError as error:
+            if error.errno != errno.EMLINK:
+                raise
+        self._lease_source = self._path.with_name(f".{self.id}.{uuid.uuid4().hex}.tmp")
+        self._files.write_volatile(self._lease_source, msgspec.json.encode(self.about) + b"\n")
+        return self._files.create_exclusive(self._lease_source, path)
+
+    def close(self) -> None:
+        """Give up every lease. The file stays: it says who held what."""
+        self._lock.release()
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """The highest lease of a unit."""
+
+    shard: ShardId
+    start: int
+    epoch: int
+    holder: HolderFile
+    is_live: bool
+
+
+class LeaseReader:
+    """Reads who holds what in a batch."""
+
+    def __init__(self, files: Files, batch_root: Path) -> None:
+        self._files = files
+        self._root = batch_root
+        self._by_inode: dict[int, HolderFile] = {}
+
+    def holders(self) -> list[tuple[HolderFile, bool]]:
+        """Every holder there ever was, and whether it is alive."""
+        found: list[tuple[HolderFile, bool]] = []
+        for name, inode in self._files.listing(self._root / names.HOLDERS):
+            if names.HOLDER_PATTERN.match(name):
+                holder = self._holder(inode, self._root / names.HOLDERS / name)
+                if holder is not None:
+                    found.append((holder, self.is_live(holder)))
+        return found
+
+    def leases(self) -> dict[tuple[ShardId, int], Lease]:
+        """The highest lease of every unit that was ever leased."""
+        highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
+        for name, inode in self._files.listing(self._root / names.LEASES):
+            parsed = names.parse_lease(name)
+            if parsed is None:
+                continue
+            shard, start, epoch = parsed
+            if epoch > highest.get((shard, start), (0, 0, ""))[0]:
+                highest[shard, start] = (epoch, inode, name)
+        live: dict[HolderId, bool] = {}
+        leases: dict[tuple[ShardId, int], Lease] = {}
+        for (shard, start), (epoch, inode, name) in highest.items():
+            holder = self._holder(inode, self._root / names.LEASES / name)
+            if holder is None:
+                continue
+            if holder.holder not in live:
+                live[holder.holder] = self.is_live(holder)
+            leases[shard, start] = Lease(
+                shard=shard, start=start, epoch=epoch, holder=holder, is_live=live[holder.holder]
+            )
+        return leases
+
+    def is_live(self, holder: HolderFile) -> bool:
+        """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""
+        if holder.host.name != this_host().name:
+            return True
+        if holder.host.boot != this_host().boot:
+            return False
+        return is_locked(self._root / names.HOLDERS / holder.holder)
+
+    def _holder(self, inode: int, path: Path) -> HolderFile | None:
+        known = self._by_inode.get(inode)
+        if known is None:
+            try:
+                known = msgspec.json.decode(self._files.read(path), type=HolderFile)
+            except (FileNotFoundError, msgspec.DecodeError):
+                return None
+            if not names.HOLDER_PATTERN.match(known.holder):
+                return None
+            self._by_inode[inode] = known
+        return known

@@ -1,0 +1,35 @@
+"""From the registers on disk to the engine's ledger, and to counts."""
+
+from __future__ import annotations
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.lifecycle import Tally
+from codebatch.model.plan import Plan
+from codebatch.store.batches import Batch
+from codebatch.store.outcomes import Outcomes
+
+
+def load_ledger(batch: Batch, plan: Plan, outcomes: Outcomes) -> Ledger:
+    """Everything the registers of a batch say now."""
+    ledger = Ledger({shard.id: shard.items for shard in plan.shards}, {task.name: task.needs for task in plan.tasks})
+    found = outcomes.scan()
+    for commit in found.commits:
+        ledger.add(commit)
+    for register in found.unreadable:
+        ledger.mark_unreadable(register)
+    return ledger
+
+
+def tally_of(ledger: Ledger) -> Tally:
+    """How many (item, task) pairs ended how."""
+    totals = {"result": 0, "failed": 0, "cancelled": 0}
+    for shard in ledger.shards:
+        for task in ledger.tasks:
+            for link in ledger.walk(shard, task):
+                totals[link.type] += link.end - link.start
+    return Tally(
+        planned=ledger.items * len(ledger.tasks),
+        results=totals["result"],
+        failed=totals["failed"],
+        cancelled=totals["cancelled"],
+    )

@@ -1,0 +1,236 @@
+"""Objects: immutable bytes by the sha256 of their content, read back out of packs.
+
+A read has two outcomes: the bytes that have the hash, or ObjectMissing. Bytes that do not have the hash are remembered
+beside their pack (packs.py, `.bad`), so the object counts as missing and the next snapshot stores it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from codebatch.errors import ObjectMissing, StoreUnwritable
+from codebatch.model.digest import Digest
+from codebatch.store.frames import FrameError, content_digest, decompress_one
+from codebatch.store.packs import (
+    BAD_SUFFIX,
+    INDEX_SUFFIX,
+    PACK_SUFFIX,
+    PackIndex,
+    decode_bad,
+    decode_index,
+    encode_bad,
+    encode_index,
+    index_from_pack,
+)
+from codebatch.system.files import Files
+
+if TYPE_CHECKING:
+    from codebatch.store.pack_writer import PackWriter
+
+
+class Location(NamedTuple):
+    """Where an object lies: the pack's name without suffix, and the frame in it."""
+
+    pack: str
+    offset: int
+    length: int
+    size: int
+
+
+class _Pack(NamedTuple):
+    name: str
+    content: PackIndex
+    base: int
+
+
+class ObjectStore:
+    """The objects below one `objects` directory, which need not exist yet.
+
+    Indexes are loaded at first use and kept; packs that others seal later are found when a digest is asked for that no
+    known pack holds. Not for use by several threads at once.
+    """
+
+    def __init__(self, files: Files, root: Path) -> None:
+        self.root = root
+        self._files = files
+        self._packs: list[_Pack] = []
+        self._bases: list[int] = []
+        self._rows: dict[bytes, int] = {}
+        self._bad: dict[str, set[bytes]] = {}
+        self._loaded = False
+
+    def read(self, digest: Digest, size: int | None = None) -> bytes:
+        """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
+        key = bytes.fromhex(digest)
+        bad_pack: str | None = None
+        # Two rounds: between the listing that we know and this read, gc may have moved the object to another pack.
+        for _ in range(2):
+            while (location := self.location(digest)) is not None:
+                data = self._try_read(key, location)
+                if data is not None and size in (None, len(data)):
+                    return data
+                bad_pack = location.pack
+                self._condemn(key, location.pack)
+            self.refresh()
+        if bad_pack is None:
+            raise ObjectMissing(f"object {digest} is in no pack of {self.root}", hint=_HINT)
+        raise ObjectMissing(f"object {digest} is lost or damaged in {self.root / bad_pack}{PACK_SUFFIX}", hint=_HINT)
+
+    def has(self, digest: Digest) -> bool:
+        """Whether a sealed pack that this process knows of holds the object, and nobody found it unsound there."""
+        return self.has_key(bytes.fromhex(digest))
+
+    def has_key(self, key: bytes) -> bool:
+        """`has` for a digest as 32 bytes: for those who ask 80,000 times."""
+        if not self._loaded:
+            self.refresh()
+        return key in self._rows
+
+    def location(self, digest: Digest) -> Location | None:
+        """Where an object lies, looked up in packs sealed since as well; None where no pack holds it."""
+        key = bytes.fromhex(digest)
+        if key not in self._rows:
+            self.refresh()
+        row = self._rows.get(key)
+        if row is None:
+            return None
+        pack = self._packs[bisect_right(self._bases, row) - 1]
+        return Location(pack.name, *pack.content.frame(row - pack.base))
+
+    def iter_digests(self) -> Iterator[Digest]:
+        """Every object that can be had, pack by pack, each once."""
+        self.refresh()
+        for key in list(self._rows):
+            yield Digest(key.hex())
+
+    def pack_sizes(self) -> list[tuple[str, int]] | None:
+        """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
+        names = [item.name for item in self._files.listing(self.root)]
+        if any(name.endswith(BAD_SUFFIX) for name in names):
+            return None
+        packs = [name for name in names if name.endswith(PACK_SUFFIX)]
+        return [(name, self._files.size(self.root / name) or 0) for name in packs]
+
+    def writer(self) -> PackWriter:
+        """A writer of new packs; one per process."""
+        from codebatch.store.pack_writer import PackWriter
+
+        return PackWriter(self._files, self)
+
+    def iter_unsound(self, pack: str) -> Iterator[Digest]:
+        """Read a whole pack, in constant memory; name and remember the objects whose bytes are not theirs."""
+        self.refresh()
+        path = self.root / f"{pack}{PACK_SUFFIX}"
+
+        def read_at(offset: int, length: int) -> bytes:
+            return self._files.read_range(path, offset, length)
+
+        for index in [known.content for known in self._packs if known.name == pack]:
+            for row in range(len(index)):
+                try:
+                    found = content_digest(read_at, index.frame(row))
+                except FrameError:
+                    found = b""
+                if found != index.key(row):
+                    self._condemn(index.key(row), pack)
+                    yield Digest(index.key(row).hex())
+
+    def pack_names(self) -> list[str]:
+        """The names, without suffix, of the packs that are known after a look at the directory."""
+        self.refresh()
+        return [pack.name for pack in self._packs]
+
+    def refresh(self) -> None:
+        """Look at the directory again: load what is new, forget packs that are gone."""
+        names = {item.name for item in self._files.listing(self.root)}
+        packs = {name.removesuffix(PACK_SUFFIX) for name in names if name.endswith(PACK_SUFFIX)}
+        bad = {name.removesuffix(BAD_SUFFIX) for name in names if name.endswith(BAD_SUFFIX)} & packs
+        known = {pack.name: pack.content for pack in self._packs}
+        self._loaded = True
+        if packs == known.keys() and bad <= self._bad.keys():
+            return
+        for name in bad:
+            with contextlib.suppress(FileNotFoundError):
+                lines = self._files.read(self.root / f"{name}{BAD_SUFFIX}")
+                self._bad.setdefault(name, set()).update(decode_bad(lines))
+        indexes = ((name, known.get(name) or self._load(name)) for name in sorted(packs))
+        self._adopt_all([(name, index) for name, index in indexes if index is not None])
+
+    def adopt(self, name: str, index: PackIndex) -> None:
+        """Take in a pack that this process just sealed. What was said against a pack of that name is past."""
+        self._bad.pop(name, None)
+        if any(pack.name == name for pack in self._packs):
+            self._adopt_all([(pack.name, pack.content) for pack in self._packs])
+        else:
+            self._add_pack(name, index)
+
+    def _adopt_all(self, packs: list[tuple[str, PackIndex]]) -> None:
+        """Know exactly these packs."""
+        self._packs, self._bases, self._rows = [], [], {}
+        for name, index in packs:
+            self._add_pack(name, index)
+
+    def _add_pack(self, name: str, index: PackIndex) -> None:
+        base = self._packs[-1].base + len(self._packs[-1].content) if self._packs else 0
+        self._packs.append(_Pack(name, index, base))
+        self._bases.append(base)
+        bad = self._bad.get(name)
+        for row, key in enumerate(index.all_keys(), base):
+            if bad is None or key not in bad:
+                self._rows[key] = row
+
+    def _load(self, name: str) -> PackIndex | None:
+        """The index of a pack: the one on disk if it is sound and fits, else a new one; None where the pack is gone."""
+        path = self.root / f"{name}{PACK_SUFFIX}"
+        pack_bytes = self._files.size(path)
+        if pack_bytes is None:
+            return None
+        try:
+            index = decode_index(self._files.read(self.root / f"{name}{INDEX_SUFFIX}"))
+            if index.pack_bytes == pack_bytes:
+                return index
+        except (FileNotFoundError, ValueError):
+            pass
+        try:
+            index = index_from_pack(lambda offset, length: self._files.read_range(path, offset, length), pack_bytes)
+        except FileNotFoundError:
+            return None
+        # A store that cannot be written can still be read: then every process makes the index for itself.
+        with contextlib.suppress(StoreUnwritable):
+            self._files.write_volatile(self.root / f"{name}{INDEX_SUFFIX}", encode_index(index))
+        return index
+
+    def _try_read(self, key: bytes, location: Location) -> bytes | None:
+        path = self.root / f"{location.pack}{PACK_SUFFIX}"
+        try:
+            data = decompress_one(self._files.read_range(path, location.offset, location.length), location.size)
+        except (FileNotFoundError, FrameError):
+            return None
+        return data if hashlib.sha256(data).digest() == key else None
+
+    def _condemn(self, key: bytes, pack: str) -> None:
+        """Remember that a pack's copy of an object is unsound, and fall back to another pack's copy if there is one.
+
+        Two readers that condemn two objects of one pack at the same time may lose one line; the object lost from the
+        list is found unsound again by whoever reads it next.
+        """
+        bad = self._bad.setdefault(pack, set())
+        bad.add(key)
+        self._rows.pop(key, None)
+        for other in self._packs:
+            row = other.content.find(key)
+            if row is not None and key not in self._bad.get(other.name, ()):
+                self._rows[key] = other.base + row
+                break
+        if self._files.size(self.root / f"{pack}{PACK_SUFFIX}") is None:
+            return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
+        with contextlib.suppress(StoreUnwritable):
+            self._files.write_volatile(self.root / f"{pack}{BAD_SUFFIX}", encode_bad(bad))
+
+
+_HINT = "take the snapshot again while the source still has the file: the object is stored anew"

@@ -1,0 +1,194 @@
+"""Outcome registers: write-once names, published with link(2), in a batch's `outcomes/`.
+
+Order of writes of a commit (SPEC.md "Read and write ordering"): the segment's bytes, fsync; the commit file under a
+hidden name, fsync; one link for each outcome; fsync of the directory. Three fsyncs, whatever the number of tasks. A
+process that dies between two links leaves some tasks of a unit settled and others open, which is a state like any
+other: what is open is computed for each task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import digest_bytes
+from codebatch.model.entry import Entry, path_fields
+from codebatch.model.items import ROW_BYTES, check_rows, make_row
+from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register, decode_commit, encode_commit
+from codebatch.model.record import Failure, FailureReason
+from codebatch.protocol import names
+from codebatch.protocol.frames import FrameWriter, decode_frames
+from codebatch.system.files import Appender, Files
+
+
+class Segment:
+    """A holder's own append-only file of results."""
+
+    def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
+        self._appender: Appender = files.open_append(batch_root / names.RESULTS / names.segment_name(holder))
+
+    def append(self, frames: bytes, table: bytes) -> int:
+        """Add an outcome's bytes; returns their offset. Durable after `sync`."""
+        return self._appender.append(frames + table)
+
+    def sync(self) -> None:
+        """On return everything appended is on disk."""
+        self._appender.sync()
+
+    def close(self) -> None:
+        """Release the file."""
+        self._appender.close()
+
+
+class EncodedOutcome(NamedTuple):
+    """An outcome without its place in a segment, the bytes that go there, and evidence for the journal."""
+
+    outcome: Outcome
+    frames: bytes
+    table: bytes
+    evidence: str = ""
+
+
+def encode_outcome(
+    outcome: Outcome, items: Sequence[bytes], frame_writer: FrameWriter, *, evidence: str = ""
+) -> EncodedOutcome:
+    """Complete an outcome with the bytes of its items' record lines."""
+    records = b"".join(items)
+    table = b"".join(map(make_row, items))
+    frames = frame_writer.encode(records)
+    return EncodedOutcome(
+        msgspec.structs.replace(outcome, length=len(frames), bytes=len(records), digest=digest_bytes(table)),
+        frames,
+        table,
+        evidence,
+    )
+
+
+def failed_outcome(
+    entry: Entry, register: Register, reason: FailureReason, frame_writer: FrameWriter, *, evidence: str = ""
+) -> EncodedOutcome:
+    """The outcome of a task that failed at one item: its `failure` record stands where the item's records would."""
+    path, path_b64 = path_fields(entry.path)
+    failure = Failure(path=path, path_b64=path_b64, task=register.task, reason=reason)
+    outcome = Outcome(
+        shard=register.shard,
+        task=register.task,
+        start=register.start,
+        end=register.start + 1,
+        type="failed",
+        reason=reason,
+        counts=Counts(kinds={"failure": 1}),
+    )
+    return encode_outcome(outcome, [msgspec.json.encode(failure) + b"\n"], frame_writer, evidence=evidence)
+
+
+class Scan(NamedTuple):
+    """What a look at the registers found that the look before did not."""
+
+    commits: list[Commit]
+    unreadable: list[Register]
+
+
+class Committer:
+    """What a holder commits through: its own segment, then the registers, in that order."""
+
+    def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
+        self._holder = holder
+        self._segment = Segment(files, batch_root, holder)
+        self._outcomes = Outcomes(files, batch_root)
+        self._sequence = 0
+
+    def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
+        """Make outcomes durable together; returns those that won their names. The others' work was another's already."""
+        outcomes = tuple(one.outcome.at(self._segment.append(one.frames, one.table)) for one in encoded)
+        self._segment.sync()
+        commit = Commit(segment=self._holder, epoch=epoch, round=round_, outcomes=outcomes)
+        self._sequence += 1
+        lost = self._outcomes.commit(commit, self._holder, self._sequence)
+        return msgspec.structs.replace(commit, outcomes=tuple(one for one in outcomes if one not in lost))
+
+    def close(self) -> None:
+        """Release the segment."""
+        self._segment.close()
+
+
+class Outcomes:
+    """The registers of one batch."""
+
+    def __init__(self, files: Files, batch_root: Path) -> None:
+        self._files = files
+        self._directory = batch_root / names.OUTCOMES
+        self._results = batch_root / names.RESULTS
+        self._seen: set[str] = set()
+
+    def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
+        """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
+        hidden = self._directory / f".{holder}.{sequence}.tmp"
+        self._files.write_new(hidden, encode_commit(commit))
+        try:
+            lost = [
+                outcome
+                for outcome in commit.outcomes
+                if not self._files.create_exclusive(
+                    hidden, self._directory / names.register_name(_register(commit, outcome))
+                )
+            ]
+            self._files.sync_directory(self._directory)
+        finally:
+            self._files.remove(hidden)
+        return lost
+
+    def scan(self) -> Scan:
+        """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.
+
+        A register that cannot be read is no outcome; its name is taken, so its work is done again one round up.
+        """
+        by_inode: dict[int, list[tuple[str, Register]]] = {}
+        for name, inode in self._files.listing(self._directory):
+            if name not in self._seen and (register := names.parse_register(name)) is not None:
+                self._seen.add(name)
+                by_inode.setdefault(inode, []).append((name, register))
+        found = Scan([], [])
+        for same in by_inode.values():
+            try:
+                commit = decode_commit(self._files.read(self._directory / same[0][0]))
+            except (FileNotFoundError, ValueError, msgspec.DecodeError):
+                found.unreadable.extend(register for _, register in same)
+                continue
+            won = {register for _, register in same}
+            outcomes = tuple(outcome for outcome in commit.outcomes if _register(commit, outcome) in won)
+            settled = {_register(commit, outcome) for outcome in outcomes}
+            found.unreadable.extend(sorted(won - settled))
+            found.commits.append(msgspec.structs.replace(commit, outcomes=outcomes))
+        return found
+
+    def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
+        """The frames and the item table of an outcome, unchecked but for their length. Raises StoreCorrupt."""
+        rows = (outcome.end - outcome.start) * ROW_BYTES
+        path = self._results / names.segment_name(segment)
+        try:
+            data = self._files.read_range(path, outcome.offset, outcome.length + rows)
+        except FileNotFoundError:
+            data = b""
+        if len(data) != outcome.length + rows:
+            raise StoreCorrupt(f"{path} is cut or missing", hint="run the batch anew with: codebatch run --again PATH")
+        return data[: outcome.length], data[outcome.length :]
+
+    def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
+        """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
+        frames, table = self.read_bytes(segment, outcome)
+        try:
+            records = decode_frames(frames, outcome.bytes)
+        except ValueError as error:
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}") from error
+        if not check_rows(table, records):
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table")
+        return records
+
+
+def _register(commit: Commit, outcome: Outcome) -> Register:
+    return Register(outcome.shard, outcome.start, outcome.task, commit.round)

@@ -1,0 +1,137 @@
+"""Merged outputs: one file of records a task, its item table, and a manifest. Read by every query.
+
+`outputs/<result digest>/` is made whole and renamed into place. Where `resume` settled what had failed there are
+several; the one with the highest generation is current.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import DIGEST_PATTERN, Digest
+from codebatch.model.items import ROW_BYTES, check_rows, item_range
+from codebatch.model.outcome import Counts
+from codebatch.protocol import names
+from codebatch.protocol.frames import decode_frames
+from codebatch.store.batches import Batch
+from codebatch.system.files import Files
+
+OUTPUTS_FORMAT = 1
+
+
+class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a shard lies in a task's output: frames at [offset, offset + length), `bytes` of records in them."""
+
+    offset: int
+    length: int
+    bytes: int
+    failed: int = 0
+    cancelled: int = 0
+    counts: Counts = msgspec.field(default_factory=Counts)
+
+
+class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A task's merged output. `failed` and `cancelled` count items; `shards` follow the plan's."""
+
+    task: str
+    digest: Digest
+    length: int
+    bytes: int
+    failed: int
+    cancelled: int
+    counts: Counts
+    shards: tuple[OutputShard, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced."""
+
+    format: int = OUTPUTS_FORMAT
+    plan_digest: Digest
+    result_digest: Digest
+    generation: int
+    items: int
+    tasks: tuple[TaskOutput, ...]
+
+    def task(self, name: str) -> TaskOutput | None:
+        """The output of a task."""
+        return next((task for task in self.tasks if task.task == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The current merged outputs of a batch."""
+
+    files: Files
+    root: Path
+    manifest: Manifest
+
+    def shard_records(self, task: TaskOutput, index: int) -> bytes:
+        """The record lines of a shard. Raises StoreCorrupt."""
+        shard = task.shards[index]
+        path = self.root / names.output_name(task.task)
+        frames = self._read(path, shard.offset, shard.length)
+        try:
+            return decode_frames(frames, shard.bytes)
+        except ValueError as error:
+            raise self._corrupt(path, str(error)) from error
+
+    def iter_shards(self, task: TaskOutput) -> Iterator[bytes]:
+        """The record lines of every shard, in path order."""
+        for index in range(len(task.shards)):
+            yield self.shard_records(task, index)
+
+    def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
+        """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
+        index = bisect.bisect_right(shard_starts, item) - 1
+        first = shard_starts[index]
+        path = self.root / names.table_name(task.task)
+        table = self._read(path, first * ROW_BYTES, (item - first + 1) * ROW_BYTES)
+        start, end = item_range(table, item - first)
+        return self.shard_records(task, index)[start:end]
+
+    def check(self, task: TaskOutput, index: int, start: int, end: int) -> bool:
+        """Whether a shard, items [start, end), still has the bytes its item table says."""
+        table = self._read(self.root / names.table_name(task.task), start * ROW_BYTES, (end - start) * ROW_BYTES)
+        return check_rows(table, self.shard_records(task, index))
+
+    def _read(self, path: Path, offset: int, length: int) -> bytes:
+        try:
+            data = self.files.read_range(path, offset, length)
+        except FileNotFoundError as error:
+            raise self._corrupt(path, "it is missing") from error
+        if len(data) != length:
+            raise self._corrupt(path, "it is cut")
+        return data
+
+    def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{path} is damaged: {problem}",
+            hint=f"remove the directory {self.root} and run `codebatch resume`: it is merged again",
+        )
+
+
+def current_outputs(batch: Batch) -> Outputs | None:
+    """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
+    best: Outputs | None = None
+    directory = batch.root / names.OUTPUTS
+    for name, _ in batch.files.listing(directory):
+        if not DIGEST_PATTERN.match(name):
+            continue
+        path = directory / name / names.MANIFEST_FILE
+        try:
+            manifest = msgspec.json.decode(batch.files.read(path), type=Manifest)
+        except (FileNotFoundError, msgspec.DecodeError) as error:
+            raise StoreCorrupt(
+                f"{path} is damaged: {error}",
+                hint=f"remove the directory {directory / name} and run `codebatch resume`",
+            ) from error
+        if best is None or manifest.generation > best.manifest.generation:
+            best = Outputs(batch.files, directory / name, manifest)
+    return best

@@ -1,0 +1,124 @@
+"""Reading one path of a source tree so that what is kept was really there at one time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from codebatch.errors import SnapshotUnstable
+from codebatch.model.entry import display_path
+from codebatch.store.directories import Directories
+from codebatch.store.frames import CHUNK_BYTES
+from codebatch.store.pack_writer import PackWriter, SizeChangedError
+from codebatch.store.rules import READ_FLAGS
+from codebatch.store.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
+from codebatch.store.walk import unreadable
+
+ATTEMPTS_MAX = 3
+BIG_BYTES = 8 << 20
+
+_REPLACED = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_LFS_POINTER_BYTES_MAX = 1024
+
+
+class _ChangedError(Exception):
+    """The path is not what it was a moment ago."""
+
+
+def capture(directories: Directories, path: bytes, found: Stat, writer: PackWriter) -> Row:
+    """Store the content of a file or link whose lstat gave `found`; a row of NO_KEY where it is neither any more.
+
+    A path that changes meanwhile is looked at again, three times in all. Raises SnapshotUnstable, SourceUnreadable.
+    """
+    directory, _, name = path.rpartition(b"/")
+    for attempt in range(ATTEMPTS_MAX):
+        try:
+            parent = directories.enter(directory)
+            if attempt:
+                found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+            if stat.S_ISREG(found.mode):
+                return _capture_file(name, parent, writer)
+            if stat.S_ISLNK(found.mode):
+                return _capture_link(name, parent, found, writer)
+            return Row(found, NO_KEY, 0)
+        except (FileNotFoundError, NotADirectoryError):
+            # It went away between the list and our look: in this snapshot it is absent, as if the list came later.
+            return Row(ABSENT, NO_KEY, 0)
+        except (_ChangedError, SizeChangedError):
+            continue
+        except OSError as error:
+            raise unreadable(path, error.strerror) from error
+    raise SnapshotUnstable(
+        f"{display_path(path)} kept changing while it was read",
+        hint="stop whatever writes to it, or leave it out with --exclude",
+    )
+
+
+def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
+    """Read a regular file between two fstat(2) that must agree: then no write fell in between."""
+    try:
+        fd = os.open(name, READ_FLAGS, dir_fd=parent)
+    except OSError as error:
+        # A link (ELOOP) or a socket (ENXIO) has taken the file's place since lstat.
+        if error.errno in _REPLACED:
+            raise _ChangedError from error
+        raise
+    try:
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode):
+            raise _ChangedError
+        if before.st_size > BIG_BYTES:
+            digest = writer.add_stream(_iter_chunks(fd), before.st_size)
+            key, flags = bytes.fromhex(digest), 0
+            if stat_of(os.fstat(fd)) != stat_of(before):
+                raise _ChangedError
+        else:
+            data = _read(fd, before.st_size)
+            after = os.fstat(fd)
+            if len(data) != before.st_size or _identity(after) != _identity(before):
+                raise _ChangedError
+            key, flags = writer.add_key(data), _flags(data)
+    finally:
+        os.close(fd)
+    return Row(stat_of(before), key, flags)
+
+
+def _capture_link(name: bytes, parent: int, found: Stat, writer: PackWriter) -> Row:
+    try:
+        target = os.readlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _ChangedError from error
+    if stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False)) != found:
+        raise _ChangedError
+    return Row(found, writer.add_key(target), 0)
+
+
+def _read(fd: int, size: int) -> bytes:
+    """Up to one byte more than `size`, so that a file that grew is seen to have grown."""
+    data = os.read(fd, size + 1)
+    if len(data) == size or not data:
+        return data
+    parts = [data]
+    total = len(data)
+    while total <= size and (data := os.read(fd, size + 1 - total)):
+        parts.append(data)
+        total += len(data)
+    return b"".join(parts)
+
+
+def _iter_chunks(fd: int) -> Iterator[bytes]:
+    while data := os.read(fd, CHUNK_BYTES):
+        yield data
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
+    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _flags(data: bytes) -> int:
+    return FLAG_LFS_POINTER if len(data) < _LFS_POINTER_BYTES_MAX and data.startswith(_LFS_POINTER) else 0

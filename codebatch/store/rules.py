@@ -1,0 +1,152 @@
+"""Which listed paths a snapshot takes: `--include`, `--exclude`, `.codebatchignore`, stores (SPEC.md "Snapshots")."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from codebatch.errors import SourceUnreadable
+from codebatch.model.entry import display_path
+from codebatch.store.directories import Directories
+from codebatch.store.ignore import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
+from codebatch.store.stat_cache import ABSENT, Stat, stat_of
+
+IGNORE_FILE = b".codebatchignore"
+IGNORE_FILE_BYTES_MAX = 16 << 20
+
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRules:
+    """What the user asked for. Patterns are those of gitignore(5), about paths below the tree's base.
+
+    With `include`, only what matches (or lies below a directory that matches) is taken; `exclude` wins over it.
+    `rehash` reads every file, whatever the stat cache says.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    rehash: bool = False
+
+
+class Verdict(NamedTuple):
+    """Why a path is left out: the rule in words, and the path that it speaks of (the path itself or a parent)."""
+
+    rule: str
+    path: bytes
+
+
+class Rules:
+    """The rules of one snapshot. `.codebatchignore` files are added as they are found."""
+
+    def __init__(self, rules: SourceRules, directories: Directories, store: bytes | None) -> None:
+        """`store` is the store's path below the base, None where it lies elsewhere."""
+        self._include = parse_arguments(rules.include, "--include")
+        self._exclude = parse_arguments(rules.exclude, "--exclude")
+        self._directories = directories
+        self._stores = set() if store is None else {store}
+        self._files: dict[bytes, PatternList] = {}
+        self.rule_files: dict[bytes, Stat] = {}
+        self._verdicts: dict[bytes, Verdict | None] = {b"": None}
+
+    def add_store(self, directory: bytes) -> None:
+        """Leave out another store's directory."""
+        self._stores.add(directory)
+        self._verdicts = {b"": None}
+
+    def add_ignore_file(self, directory: bytes) -> None:
+        """Heed the .codebatchignore of a directory, if it is a file there. Raises SourceUnreadable."""
+        path = directory + b"/" + IGNORE_FILE if directory else IGNORE_FILE
+        if path in self.rule_files:
+            return
+        data, found = read_ignore_file(self._directories, directory, IGNORE_FILE)
+        self.rule_files[path] = found
+        if data is not None:
+            base = directory + b"/" if directory else b""
+            self._files[directory] = parse_ignore_file(data, display_path(path), base)
+            self._verdicts = {b"": None}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every path is taken."""
+        return not (self._include.patterns or self._exclude.patterns or self._files or self._stores)
+
+    def leaves_out(self, path: bytes) -> Verdict | None:
+        """Why a file is left out, None where it is taken."""
+        return self.leaves_out_below(path) or self._not_included(path)
+
+    def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
+        """Why a path and all below it are left out, whatever `--include` says; None where they are not."""
+        parent = path[: max(path.rfind(b"/"), 0)]
+        if parent not in self._verdicts:
+            self._decide_parents(parent)
+        return self._verdicts[parent] or self._own_verdict(path, is_directory=is_directory)
+
+    def _decide_parents(self, directory: bytes) -> None:
+        """Fill `_verdicts` for a directory and its parents, from the top; a loop, for trees are deep."""
+        verdict: Verdict | None = None
+        for part in parents_of(directory):
+            if part in self._verdicts:
+                verdict = self._verdicts[part]
+            else:
+                verdict = verdict or self._own_verdict(part, is_directory=True)
+                self._verdicts[part] = verdict
+
+    def _own_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
+        if path in self._stores:
+            return Verdict("it is a codebatch store", path)
+        excluded = self._exclude.decide(path, is_directory=is_directory)
+        if excluded is not None and not excluded.negated:
+            return Verdict(describe(self._exclude, excluded), path)
+        if not self._files:
+            return None
+        decided = decide_chain(chain_of(self._files, path), path, is_directory=is_directory)
+        if decided is not None and not decided[1].negated:
+            return Verdict(describe(*decided), path)
+        return None
+
+    def _not_included(self, path: bytes) -> Verdict | None:
+        if not self._include.patterns:
+            return None
+        for part in (*parents_of(path)[:-1], path):
+            pattern = self._include.decide(part, is_directory=part != path)
+            if pattern is not None and not pattern.negated:
+                return None
+        return Verdict("no --include pattern matches", path)
+
+
+def parents_of(path: bytes) -> list[bytes]:
+    """A path's parents from the top, then the path itself; the base is not among them."""
+    parts = path.split(b"/") if path else []
+    return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def chain_of(files: dict[bytes, PatternList], path: bytes) -> list[PatternList]:
+    """The ignore files that have a say about a path, the nearest directory's first."""
+    above = [b"", *parents_of(path)[:-1]]
+    return [files[directory] for directory in reversed(above) if directory in files]
+
+
+def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, Stat]:
+    """An ignore file's bytes and stat; None where it is no regular file (git heeds no linked ones either)."""
+    path = directory + b"/" + name if directory else name
+    try:
+        parent = directories.enter(directory)
+        found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        if not stat.S_ISREG(found.mode):
+            return None, found
+        fd = os.open(name, READ_FLAGS, dir_fd=parent)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ABSENT
+    except OSError as error:
+        raise SourceUnreadable(f"cannot read {display_path(path)}: {error.strerror}") from error
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None, ABSENT
+        data = file.read(IGNORE_FILE_BYTES_MAX + 1)
+    if len(data) > IGNORE_FILE_BYTES_MAX:
+        raise SourceUnreadable(f"{display_path(path)} is longer than any ignore file should be")
+    return data, found

@@ -1,0 +1,191 @@
+"""Snapshots: a frozen tree, path by path, published once and read back (SPEC.md "Snapshots").
+
+`snapshots/<snapshot_id>/` holds `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
+snapshot's identity, and `snapshot.json`, which counts them and says who first took the snapshot, when and where from.
+Time and source are no part of the identity: the first taker's stay.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import InvalidId, StoreCorrupt, StoreForeign, UnknownId
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import Entry, SnapshotId, decode_entries
+from codebatch.model.entry import snapshot_id as id_of
+from codebatch.store.frames import FrameError, compress, decompress_all
+from codebatch.store.objects import ObjectStore
+from codebatch.system.files import Files
+
+SNAPSHOT_FORMAT = 1
+SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
+
+_DOCUMENT = "snapshot.json"
+_INDEX = "files.index.jsonl.zst"
+_TEMPORARY = "tmp-"
+
+
+class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the first taker took a snapshot from: absolute paths, for people."""
+
+    base: str
+    roots: tuple[str, ...]
+    listing: str
+
+
+class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """snapshot.json. `bytes` and `files` count the entries of kind `file`."""
+
+    schema: str = "codebatch.snapshot"
+    format: int = SNAPSHOT_FORMAT
+    snapshot_id: str
+    digest: str
+    files: int
+    bytes: int
+    entries: int
+    created_at: str
+    source: SnapshotSource
+
+
+class Snapshot:
+    """A published snapshot. Entries are decoded, and checked against the digest, when they are first asked for."""
+
+    def __init__(self, files: Files, store_root: Path, document: SnapshotDocument, objects: ObjectStore | None) -> None:
+        self.id = SnapshotId(document.snapshot_id)
+        self.digest = Digest(document.digest)
+        self.files = document.files
+        self.bytes = document.bytes
+        self.document = document
+        self._files = files
+        self._path = _directory(store_root, self.id) / _INDEX
+        self._objects = objects or ObjectStore(files, store_root / "objects")
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Every entry, sorted by path. Raises StoreCorrupt."""
+        try:
+            index = decompress_all(self._files.read(self._path))
+            if digest_bytes(index) != self.digest:
+                raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=_HINT)
+            return decode_entries(index)
+        except (FileNotFoundError, FrameError, ValueError) as error:
+            raise StoreCorrupt(f"{self._path}: {error}", hint=_HINT) from error
+
+    def entry(self, path: bytes) -> Entry | None:
+        """The entry at a path."""
+        return self._by_path.get(path)
+
+    def read(self, path: bytes) -> bytes | None:
+        """The content of the file at a path, None where there is no such file. Raises ObjectMissing."""
+        entry = self._by_path.get(path)
+        if entry is None or entry.kind != "file":
+            return None
+        return self._objects.read(entry.object, entry.size)
+
+    @cached_property
+    def _by_path(self) -> dict[bytes, Entry]:
+        return {entry.path: entry for entry in self.entries}
+
+
+def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: ObjectStore | None = None) -> Snapshot:
+    """A published snapshot by its whole id. Raises InvalidId, UnknownId, StoreCorrupt.
+
+    `objects` is the store to read content from where the caller has one open already.
+    """
+    if not SNAPSHOT_ID_PATTERN.match(snapshot_id):
+        raise InvalidId(f"{snapshot_id!r} is no snapshot id", hint="a snapshot id is `snap-` and 16 hex digits")
+    return Snapshot(files, store_root, _load_document(files, store_root, snapshot_id), objects)
+
+
+def list_snapshots(files: Files, store_root: Path) -> list[SnapshotDocument]:
+    """The documents of all published snapshots, sorted by id. Raises StoreCorrupt."""
+    names = [item.name for item in files.listing(store_root / "snapshots")]
+    return [_load_document(files, store_root, name) for name in names if SNAPSHOT_ID_PATTERN.match(name)]
+
+
+def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
+    """The digest of the compressed index as it lies on disk, None where there is none: tells a touched file cheaply."""
+    try:
+        return digest_bytes(files.read(_directory(store_root, snapshot_id) / _INDEX))
+    except FileNotFoundError:
+        return None
+
+
+def publish_snapshot(files: Files, store_root: Path, index: bytes, document: SnapshotDocument) -> SnapshotDocument:
+    """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
+
+    Every object that it names must be durable before. Two takers of one tree meet at the rename: one directory wins,
+    both are right. A snapshot that is there but unsound is written again in place, each file in one step.
+    """
+    target = _directory(store_root, document.snapshot_id)
+    compressed = compress(index)
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    known = _known_document(files, store_root, document)
+    if known is not None:
+        return known
+    temporary = target.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
+    files.make_directory(temporary)
+    try:
+        files.write_new(temporary / _INDEX, compressed)
+        files.write_new(temporary / _DOCUMENT, encoded)
+        if files.publish_directory(temporary, target):
+            return document
+    except BaseException:
+        files.remove_tree(temporary)
+        raise
+    known = _known_document(files, store_root, document)
+    if known is not None:
+        return known
+    files.write_atomic(target / _INDEX, compressed)
+    files.write_atomic(target / _DOCUMENT, encoded)
+    return document
+
+
+def sweep_unpublished(files: Files, store_root: Path) -> int:
+    """Remove what takers left that died before they published; how many. Only while no snapshot is being taken (gc)."""
+    root = store_root / "snapshots"
+    left = [item.name for item in files.listing(root) if item.name.startswith(_TEMPORARY)]
+    for name in left:
+        files.remove_tree(root / name)
+    return len(left)
+
+
+def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) -> SnapshotDocument | None:
+    """The document on disk if the snapshot is there, whole and the same tree."""
+    try:
+        document = _load_document(files, store_root, wanted.snapshot_id)
+        snapshot = Snapshot(files, store_root, document, None)
+        if document.digest == wanted.digest and len(snapshot.entries) == wanted.entries:
+            return document
+    except (UnknownId, StoreCorrupt):
+        return None
+    return None
+
+
+def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
+    path = _directory(store_root, snapshot_id) / _DOCUMENT
+    try:
+        data = files.read(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UnknownId(f"no snapshot {snapshot_id} in {store_root}") from error
+    try:
+        document = msgspec.json.decode(data, type=SnapshotDocument)
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"{path}: {error}", hint=_HINT) from error
+    if document.format != SNAPSHOT_FORMAT:
+        raise StoreForeign(f"{path} has format {document.format}, this version reads {SNAPSHOT_FORMAT}")
+    if document.snapshot_id != snapshot_id or id_of(Digest(document.digest)) != snapshot_id:
+        raise StoreCorrupt(f"{path} names another snapshot", hint=_HINT)
+    return document
+
+
+def _directory(store_root: Path, snapshot_id: str) -> Path:
+    return store_root / "snapshots" / snapshot_id
+
+
+_HINT = "take the snapshot of the unchanged source again: it is written anew"

@@ -1,0 +1,72 @@
+"""What the user named: one directory, one file, or several, below one base."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import InvalidInput, SourceUnreadable
+
+
+class Sources(NamedTuple):
+    """Paths below `base`, sorted. The empty directory is the base itself."""
+
+    base: bytes
+    directories: tuple[bytes, ...]
+    files: tuple[bytes, ...]
+
+    @property
+    def roots(self) -> tuple[bytes, ...]:
+        """All of them, as absolute paths."""
+        return tuple(os.path.join(self.base, path) if path else self.base for path in self.directories + self.files)
+
+
+def resolve_sources(roots: Sequence[Path], store_root: Path) -> Sources:
+    """Find the base of what was named. A named link to a directory is followed, one to a file is taken as a link.
+
+    Raises InvalidInput where something is not there, is neither file nor directory, or lies in the store or in `.git`.
+    """
+    if not roots:
+        raise InvalidInput("no source was named")
+    directories, files = set(), set()
+    for root in roots:
+        path = os.fsencode(root)
+        try:
+            mode = os.stat(path).st_mode if not os.path.islink(path) or os.path.isdir(path) else os.lstat(path).st_mode
+        except PermissionError as error:
+            raise SourceUnreadable(f"cannot read {root}: {error.strerror}") from error
+        except OSError as error:
+            raise InvalidInput(f"{root}: {error.strerror}") from error
+        if stat.S_ISDIR(mode):
+            directories.add(os.path.realpath(path))
+        elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            parent, name = os.path.split(os.path.abspath(path))
+            files.add(os.path.join(os.path.realpath(parent), name))
+        else:
+            raise InvalidInput(f"{root} is neither a file nor a directory")
+    store = os.path.realpath(os.fsencode(store_root))
+    for path in directories | files:
+        if path == store or path.startswith(store + b"/"):
+            raise InvalidInput(f"{os.fsdecode(path)} lies in the store", hint="name the source, or move the store")
+        if b".git" in path.split(b"/"):
+            raise InvalidInput(f"{os.fsdecode(path)} lies in a .git directory, which is never taken")
+    base = os.path.commonpath([*directories, *(os.path.dirname(file) for file in files)])
+    return Sources(
+        base,
+        tuple(sorted(_below(base, path) for path in directories)),
+        tuple(sorted(_below(base, path) for path in files)),
+    )
+
+
+def store_below(base: bytes, store_root: Path) -> bytes | None:
+    """The store's path below the base, None where it lies elsewhere."""
+    store = os.path.realpath(os.fsencode(store_root))
+    prefix = base if base.endswith(b"/") else base + b"/"
+    return store[len(prefix) :] if store.startswith(prefix) else None
+
+
+def _below(base: bytes, path: bytes) -> bytes:
+    return path[len(base) :].lstrip(b"/")

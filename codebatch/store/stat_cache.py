@@ -1,0 +1,256 @@
+"""The stat cache: what a source tree looked like to lstat(2) when its files were last read (SPEC.md "Stat cache").
+
+`cache/stat-<16 hex>.bin`, one file per source and rules, may be deleted at any time: magic `cbstat` 0 and the
+format, 1; crc32 of the rest (4 bytes, little-endian); then a msgpack array in the order of `StatCache`. Rows are
+columns, grouped by directory. Anything unsound about the file means that there is no cache.
+
+Why a row may be believed. A file that was changed after we read it has another ctime than the row, unless the clock of
+the file system did not tick between the two. So every row carries times older than `stamp_ns`, the time that a file got
+which was made in the cache directory before the first file of the tree was looked at: whatever happens after our look
+is stamped later than that. Rows that are not older are racy and are read again. git compares with the time of its index
+file instead, which is written after the look: a change between look and writing can slip through there.
+The clocks of two file systems can differ, so a tree on another device than the store must be older by two seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import stat as stat_module
+import sys
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.store.directories import Directories
+from codebatch.system.files import Files
+
+NO_KEY = bytes(32)
+
+FLAG_SUBMODULE = 1
+FLAG_LFS_POINTER = 2
+
+_MAGIC = b"cbstat\0\1"
+_CRC_BYTES = 4
+_OTHER_CLOCK_MARGIN_NS = 2_000_000_000
+
+
+class Stat(NamedTuple):
+    """The fields of lstat(2) that tell a changed file. All zero where there is nothing."""
+
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+ABSENT = Stat(0, 0, 0, 0, 0)
+
+
+class Row(NamedTuple):
+    """One path that was listed. `key` is the sha256 of its object; NO_KEY where it is no entry or has no object."""
+
+    stat: Stat
+    key: bytes
+    flags: int
+
+
+class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` are .codebatchignore."""
+
+    source: bytes
+    stamp_ns: int
+    racy: int
+    snapshot_id: str
+    index_digest: str
+    packs: list[tuple[str, int]]
+    listings: list[tuple[bytes, str, bytes]]
+    rule_files: list[tuple[bytes, Stat]]
+    skipped: list[tuple[bytes, str]]
+    notes: list[str]
+    directories: list[bytes]
+    counts: list[int]
+    names: bytes
+    modes: bytes
+    sizes: bytes
+    mtimes: bytes
+    ctimes: bytes
+    inodes: bytes
+    keys: bytes
+    flags: bytes
+
+    def is_unchanged(self, directories: Directories) -> bool:
+        """Whether every row is as lstat finds it now. The inner loop of a snapshot of an unchanged tree."""
+        names = iter(self.names.split(b"\0"))
+        expected = self._iter_stats()
+        stat = os.stat
+        for directory, count in zip(self.directories, self.counts, strict=True):
+            try:
+                fd = directories.enter(directory)
+            except OSError:
+                if any(any(row) for row in itertools.islice(expected, count)):
+                    return False
+                next(itertools.islice(names, count - 1, None))
+                continue
+            for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905 - names first: a zip that
+                # ends on its first iterator has taken nothing from the second
+                try:
+                    now = stat(name, dir_fd=fd, follow_symlinks=False)
+                except OSError:
+                    if row[0]:
+                        return False
+                    continue
+                if (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino) != row:
+                    return False
+        return True
+
+    def rows(self) -> dict[bytes, Row]:
+        """Every row that may be believed, by path."""
+        keys = (self.keys[at : at + 32] for at in range(0, len(self.keys), 32))
+        rows = zip(self.iter_paths(), self._iter_stats(), keys, self.flags, strict=True)
+        return {
+            path: Row(Stat._make(row), key, flags)
+            for path, row, key, flags in rows
+            if row[2] < self.stamp_ns and row[3] < self.stamp_ns
+        }
+
+    def iter_paths(self) -> Iterator[bytes]:
+        """The paths of the rows, in their order."""
+        names = iter(self.names.split(b"\0"))
+        for directory, count in zip(self.directories, self.counts, strict=True):
+            prefix = directory + b"/" if directory else b""
+            for name in itertools.islice(names, count):
+                yield prefix + name
+
+    def _iter_stats(self) -> Iterator[tuple[int, int, int, int, int]]:
+        return zip(
+            _column("Q", self.modes),
+            _column("q", self.sizes),
+            _column("q", self.mtimes),
+            _column("q", self.ctimes),
+            _column("Q", self.inodes),
+            strict=True,
+        )
+
+
+class Columns(NamedTuple):
+    """Rows in the shape of the file."""
+
+    directories: list[bytes]
+    counts: list[int]
+    names: bytes
+    modes: bytes
+    sizes: bytes
+    mtimes: bytes
+    ctimes: bytes
+    inodes: bytes
+    keys: bytes
+    flags: bytes
+
+
+def to_columns(rows: dict[bytes, Row]) -> Columns:
+    """Group rows by directory: directories ascending, names ascending in each."""
+    groups: dict[bytes, list[bytes]] = {}
+    for path in sorted(rows):
+        cut = path.rfind(b"/") + 1
+        groups.setdefault(path[:cut], []).append(path)
+    prefixes = sorted(groups)
+    paths = [path for prefix in prefixes for path in groups[prefix]]
+    ordered = [rows[path] for path in paths]
+    return Columns(
+        [prefix[:-1] for prefix in prefixes],
+        [len(groups[prefix]) for prefix in prefixes],
+        b"\0".join([path[path.rfind(b"/") + 1 :] for path in paths]),
+        _bytes("Q", (row.stat.mode for row in ordered)),
+        _bytes("q", (row.stat.size for row in ordered)),
+        _bytes("q", (row.stat.mtime_ns for row in ordered)),
+        _bytes("q", (row.stat.ctime_ns for row in ordered)),
+        _bytes("Q", (row.stat.inode for row in ordered)),
+        b"".join(row.key for row in ordered),
+        bytes(row.flags for row in ordered),
+    )
+
+
+def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
+    """The cache at a path if it is sound and about this source, else None."""
+    try:
+        data = files.read(path)
+    except OSError:
+        return None
+    head = len(_MAGIC) + _CRC_BYTES
+    if data[: len(_MAGIC)] != _MAGIC or zlib.crc32(memoryview(data)[head:]).to_bytes(4, "little") != data[8:head]:
+        return None
+    try:
+        cache = _decoder.decode(memoryview(data)[head:])
+    except msgspec.DecodeError:
+        return None
+    return cache if cache.source == source and _is_rectangular(cache) else None
+
+
+def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
+    """Replace the cache in one step, without waiting for the disk: a torn one does not have its crc."""
+    files.make_directory(path.parent)
+    body = _encoder.encode(cache)
+    files.write_volatile(path, _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body)
+
+
+def cache_path(store_root: Path, source: bytes) -> Path:
+    """Where the cache of a source lies."""
+    return store_root / "cache" / f"stat-{hashlib.sha256(source).hexdigest()[:16]}.bin"
+
+
+def stamp(files: Files, path: Path, base: bytes) -> int:
+    """The time before which a row's times must lie to be believed: now, by the clock of the store's file system."""
+    files.make_directory(path.parent)
+    probe = path.with_suffix(".stamp")
+    files.write_volatile(probe, b"")
+    found = os.lstat(probe)
+    return found.st_mtime_ns - (0 if os.stat(base).st_dev == found.st_dev else _OTHER_CLOCK_MARGIN_NS)
+
+
+def stat_of(found: os.stat_result) -> Stat:
+    """The five fields of a row."""
+    return Stat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def is_special(mode: int) -> bool:
+    """Whether a mode is neither a file, a directory, a symbolic link nor nothing."""
+    return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(StatCache)
+
+
+def _is_rectangular(cache: StatCache) -> bool:
+    total = sum(cache.counts)
+    eights = (cache.modes, cache.sizes, cache.mtimes, cache.ctimes, cache.inodes)
+    return (
+        len(cache.directories) == len(cache.counts)
+        and all(len(column) == 8 * total for column in eights)
+        and len(cache.keys) == 32 * total
+        and len(cache.flags) == total
+        and all(count > 0 for count in cache.counts)
+        and cache.names.count(b"\0") == max(total - 1, 0)
+    )
+
+
+def _bytes(code: str, values: Iterable[int]) -> bytes:
+    column = array(code, values)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column.tobytes()
+
+
+def _column(code: str, data: bytes) -> array[int]:
+    column = array(code)
+    column.frombytes(data)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column

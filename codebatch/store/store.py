@@ -1,0 +1,159 @@
+"""A store: a directory with `store.json` that holds everything. Found by walking up, like `.git`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound
+from codebatch.store.objects import ObjectStore
+from codebatch.system.files import Files, Lock, refusals, wait_lock
+
+STORE_FORMAT = 2
+STORE_DIRECTORY = ".codebatch"
+STORE_FILE = "store.json"
+CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
+
+OBJECTS = "objects"
+SNAPSHOTS = "snapshots"
+BATCHES = "batches"
+INDEXES = "indexes"
+CACHE = "cache"
+LOCKS = "locks"
+
+
+class _StoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    format: int
+    id: str
+
+
+class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Enough to tell a store of any version, CodeBatch 1.x included, from something else."""
+
+    format: int | None = None
+    schema_name: str | None = None
+    schema_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open store. `root` is absolute."""
+
+    files: Files
+    root: Path
+    id: str
+
+    @property
+    def batches(self) -> Path:
+        """Where batches lie."""
+        return self.root / BATCHES
+
+    def objects(self) -> ObjectStore:
+        """The objects, with whatever packs are sealed by now."""
+        return ObjectStore(self.files, self.root / OBJECTS)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared)."""
+        lock: Lock = wait_lock(self.root / LOCKS / "store", shared=True)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def create_store(files: Files, root: Path) -> tuple[Store, bool]:
+    """Make a store, or open the one that is there; tells whether it was made.
+
+    Raises StoreForeign where the directory holds something else, StoreError where its file system cannot link(2).
+    """
+    root = Path(os.path.abspath(root))
+    if files.size(root / STORE_FILE) is not None:
+        return open_store(files, root), False
+    if root.exists() and not root.is_dir():
+        raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
+    if root.exists() and any(name.name not in _OWN_NAMES for name in root.iterdir()):
+        raise StoreForeign(
+            f"{root} is not empty and is not a codebatch store", hint="name a directory that does not exist yet"
+        )
+    for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
+        files.make_directory(root / name)
+    _probe_link(files, root)
+    files.write_atomic(root / ".gitignore", b"*\n")
+    files.write_atomic(root / "CACHEDIR.TAG", CACHEDIR_TAG)
+    store_id = uuid.uuid4().hex
+    files.write_atomic(root / STORE_FILE, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
+    return Store(files, root, store_id), True
+
+
+_OWN_NAMES = {OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS, ".gitignore", "CACHEDIR.TAG"}
+
+
+def open_store(files: Files, root: Path) -> Store:
+    """Open a store. Raises StoreNotFound, StoreForeign or StoreCorrupt."""
+    root = Path(os.path.abspath(root))
+    try:
+        data = files.read(root / STORE_FILE)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if root.is_dir() and any(root.iterdir()):
+            raise StoreForeign(
+                f"{root} is not a codebatch store", hint="it has no store.json; check --store"
+            ) from error
+        raise StoreNotFound(f"there is no store at {root}", hint=f"make one with: codebatch init {root}") from error
+    except OSError as error:
+        raise StoreError(f"cannot read {root / STORE_FILE}: {error.strerror}") from error
+    try:
+        any_version = msgspec.json.decode(data, type=_AnyStoreFile)
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
+    if any_version.schema_name == "codebatch.store":
+        raise StoreForeign(
+            f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
+            hint="this version does not read it; make a new store beside it and snapshot again",
+        )
+    if any_version.format is None:
+        raise StoreForeign(f"{root / STORE_FILE} is not a codebatch store file")
+    if any_version.format != STORE_FORMAT:
+        newer = any_version.format > STORE_FORMAT
+        raise StoreForeign(
+            f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
+            hint="upgrade codebatch" if newer else "make a new store and snapshot again",
+        )
+    try:
+        store_file = msgspec.json.decode(data, type=_StoreFile)
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
+    return Store(files, root, store_file.id)
+
+
+def find_store(start: Path) -> Path | None:
+    """The nearest `.codebatch` store in a directory or above it."""
+    start = Path(os.path.abspath(start))
+    for directory in (start, *start.parents):
+        candidate = directory / STORE_DIRECTORY
+        if (candidate / STORE_FILE).is_file():
+            return candidate
+    return None
+
+
+def _probe_link(files: Files, root: Path) -> None:
+    """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
+    source, target = root / LOCKS / f".probe-{uuid.uuid4().hex}", root / LOCKS / f".probe-{uuid.uuid4().hex}"
+    files.write_volatile(source, b"")
+    try:
+        with refusals(target):
+            files.create_exclusive(source, target)
+    except OSError as error:
+        raise StoreError(
+            f"the file system of {root} cannot make hard links, which the store needs",
+            hint="put the store on a local disk with --store PATH",
+        ) from error
+    finally:
+        files.remove(source)
+        files.remove(target)

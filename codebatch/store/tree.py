@@ -1,0 +1,275 @@
+"""Listing a source tree: which paths there are, by git's word or by a walk, and what lstat(2) says of each.
+
+A list names what may be there; lstat decides. git lists files that were deleted, and gives a submodule or a repository
+inside the tree as one name: such a directory is listed in its own right. Modes of a listing: `git`, `walk`, and `named`
+for a file that the user named, which no ignore file can hide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from codebatch.model.entry import display_path
+from codebatch.store.directories import Directories
+from codebatch.store.git import GitError, GitList, find_git, gitlinks, is_ignored
+from codebatch.store.rules import IGNORE_FILE, Rules
+from codebatch.store.sources import Sources
+from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
+from codebatch.store.walk import unreadable, walk
+
+MODE_GIT = "git"
+MODE_WALK = "walk"
+
+_CACHE_TAG = b"CACHEDIR.TAG"
+_STORE_DOCUMENT = b"store.json"
+
+
+class Answer(NamedTuple):
+    """One directory's list: paths below the base; those that are repositories of their own; those that are special."""
+
+    mode: str
+    why_walk: str
+    digest: bytes
+    paths: list[bytes]
+    repositories: list[bytes]
+    special: list[bytes]
+
+
+@dataclass(slots=True)
+class Tree:
+    """What is there now. `stats` has every listed path that the rules take, also those that are ABSENT or special."""
+
+    stats: dict[bytes, Stat] = field(default_factory=dict)
+    submodules: set[bytes] = field(default_factory=set)
+    special: set[bytes] = field(default_factory=set)
+    listings: list[tuple[bytes, str, bytes]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class TreeLister:
+    """Lists the trees of one snapshot. A context manager: on leaving, no git that it started is alive."""
+
+    def __init__(self, sources: Sources, directories: Directories, rules: Rules) -> None:
+        self._sources = sources
+        self._directories = directories
+        self._rules = rules
+        self._git = find_git()
+        self._running: dict[bytes, GitList] = {}
+        self._raw: dict[bytes, bytes] = {}
+        self._answers: dict[bytes, Answer] = {}
+
+    def __enter__(self) -> TreeLister:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for running in self._running.values():
+            running.close()
+        self._running = {}
+
+    def start(self, directory: bytes) -> None:
+        """Let git begin on a directory while we do something else."""
+        if self._git is not None and directory not in self._running and directory not in self._raw:
+            try:
+                self._running[directory] = GitList(self._git, self._absolute(directory), is_top=self._is_top(directory))
+            except GitError:
+                return
+
+    def digest(self, directory: bytes, mode: str) -> bytes | None:
+        """sha256 of a directory's list now, None where it would not be made in this mode. Cheaper than `list_all`."""
+        if mode == MODE_GIT and directory not in self._answers:
+            try:
+                if self._git is None or self._is_outcast(directory):
+                    return None
+                return hashlib.sha256(self._git_raw(directory)).digest()
+            except GitError:
+                return None
+        answer = self._answer(directory)
+        return answer.digest if answer.mode == mode else None
+
+    def list_all(self) -> Tree:
+        """List everything that was named. Raises SourceUnreadable."""
+        tree = Tree()
+        self._rules.add_ignore_file(b"")
+        for path in self._sources.files:
+            self._add(tree, path)
+        left = list(self._sources.directories)
+        done = set()
+        while left:
+            directory = left.pop()
+            if directory in done:
+                continue
+            done.add(directory)
+            answer = self._answer(directory)
+            tree.listings.append((directory, answer.mode, answer.digest))
+            tree.notes.append(_note(directory, answer))
+            self._learn_rules(answer.paths)
+            found = self._add_listed(tree, answer)
+            nested = [
+                path for path in answer.repositories if self._rules.leaves_out_below(path, is_directory=True) is None
+            ]
+            left.extend(nested)
+            if found:
+                left.extend(self._sort_out_directories(tree, directory, found))
+        tree.listings.sort()
+        tree.notes = _without_repeats(tree.notes)
+        return tree
+
+    def _add_listed(self, tree: Tree, answer: Answer) -> list[bytes]:
+        """lstat what a list names; returns those that are directories."""
+        rules = self._rules
+        everything = rules.is_empty
+        for path in answer.special:
+            if everything or rules.leaves_out(path) is None:
+                self._add(tree, path)
+        return [
+            path
+            for path in by_directory(answer.paths)
+            if path not in tree.stats and (everything or rules.leaves_out(path) is None) and self._add(tree, path)
+        ]
+
+    def _add(self, tree: Tree, path: bytes) -> bool:
+        """lstat one path into the tree; whether it is a directory."""
+        directory, _, name = path.rpartition(b"/")
+        try:
+            found = stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
+            # Deleted, or a parent is a file or a link now: in this tree there is nothing at that path.
+            found = ABSENT
+        except OSError as error:
+            raise unreadable(path, error.strerror) from error
+        tree.stats[path] = found
+        if is_special(found.mode):
+            tree.special.add(path)
+        return stat.S_ISDIR(found.mode)
+
+    def _sort_out_directories(self, tree: Tree, listing: bytes, found: list[bytes]) -> list[bytes]:
+        """What git named as one thing and is a directory: returns those to list in their own right.
+
+        A submodule that was checked out has a `.git`. One that was not is an entry, unless somebody put files there.
+        Anything else is a file of the index that has become a directory: git listed what is in it already.
+        """
+        nested = [path for path in found if self._is_top(path)]
+        rest = [path for path in found if path not in nested]
+        if rest and self._git is not None:
+            prefix = listing + b"/" if listing else b""
+            links = {prefix + path for path in self._gitlinks(listing)}
+            for path in rest:
+                if path in links:
+                    nested.append(path)
+                    tree.submodules.add(path)
+        for path in nested:
+            if path not in tree.submodules:
+                del tree.stats[path]
+        return nested
+
+    def _gitlinks(self, listing: bytes) -> set[bytes]:
+        assert self._git is not None
+        try:
+            return gitlinks(self._git, self._absolute(listing), is_top=self._is_top(listing))
+        except GitError:
+            return set()
+
+    def _answer(self, directory: bytes) -> Answer:
+        if directory not in self._answers:
+            self._answers[directory] = self._ask_git(directory)
+        return self._answers[directory]
+
+    def _ask_git(self, directory: bytes) -> Answer:
+        """A directory's list from git, or from a walk where git cannot or should not say."""
+        if self._git is None:
+            return self._walk(directory, "git is not installed")
+        if not self._is_top(directory) and directory not in self._sources.directories:
+            return self._walk(directory, "the submodule is not checked out")
+        try:
+            if self._is_outcast(directory):
+                return self._walk(directory, "the repository around it ignores it")
+            raw = self._git_raw(directory)
+        except GitError as error:
+            return self._walk(directory, str(error))
+        prefix = directory + b"/" if directory else b""
+        names = sorted(raw.split(b"\0"))
+        repositories = [prefix + name[:-1] for name in names if name.endswith(b"/")]
+        paths = [prefix + name for name in names if name and not name.endswith(b"/")]
+        return Answer(MODE_GIT, "", hashlib.sha256(raw).digest(), paths, repositories, [])
+
+    def _git_raw(self, directory: bytes) -> bytes:
+        """git's answer for a directory. Raises GitError, and SourceUnreadable for what git could not read."""
+        if directory not in self._raw:
+            self.start(directory)
+            if directory not in self._running:
+                raise GitError("git does not start")
+            listing = self._running.pop(directory).wait()
+            for name, reason in listing.unreadable:
+                path = self._below_base(directory, name)
+                if self._rules.leaves_out_below(path, is_directory=True) is None:
+                    raise unreadable(path, reason)
+            self._raw[directory] = listing.raw
+        return self._raw[directory]
+
+    def _walk(self, directory: bytes, why: str) -> Answer:
+        walked = walk(self._directories, directory, self._rules)
+        paths = sorted(walked.paths)
+        whole = hashlib.sha256(b"\0".join(paths + sorted(walked.special))).digest()
+        return Answer(MODE_WALK, why, whole, paths, sorted(walked.repositories), sorted(walked.special))
+
+    def _learn_rules(self, paths: Iterable[bytes]) -> None:
+        """Heed the .codebatchignore files and the stores that a list names."""
+        stores = set()
+        for path in paths:
+            if path.endswith(IGNORE_FILE) and os.path.basename(path) == IGNORE_FILE:
+                self._rules.add_ignore_file(os.path.dirname(path))
+            elif path.endswith(_CACHE_TAG) and os.path.basename(path) == _CACHE_TAG:
+                stores.add(os.path.dirname(path))
+        for directory in stores:
+            if directory and self._is_store(directory):
+                self._rules.add_store(directory)
+
+    def _is_store(self, directory: bytes) -> bool:
+        try:
+            fd = os.open(
+                _STORE_DOCUMENT,
+                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                dir_fd=self._directories.enter(directory),
+            )
+        except OSError:
+            return False
+        with open(fd, "rb") as file:
+            return stat.S_ISREG(os.fstat(fd).st_mode) and b"codebatch" in file.read(4096)
+
+    def _is_outcast(self, directory: bytes) -> bool:
+        """Whether a repository around a named directory ignores it. Raises GitError."""
+        assert self._git is not None
+        return not self._is_top(directory) and is_ignored(self._git, self._absolute(directory))
+
+    def _is_top(self, directory: bytes) -> bool:
+        """Whether a directory has a `.git` of its own: a repository, a submodule, a work tree."""
+        try:
+            os.stat(b".git", dir_fd=self._directories.enter(directory), follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+    def _absolute(self, directory: bytes) -> bytes:
+        return os.path.join(self._sources.base, directory) if directory else self._sources.base
+
+    def _below_base(self, directory: bytes, name: bytes) -> bytes:
+        return os.path.normpath(os.path.join(directory, name)) if name not in (b"", b".") else directory
+
+
+def by_directory(paths: Iterable[bytes]) -> list[bytes]:
+    """Paths ordered so that those of one directory stand together: each directory is entered once."""
+    return sorted(paths, key=lambda path: (path[: path.rfind(b"/") + 1], path))
+
+
+def _note(directory: bytes, answer: Answer) -> str:
+    where = display_path(directory) or "the tree"
+    return f"{where} is listed by git" if answer.mode == MODE_GIT else f"{where} is listed by a walk: {answer.why_walk}"
+
+
+def _without_repeats(notes: list[str]) -> list[str]:
+    return list(dict.fromkeys(notes))

@@ -1,0 +1,1 @@
+"""The only code that touches files, clock and processes."""

@@ -1,0 +1,76 @@
+"""The progress cell: a page that a worker maps and writes before each step, so that its death names what it was at.
+
+The coordinator reads it while the worker lives (progress, limits of time) and after its death (the culprit). A read that
+races a write may mix two steps; after death there is no writer, so the last step is what is read.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.system.files import refusals
+
+CELL_BYTES = 4096
+_layout = struct.Struct("<QQQIIB")
+
+
+class Step(NamedTuple):
+    """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); nothing if item == end.
+
+    `items_done` and `records` are totals of its life.
+    """
+
+    since_ns: int
+    items_done: int
+    records: int
+    item: int
+    end: int
+    phase: int
+
+    @property
+    def items(self) -> tuple[int, int] | None:
+        """The items at hand, None between units."""
+        return (self.item, self.end) if self.item < self.end else None
+
+
+PHASE_IDLE = 0
+PHASE_ITEM = 1
+PHASE_BATCHED = 2
+PHASE_COMMIT = 3
+PHASE_NAMES = ("idle", "item", "batched", "commit")
+
+
+class Cell:
+    """A mapped progress cell."""
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        """Map a cell. Raises FileNotFoundError without `create`.
+
+        The page is written in full before it is mapped: on a full disk a write says so, a mapping would kill us.
+        """
+        with refusals(path):
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0), 0o644)
+            try:
+                if create:
+                    os.write(fd, bytes(CELL_BYTES))
+                if os.fstat(fd).st_size != CELL_BYTES:
+                    raise FileNotFoundError(path)
+                self._map = mmap.mmap(fd, CELL_BYTES)
+            finally:
+                os.close(fd)
+
+    def write(self, step: Step) -> None:
+        """Say what begins now."""
+        _layout.pack_into(self._map, 0, *step)
+
+    def read(self) -> Step:
+        """What was said last."""
+        return Step(*_layout.unpack_from(self._map))
+
+    def close(self) -> None:
+        """Unmap it."""
+        self._map.close()

@@ -1,0 +1,59 @@
+"""What this machine is: its identity for leases, and how many cores we may use."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+from pathlib import Path
+
+import msgspec
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """Two processes with equal Hosts see each other's flocks."""
+
+    name: str
+    boot: str
+
+
+@functools.cache
+def this_host() -> Host:
+    """The identity of this machine since its last start."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot = ""
+    return Host(name=socket.gethostname(), boot=boot)
+
+
+def usable_cores() -> int:
+    """The cores this process may use: affinity and the cgroup's `cpu.max`, whichever is less; at least 1."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    quota = _cgroup_cores()
+    return max(1, min(cores, quota) if quota else cores)
+
+
+def _cgroup_cores() -> int | None:
+    """Whole cores that cgroup v2 grants on the way to the root, rounded up; None where it sets no limit."""
+    try:
+        line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
+        group = line.split(":", 2)[2].lstrip("/")
+    except (OSError, IndexError):
+        return None
+    smallest: int | None = None
+    top = Path("/sys/fs/cgroup")
+    here = top / group
+    for directory in (here, *here.parents):
+        if top not in (directory, *directory.parents):
+            break
+        try:
+            quota, period = (directory / "cpu.max").read_text(encoding="ascii").split()[:2]
+            cores = -(-int(quota) // int(period))
+        except (OSError, ValueError):
+            continue
+        smallest = cores if smallest is None else min(smallest, cores)
+    return smallest

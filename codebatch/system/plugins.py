@@ -1,0 +1,85 @@
+"""Tasks by entry point `codebatch.tasks`. The built-in ones come through the same door as anyone's."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.digest import Digest
+from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
+
+ENTRY_POINT_GROUP = "codebatch.tasks"
+
+
+@functools.cache
+def declared_tasks() -> dict[str, importlib.metadata.EntryPoint]:
+    """Every installed task by name, not loaded yet. Raises InvalidConfiguration where two claim one name."""
+    found: dict[str, importlib.metadata.EntryPoint] = {}
+    for entry_point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        other = found.get(entry_point.name)
+        if other is not None and other.value != entry_point.value:
+            raise InvalidConfiguration(
+                f"two installed packages declare the task {entry_point.name!r}: {other.value} and {entry_point.value}",
+                hint="uninstall one of them",
+            )
+        found[entry_point.name] = entry_point
+    return found
+
+
+def load_declaration(name: str) -> TaskDeclaration:
+    """The declaration of an installed task. Raises InvalidConfiguration."""
+    entry_point = declared_tasks().get(name)
+    if entry_point is None or not TASK_NAME_PATTERN.match(name):
+        raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
+    try:
+        declaration = entry_point.load()
+    except Exception as error:
+        raise InvalidConfiguration(f"the task {name!r} ({entry_point.value}) cannot be loaded: {error}") from error
+    if not isinstance(declaration, TaskDeclaration) or declaration.name != name:
+        raise InvalidConfiguration(f"{entry_point.value} does not declare the task {name!r}")
+    return declaration
+
+
+def load_implementation(declaration: TaskDeclaration) -> object:
+    """What a declaration's `implementation` names. Workers only: this imports the heavy libraries."""
+    module, _, attribute = declaration.implementation.partition(":")
+    loaded: object = getattr(importlib.import_module(module), attribute)
+    return loaded
+
+
+@functools.cache
+def package_digest(package: str) -> Digest:
+    """The digest of all files of an installed top-level package, by relative path; caches and bytecode left out."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise InvalidConfiguration(f"the package {package!r} is not installed as files")
+    origin = Path(spec.origin)
+    root = origin.parent
+    paths = [origin] if not spec.submodule_search_locations else sorted(p for p in root.rglob("*") if p.is_file())
+    whole = hashlib.sha256()
+    for path in paths:
+        relative = path.relative_to(root)
+        if "__pycache__" not in relative.parts:
+            whole.update(f"{relative.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return Digest(whole.hexdigest())
+
+
+def implementation_digest(declaration: TaskDeclaration) -> Digest:
+    """The digest of the package that implements a task."""
+    return package_digest(declaration.implementation.partition(":")[0].partition(".")[0])
+
+
+def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
+    """The versions of the distributions a task depends on. Raises InvalidConfiguration."""
+    versions: dict[str, str] = {}
+    for tool in declaration.tools:
+        try:
+            versions[tool] = importlib.metadata.version(tool)
+        except importlib.metadata.PackageNotFoundError as error:
+            raise InvalidConfiguration(f"the task {declaration.name!r} needs {tool}, which is not installed") from error
+    return versions

@@ -1,0 +1,52 @@
+"""The worker's end of the channel to its coordinator."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import deque
+
+from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_to_worker, encode_message
+
+RECEIVE_BYTES = 64 * 1024
+
+
+class CoordinatorGone(Exception):
+    """The channel reached its end: nobody is left to work for."""
+
+
+class Channel:
+    """A blocking, message-wise view of the socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = MessageBuffer()
+        self._messages: deque[ToWorker] = deque()
+
+    def send(self, message: FromWorker) -> None:
+        """Send a message. Raises CoordinatorGone."""
+        try:
+            self._connection.sendall(encode_message(message))
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise CoordinatorGone from error
+
+    def receive(self) -> ToWorker:
+        """Wait for the next message. Raises CoordinatorGone."""
+        while not self._messages:
+            self._read()
+        return self._messages.popleft()
+
+    def try_receive(self) -> ToWorker | None:
+        """The next message if it is there. Raises CoordinatorGone."""
+        while not self._messages and select.select([self._connection], [], [], 0)[0]:
+            self._read()
+        return self._messages.popleft() if self._messages else None
+
+    def _read(self) -> None:
+        try:
+            data = self._connection.recv(RECEIVE_BYTES)
+        except ConnectionResetError as error:
+            raise CoordinatorGone from error
+        if not data:
+            raise CoordinatorGone
+        self._messages.extend(decode_to_worker(body) for body in self._buffer.feed(data))

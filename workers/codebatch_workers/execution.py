@@ -1,0 +1,218 @@
+"""Executing tasks over items: pure in what it returns, whoever asks and however the work was cut.
+
+Each file is taken through all tasks of the unit in plan order while its syntax tree is in memory; tools that take many
+files are asked once a unit. What a task raises fails that task at that item alone, and the tasks that need it there.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import msgspec
+
+from codebatch.errors import ObjectMissing
+from codebatch.model.entry import Entry
+from codebatch.model.items import ITEM_BYTES_MAX
+from codebatch.model.outcome import Counts, Outcome, Register, Unit
+from codebatch.model.plan import PlannedTask
+from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
+from codebatch.protocol.frames import FrameWriter
+from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome
+from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
+
+EVIDENCE_CHARACTERS_MAX = 4000
+_NEED_FAILED = "a task that it needs failed at this file"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A task that could not do an item, and what is known of why."""
+
+    reason: FailureReason
+    evidence: str
+
+
+Result = list[Record] | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    lines: bytes
+    records: list[Record]
+
+
+@dataclass(slots=True, kw_only=True)
+class UnitResults:
+    """What came of items [start, end) so far: for each task one result an item."""
+
+    start: int
+    items: list[Entry] = field(default_factory=list)
+    results: dict[str, list[Result]] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        """The item after the last one done."""
+        return self.start + len(self.items)
+
+
+class TaskRunner:
+    """The tasks of a plan, loaded when first used."""
+
+    def __init__(self, tasks: Sequence[PlannedTask], scratch: Path) -> None:
+        self._planned = {task.name: task for task in tasks}
+        self._scratch = scratch
+        self._loaded: dict[str, FileTask | BatchedFileTask] = {}
+        self._encoder = msgspec.json.Encoder()
+        self._frames = FrameWriter()
+
+    def run_item(self, file: SourceFile, tasks: Sequence[str]) -> dict[str, Result]:
+        """One file through the per-file part of the tasks, in plan order."""
+        results: dict[str, Result] = {}
+        for name in tasks:
+            if any(isinstance(results.get(need), Failed) for need in self._planned[name].needs):
+                results[name] = Failed(reason="needs", evidence=_NEED_FAILED)
+                continue
+            results[name] = _guarded(self._run, name, file)
+        return results
+
+    def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
+        """The batched part of a task over the files it did not fail at. A call that fails is redone file by file."""
+        sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
+        task = self._task(name) if sound else None
+        if not isinstance(task, BatchedFileTask):
+            return results
+
+        completed = list(results)
+        try:
+            for index, answer in zip(sound, _ask(task, files, results, sound), strict=True):
+                completed[index] = answer
+        except Exception:
+            for index in sound:
+                answers = _guarded(_ask, task, files, results, [index])
+                completed[index] = answers if isinstance(answers, Failed) else answers[0]
+        return completed
+
+    def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
+        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each that it did not."""
+        sealed: dict[str, list[_Sealed | Failed]] = {}
+        for name in unit.tasks:
+            needs = [sealed[need] for need in self._planned[name].needs if need in sealed]
+            sealed[name] = [
+                Failed(reason="needs", evidence=_NEED_FAILED)
+                if any(isinstance(need[index], Failed) for need in needs)
+                else self._seal(result)
+                for index, result in enumerate(done.results[name])
+            ]
+            start = 0
+            while start < len(done.items):
+                end = start + 1
+                if not isinstance(sealed[name][start], Failed):
+                    while end < len(done.items) and not isinstance(sealed[name][end], Failed):
+                        end += 1
+                yield self._encode_range(unit, done, name, start, sealed[name][start:end])
+                start = end
+
+    def _encode_range(
+        self, unit: Unit, done: UnitResults, name: str, start: int, results: Sequence[_Sealed | Failed]
+    ) -> EncodedOutcome:
+        first = results[0]
+        item = done.start + start
+        if isinstance(first, Failed):
+            register = Register(unit.shard, item, name, unit.round)
+            return failed_outcome(done.items[start], register, first.reason, self._frames, evidence=first.evidence)
+        parts = [result for result in results if not isinstance(result, Failed)]
+        outcome = Outcome(
+            shard=unit.shard,
+            task=name,
+            start=item,
+            end=item + len(parts),
+            type="result",
+            counts=_tally(part.records for part in parts),
+        )
+        return encode_outcome(outcome, [part.lines for part in parts], self._frames)
+
+    def _seal(self, result: Result) -> _Sealed | Failed:
+        """The lines of a result; a failure where it cannot be written (text that is no Unicode, too much of it)."""
+        if isinstance(result, Failed):
+            return result
+        lines = _guarded(self._encoder.encode_lines, result)
+        if isinstance(lines, Failed):
+            return lines
+        if len(lines) > ITEM_BYTES_MAX:
+            return Failed(reason="exception", evidence="more than 4 GiB of records for one file")
+        return _Sealed(lines, result)
+
+    def _run(self, name: str, file: SourceFile) -> list[Record]:
+        return self._task(name).run(file)
+
+    def _task(self, name: str) -> FileTask | BatchedFileTask:
+        task = self._loaded.get(name)
+        if task is None:
+            factory = load_implementation(load_declaration(name))
+            scratch = self._scratch / name
+            scratch.mkdir(exist_ok=True)
+            assert callable(factory)
+            task = factory(TaskEnvironment(config=self._planned[name].config, scratch=scratch))
+            assert isinstance(task, FileTask | BatchedFileTask)
+            self._loaded[name] = task
+        return task
+
+
+def _ask(
+    task: BatchedFileTask, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
+) -> list[list[Record]]:
+    partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
+    answers = task.complete([files[index] for index in indexes], partial)
+    if len(answers) != len(indexes):
+        raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
+    return answers
+
+
+def _tally(many: Iterable[Sequence[Record]]) -> Counts:
+    kinds: Counter[str] = Counter()
+    severities: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    languages: Counter[str] = Counter()
+    for records in many:
+        for type_, number in Counter(map(type, records)).items():
+            kinds[TAGS[type_]] += number
+            if type_ is Diagnostic:
+                severities.update(record.severity for record in records if isinstance(record, Diagnostic))
+                codes.update(record.code for record in records if isinstance(record, Diagnostic))
+            elif type_ is File:
+                languages.update(record.lang for record in records if isinstance(record, File))
+    return Counts(
+        kinds=dict(sorted(kinds.items())),
+        severities=dict(sorted(severities.items())),
+        codes=dict(sorted(codes.items())),
+        languages=dict(sorted(languages.items())),
+    )
+
+
+def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]) -> SourceFile | Failed:
+    """A file's content from the snapshot, never from the work tree."""
+    try:
+        content = read(entry)
+    except ObjectMissing as error:
+        return Failed(reason="object", evidence=error.message)
+    return SourceFile(path=entry.path, content=content, executable=entry.executable, contexts=contexts)
+
+
+def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
+    """What a task answers, its exceptions as a failure. The one place that takes plugin code's exceptions."""
+    try:
+        return call(*arguments, **options)
+    except MemoryError:
+        return Failed(reason="memory", evidence=traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:])
+    except Exception:
+        return Failed(reason="exception", evidence=traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:])

@@ -1,0 +1,205 @@
+"""The names that a definition binds, per language. `outline` asks; nothing here knows of scopes or records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from codebatch.model.record import SymbolType
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+class Name(NamedTuple):
+    """A name where it is written, what kind of thing it names, and an owner that is written with it (`Owner::name`).
+
+    `text` is what a thing is called that has no name of its own in the source (`export default`).
+    """
+
+    start: int
+    end: int
+    symbol_type: SymbolType
+    owner: str
+    text: str = ""
+
+
+NamesOf = Callable[["Node", SymbolType, bytes], list[Name]]
+
+_GENERICS = re.compile(rb"<[^<>]*>")
+_GENERIC_DEPTH_MAX = 8
+
+
+def without_generics(text: bytes) -> bytes:
+    """`Map<K, List<V>>::get` without what is in angle brackets."""
+    for _ in range(_GENERIC_DEPTH_MAX):
+        if b"<" not in text:
+            break
+        shorter = _GENERICS.sub(b"", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[Name]:
+    return [] if node is None else [Name(node.start_byte, node.end_byte, symbol_type, owner)]
+
+
+def names_by_field(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """The `name` field, as most grammars have it."""
+    return _plain(node.child_by_field_name("name"), symbol_type)
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+_PYTHON_TARGETS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"})
+
+
+def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """A definition's name, a `type` statement's left side, or the identifiers of an assignment's target."""
+    if symbol_type == "type":
+        left = node.child_by_field_name("left")
+        text = utf8[left.start_byte : left.end_byte] if left else b""
+        bare = text.split(b"[")[0].strip()
+        return [Name(left.start_byte, left.start_byte + len(bare), "type", "")] if left else []
+    if symbol_type == "variable":
+        return _identifiers(node, symbol_type, _PYTHON_TARGETS, frozenset({"identifier"}))
+    return names_by_field(node, symbol_type, utf8)
+
+
+def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
+    """Every leaf under a target, through nodes that only group. Without recursion: patterns nest as deep as they like."""
+    found = []
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        kind = node.type
+        if kind in leaves:
+            found.append(Name(node.start_byte, node.end_byte, symbol_type, ""))
+        elif kind == "pair_pattern":
+            pending.extend(_some(node.child_by_field_name("value")))
+        elif kind in ("assignment_pattern", "object_assignment_pattern"):
+            pending.extend(_some(node.child_by_field_name("left")))
+        elif kind in through:
+            pending.extend(reversed(node.named_children))
+    return found
+
+
+def _some(node: Node | None) -> list[Node]:
+    return [] if node is None else [node]
+
+
+# -- JavaScript and TypeScript ----------------------------------------------------------------------------------------
+
+_SCRIPT_PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
+_SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
+
+
+def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """A name, the identifiers of a destructuring, or the last part of what a function is assigned to."""
+    if node.type == "assignment_expression":
+        left = node.child_by_field_name("left")
+        if left is not None and left.type == "member_expression":
+            left = left.child_by_field_name("property")
+        return _plain(left, symbol_type)
+    name = node.child_by_field_name("name")
+    if name is None:
+        is_default = node.parent is not None and node.parent.type == "export_statement"
+        return [Name(node.start_byte, node.start_byte + 1, symbol_type, "", "default")] if is_default else []
+    if name.type in _SCRIPT_PATTERNS:
+        return _identifiers(name, symbol_type, _SCRIPT_PATTERNS, _SCRIPT_LEAVES)
+    if name.type == "string":
+        return [Name(name.start_byte + 1, name.end_byte - 1, symbol_type, "")]
+    if name.type == "computed_property_name":
+        return []
+    if symbol_type == "method" and utf8[name.start_byte : name.end_byte] == b"constructor":
+        symbol_type = "constructor"
+    return _plain(name, symbol_type)
+
+
+# -- C and C++ --------------------------------------------------------------------------------------------------------
+
+_C_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "primitive_type"})
+_CPP_NAMES = frozenset({"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"})
+_DECLARATORS = _C_NAMES | _CPP_NAMES
+
+
+def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
+    name = node.child_by_field_name("name")
+    if name is not None and node.type not in _DECLARATORS:
+        return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
+    declarator = node.child_by_field_name("declarator") if node.type.endswith("_definition") else node
+    inner, is_function = _declared(declarator)
+    if inner is None:
+        return []
+    if is_function:
+        if symbol_type == "variable":
+            return []
+        if symbol_type == "field":
+            symbol_type = "method"
+    return _qualified(inner, symbol_type, utf8) if inner.type in _CPP_NAMES else _plain(inner, symbol_type)
+
+
+def _declared(node: Node | None) -> tuple[Node | None, bool]:
+    """What a declarator declares, and whether it is a function rather than a pointer to one."""
+    is_function = False
+    while node is not None and node.type not in _DECLARATORS:
+        inner = node.child_by_field_name("declarator")
+        if node.type == "function_declarator":
+            is_function = inner is not None and inner.type != "parenthesized_declarator"
+        if inner is None:
+            inner = next(
+                (child for child in node.named_children if child.type.endswith("declarator") or child.type in _DECLARATORS),
+                None,
+            )
+        node = inner
+    return node, is_function or (node is not None and node.type == "operator_cast")
+
+
+def _qualified(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """`Outer<T>::name` is `name`, owned by `Outer`."""
+    text = utf8[node.start_byte : node.end_byte]
+    # The last `::` outside of angle brackets is where the innermost qualified_identifier has its name.
+    start = node.start_byte
+    while node.type == "qualified_identifier":
+        inner = node.child_by_field_name("name")
+        if inner is None:
+            break
+        node = inner
+    owner = without_generics(text[: node.start_byte - start]).rstrip(b": \t\r\n")
+    if node.type == "template_function":
+        node = node.child_by_field_name("name") or node
+    return [Name(node.start_byte, node.end_byte, symbol_type, b"".join(owner.split()).decode("utf-8", "replace"))]
+
+
+# -- Go ---------------------------------------------------------------------------------------------
+
+_RECEIVER = re.compile(rb"\(\s*(?:[\w\x80-\xff]+\s+)?\*?\s*([\w\x80-\xff]+)")
+
+
+def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """A name; a method's owner is the type of its receiver."""
+    owner = ""
+    if node.type == "method_declaration":
+        receiver = node.child_by_field_name("receiver")
+        match = _RECEIVER.match(utf8, receiver.start_byte, receiver.end_byte) if receiver is not None else None
+        owner = match[1].decode("utf-8", "replace") if match else ""
+    return _plain(node.child_by_field_name("name"), symbol_type, owner)
+
+
+NAMES: dict[str, NamesOf] = {
+    "bash": names_by_field,
+    "c": names_of_c,
+    "cpp": names_of_c,
+    "go": names_of_go,
+    "java": names_by_field,
+    "javascript": names_of_script,
+    "python": names_of_python,
+    "rust": names_by_field,
+    "tsx": names_of_script,
+    "typescript": names_of_script,
+    "zsh": names_by_field,
+}

@@ -1,0 +1,415 @@
+"""Symbols and edges of a file, from the captures of its language's query (queries/*.scm).
+
+A query says what a node is by the name of its capture; the order in which captures come does not matter. Nesting is
+found from byte ranges, so no tree is walked and no depth can hurt. Captures:
+
+    def.TYPE       a definition that encloses others; its name comes from names.py
+    leaf.TYPE      a definition that encloses nothing; likewise
+    name.TYPE      a name that is itself the definition; the first of a name in its scope counts
+    pattern.TYPE   a target that binds several names, each like name.TYPE
+    member         Python's `self.x = …`
+    function       what counts as a function in metrics; when it is no def, also a scope without a name
+    block          a scope without a name that is no function of its own in metrics (closures)
+    impl           Rust's `impl`: a scope that defines nothing
+    base           a type that the enclosing definition inherits from
+    call           a callee; `tail` is a callee's last name, the rest of which stands before it
+    command, element, macro, decorator, importer, source, import      see the functions below
+
+Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants in a
+function are local and not recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from codebatch.model.record import Edge, EdgeType, Symbol, SymbolType
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.imports import IMPORTS, Import
+from codebatch_workers.tasks.names import NAMES, Name, without_generics
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# A longer name is data, and a deeper qualified name repeats what its parents say: both could grow without bound.
+_NAME_BYTES_MAX = 512
+_QUALIFIED_CHARS_MAX = 1024
+
+_FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
+_CLASSES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
+_LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
+_FIELD_IN_CLASS = frozenset({"variable"})
+_SEPARATORS = {"cpp": "::", "rust": "::"}
+_LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
+
+_CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
+_SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
+_UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
+_PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
+_BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
+
+
+class _Scope(NamedTuple):
+    qualified: str
+    symbol_type: str
+
+
+class _Span(NamedTuple):
+    """A node that encloses others. Sorts outer before inner, and a definition before its anonymous twin."""
+
+    start: int
+    minus_end: int
+    rank: int
+    symbol_type: str
+    name: Name | None
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    name: str
+    symbol_type: SymbolType
+    scope: str
+    qualified: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a file defines, by position; what it refers to, by position."""
+
+    symbols: list[Symbol]
+    edges: list[Edge]
+
+
+def outline(file: SourceFile) -> Outline:
+    """The symbols and edges of a file; none where it has no tree."""
+    if file.language not in NAMES or file.tree is None:
+        return Outline([], [])
+    return _Builder(file).build()
+
+
+class _Builder:
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.utf8 = file.utf8
+        self.language = file.language
+        self.captures: Mapping[str, list[Node]] = file.captures
+        self.names_of = NAMES[self.language]
+        self.separator = _SEPARATORS.get(self.language, ".")
+        self.starts: list[int] = [0]
+        self.scopes: list[_Scope] = [_Scope("", "file")]
+        self.found: dict[int, _Found] = {}
+        self.first: set[tuple[str, str]] = set()
+        self.edges: list[tuple[int, EdgeType, str, str]] = []
+
+    def build(self) -> Outline:
+        self._find_scopes()
+        for capture, nodes in self.captures.items():
+            kind, _, symbol_type = capture.partition(".")
+            if kind == "leaf":
+                self._add_leaves(nodes, cast("SymbolType", symbol_type))
+            elif kind in ("name", "pattern"):
+                self._add_assigned(nodes, cast("SymbolType", symbol_type), is_pattern=kind == "pattern")
+        self._add_members()
+        self._add_imports()
+        self._add_bases()
+        self._add_calls()
+        self._add_special()
+        return Outline(self._symbols(), self._edges())
+
+    # -- Scopes -------------------------------------------------------------------------------------------------------
+
+    def _find_scopes(self) -> None:
+        """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
+        stack: list[tuple[int, _Scope]] = []
+        current = self.scopes[0]
+        for span in self._spans():
+            while stack and stack[-1][0] <= span.start:
+                end, current = stack.pop()
+                self._enter(end, current)
+            inner = current
+            if span.name is not None:
+                inner = self._define(span, span.name, current)
+            elif span.symbol_type == "function":
+                inner = _Scope(current.qualified, "function")
+            stack.append((-span.minus_end, current))
+            self._enter(span.start, inner)
+            current = inner
+        while stack:
+            end, current = stack.pop()
+            self._enter(end, current)
+
+    def _enter(self, offset: int, scope: _Scope) -> None:
+        if self.starts[-1] == offset:
+            self.scopes[-1] = scope
+        else:
+            self.starts.append(offset)
+            self.scopes.append(scope)
+
+    def _spans(self) -> list[_Span]:
+        properties = self._property_functions()
+        spans: dict[tuple[int, int], _Span] = {}
+        for capture, nodes in self.captures.items():
+            if not capture.startswith("def."):
+                continue
+            symbol_type = cast("SymbolType", capture[4:].replace("assigned", "function"))
+            for node in nodes:
+                names = self.names_of(node, symbol_type, self.utf8)
+                start, end = node.start_byte, node.end_byte
+                if not names or names[0].end - names[0].start > _NAME_BYTES_MAX:
+                    continue
+                name = names[0]
+                if start in properties:
+                    name = name._replace(symbol_type="property")
+                spans[start, end] = _Span(start, -end, 0, name.symbol_type, name)
+        for capture in ("function", "block"):
+            for node in self.captures.get(capture, ()):
+                key = node.start_byte, node.end_byte
+                spans.setdefault(key, _Span(key[0], -key[1], 1, "function", None))
+        for node in self.captures.get("impl", ()):
+            of = node.child_by_field_name("type")
+            if of is not None:
+                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:_NAME_BYTES_MAX]).decode("utf-8", "replace")
+                name = Name(-1, -1, "class", "", owner)
+                spans[node.start_byte, node.end_byte] = _Span(node.start_byte, -node.end_byte, 0, "class", name)
+        return sorted(spans.values(), key=lambda span: span[:3])
+
+    def _define(self, span: _Span, name: Name, outer: _Scope) -> _Scope:
+        """Record a definition that encloses others, and answer the scope that it opens."""
+        if name.start < 0:
+            return _Scope(self._join(outer.qualified, name.text), span.symbol_type)
+        found = self._add(name, span.symbol_type, outer, -span.minus_end)
+        return _Scope(found.qualified, found.symbol_type) if found else outer
+
+    def _scope_at(self, offset: int) -> _Scope:
+        return self.scopes[bisect_right(self.starts, offset) - 1]
+
+    def _join(self, outer: str, name: str) -> str:
+        """A qualified name; where it would grow beyond all bounds, that of what encloses it."""
+        if not outer:
+            return name
+        return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
+
+    # -- Symbols ------------------------------------------------------------------------------------------------------
+
+    def _add(self, name: Name, symbol_type: str, scope: _Scope, end: int) -> _Found | None:
+        """Record a symbol; None where its name is no name, or already is one."""
+        if not 0 < name.end - name.start <= _NAME_BYTES_MAX or name.start in self.found:
+            return None
+        text = name.text or self.utf8[name.start : name.end].decode("utf-8", "replace")
+        if symbol_type == "function" and (name.owner or scope.symbol_type in _CLASSES):
+            symbol_type = "method"
+        if symbol_type == "method" and self.language == "python" and text == "__init__":
+            symbol_type = "constructor"
+        outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
+        if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
+            symbol_type = "constructor"
+        found = _Found(name.start, end, text, cast("SymbolType", symbol_type), outer, self._join(outer, text))
+        self.found[name.start] = found
+        return found
+
+    def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
+        for node in nodes:
+            start = node.start_byte
+            scope = self._scope_at(start)
+            if symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTIONS:
+                continue
+            kind = "field" if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES else symbol_type
+            for name in self.names_of(node, symbol_type, self.utf8):
+                self._add(name, name.symbol_type if name.symbol_type != symbol_type else kind, scope, node.end_byte)
+
+    def _add_assigned(self, nodes: list[Node], symbol_type: SymbolType, *, is_pattern: bool) -> None:
+        is_local_kind = symbol_type in _LOCAL_IN_FUNCTION
+        for node in nodes:
+            start = node.start_byte
+            scope = self._scope_at(start)
+            if is_local_kind and scope.symbol_type in _FUNCTIONS:
+                continue
+            if is_pattern:
+                names = self.names_of(node, symbol_type, self.utf8)
+            else:
+                names = [Name(start, node.end_byte, symbol_type, "")]
+            for name in names:
+                self._add_first(name, symbol_type, scope)
+
+    def _add_first(self, name: Name, symbol_type: SymbolType, scope: _Scope) -> None:
+        """Record the first assignment to a name in a scope: that is where it is defined."""
+        text = self.utf8[name.start : name.end].decode("utf-8", "replace")
+        key = (scope.qualified, text)
+        if key in self.first or text == "_":
+            return
+        self.first.add(key)
+        if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES:
+            symbol_type = "field"
+        elif symbol_type == "variable" and self.language in _LANGUAGES_WITH_CONSTANT_NAMES and _CONSTANT.match(text):
+            symbol_type = "constant"
+        self._add(name, symbol_type, scope, name.end)
+
+    def _add_members(self) -> None:
+        """Python's `self.x = …` in a method defines a field of the class."""
+        for node in self.captures.get("member", ()):
+            start, end = node.start_byte, node.end_byte
+            if not self.utf8.startswith(b"self.", start):
+                continue
+            scope = self._scope_at(start)
+            if scope.symbol_type not in ("method", "constructor", "property"):
+                continue
+            owner = _Scope(scope.qualified.rpartition(".")[0], "class")
+            self._add_first(Name(start + len(b"self."), end, "field", ""), "field", owner)
+
+    def _property_functions(self) -> set[int]:
+        """Where the functions start that a decorator makes a property."""
+        found = set()
+        for node in self.captures.get("decorator", ()):
+            text = self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX].decode("utf-8", "replace")
+            if _PROPERTY_DECORATOR.match(text):
+                decorated = node.parent.parent if node.parent is not None else None
+                function = decorated.child_by_field_name("definition") if decorated is not None else None
+                if function is not None and function.type == "function_definition":
+                    found.add(function.start_byte)
+        return found
+
+    # -- Edges --------------------------------------------------------------------------------------------------------
+
+    def _add_imports(self) -> None:
+        imports_of = IMPORTS.get(self.language)
+        if imports_of is None:
+            return
+        for statement in self.captures.get("import", ()):
+            scope = self._scope_at(statement.start_byte)
+            for imported in imports_of(statement, self.utf8):
+                self._add_import(imported, scope, statement.end_byte)
+
+    def _add_import(self, imported: Import, scope: _Scope, end: int) -> None:
+        if imported.target:
+            self.edges.append((imported.node.start_byte, "imports", scope.qualified, imported.target[:_NAME_BYTES_MAX]))
+        bound = imported.bound
+        if bound is not None:
+            self._add(Name(bound.start_byte, bound.end_byte, "import", ""), "import", scope, bound.end_byte)
+
+    def _add_bases(self) -> None:
+        for node in self.captures.get("base", ()):
+            start = node.start_byte
+            text = without_generics(self.utf8[start : node.end_byte][:_NAME_BYTES_MAX])
+            text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
+            source = self._scope_at(start).qualified
+            if source and _BASE.match(text):
+                self.edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
+
+    def _add_calls(self) -> None:
+        utf8, scopes, starts, append = self.utf8, self.scopes, self.starts, self.edges.append
+        for node in self.captures.get("call", ()):
+            start, end = node.start_byte, node.end_byte
+            text = utf8[start if end - start <= _NAME_BYTES_MAX else end - _NAME_BYTES_MAX : end]
+            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(text)
+            if target and target != "import":
+                # Where the name stands: a chain of calls may begin many lines above.
+                append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
+
+    def _add_special(self) -> None:
+        """Captures that one or two languages have."""
+        for node in self.captures.get("tail", ()):
+            end = node.end_byte
+            self._edge(node.start_byte, "calls", _callee(self.utf8[max(end - _NAME_BYTES_MAX, 0) : end]))
+        for node in self.captures.get("macro", ()):
+            self._edge(node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]) + "!")
+        for node in self.captures.get("decorator", ()):
+            if node.type != "call":
+                self._edge(node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]))
+        for node in self.captures.get("element", ()):
+            text = self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]
+            # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
+            if not text[:1].islower() or b"." in text:
+                self._edge(node.start_byte, "calls", _callee(text))
+        for node in self.captures.get("importer", ()):
+            self._add_require(node)
+        for node in self.captures.get("source", ()):
+            self._edge(node.start_byte, "imports", self._literal(node))
+        for node in self.captures.get("command", ()):
+            self._add_command(node)
+
+    def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
+        if target:
+            self.edges.append((offset, edge_type, self._scope_at(offset).qualified, target))
+
+    def _literal(self, node: Node) -> str:
+        return self.utf8[node.start_byte + 1 : node.end_byte - 1][:_NAME_BYTES_MAX].decode("utf-8", "replace")
+
+    def _add_require(self, function: Node) -> None:
+        """JavaScript's `require("x")` and `import("x")`."""
+        call = function.parent
+        arguments = call.child_by_field_name("arguments") if call is not None else None
+        if arguments is not None and self.utf8[function.start_byte : function.end_byte] in (b"require", b"import"):
+            literal = arguments.named_child(0)
+            if literal is not None:
+                self._edge(literal.start_byte, "imports", self._literal(literal))
+
+    def _add_command(self, node: Node) -> None:
+        """A shell command calls what it names; `source x` and `. x` import `x`."""
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        text = self.utf8[name.start_byte : name.end_byte][:_NAME_BYTES_MAX].decode("utf-8", "replace")
+        if text in (".", "source"):
+            argument = node.child_by_field_name("argument")
+            if argument is not None:
+                path = self.utf8[argument.start_byte : argument.end_byte][:_NAME_BYTES_MAX]
+                self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
+        elif not any(character in text for character in "$`\"'\\ \n"):
+            self._edge(name.start_byte, "calls", text)
+
+    # -- Records ------------------------------------------------------------------------------------------------------
+
+    def _symbols(self) -> list[Symbol]:
+        path, path_b64 = self.file.path_fields
+        position = self.file.position
+        symbols = []
+        for start in sorted(self.found):
+            found = self.found[start]
+            line, column = position(start)
+            end_line, end_column = position(found.end)
+            symbols.append(
+                Symbol(
+                    path=path,
+                    path_b64=path_b64,
+                    name=found.name,
+                    symbol_type=found.symbol_type,
+                    qualified=found.qualified,
+                    scope=found.scope,
+                    line=line,
+                    column=column,
+                    end_line=end_line,
+                    end_column=end_column,
+                )
+            )
+        return symbols
+
+    def _edges(self) -> list[Edge]:
+        path, path_b64 = self.file.path_fields
+        lines = self.file.line_starts
+        self.edges.sort()
+        return [
+            Edge(
+                path=path,
+                path_b64=path_b64,
+                edge_type=edge_type,
+                source=source,
+                target=target,
+                line=bisect_right(lines, offset),
+            )
+            for offset, edge_type, source, target in self.edges
+        ]
+
+
+def _callee(text: bytes) -> str:
+    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`."""
+    text = without_generics(text)
+    text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".")
+    before = _UP_TO_LAST_CHAIN.match(text)
+    if before is not None:
+        text = text[before.end() :]
+    return text.replace(b"::::", b"::").strip(b":->#").decode("utf-8", "replace")

@@ -1,0 +1,27 @@
+; What the tasks read of C, and of what C++ shares with it. Capture names: see ../outline.py.
+
+(function_definition) @def.function @function
+(struct_specifier name: (_) body: (_)) @def.struct
+(union_specifier name: (_) body: (_)) @def.union
+(enum_specifier name: (_) body: (_)) @def.enum
+(type_definition type: (struct_specifier !name body: (_))) @def.struct
+(type_definition type: (union_specifier !name body: (_))) @def.union
+(type_definition type: (enum_specifier !name body: (_))) @def.enum
+(type_definition declarator: (_) @leaf.type)
+(enumerator) @leaf.enum_member
+(field_declaration declarator: (_) @leaf.field)
+(declaration declarator: (_) @leaf.variable)
+(preproc_def) @leaf.macro
+(preproc_function_def) @leaf.macro
+
+(preproc_include) @import
+(call_expression function: (_) @call)
+
+[
+  (if_statement) (conditional_expression)
+  (for_statement) (while_statement) (do_statement)
+  (case_statement value: (_))
+] @decision
+(binary_expression operator: ["&&" "||"]) @decision
+
+(comment) @comment

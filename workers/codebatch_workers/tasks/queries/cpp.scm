@@ -1,0 +1,14 @@
+; What C++ adds.
+
+(class_specifier name: (_) body: (_)) @def.class
+(type_definition type: (class_specifier !name body: (_))) @def.class
+(namespace_definition) @def.namespace
+(alias_declaration) @leaf.type
+(concept_definition) @leaf.type
+(field_declaration_list (declaration declarator: (_) @leaf.field))
+(lambda_expression) @block
+
+(base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
+(new_expression type: (_) @call)
+
+[(for_range_loop) (catch_clause)] @decision

@@ -1,0 +1,27 @@
+; What the tasks read of Go. Capture names: see ../outline.py.
+
+(package_clause (package_identifier) @name.module)
+(function_declaration) @def.function @function
+(method_declaration) @def.method @function
+(func_literal) @block
+(type_spec type: (struct_type)) @def.struct
+(type_spec type: (interface_type)) @def.interface
+(type_spec) @leaf.type
+(type_alias) @leaf.type
+(const_spec name: (identifier) @name.constant)
+(var_spec name: (identifier) @name.variable)
+(field_declaration name: (field_identifier) @name.field)
+(method_elem) @leaf.method
+
+(import_spec) @import
+(struct_type (field_declaration_list (field_declaration !name type: (_) @base)))
+(interface_type (type_elem . (_) @base .))
+(call_expression function: (_) @call)
+
+[
+  (if_statement) (for_statement)
+  (expression_case) (type_case) (communication_case)
+] @decision
+(binary_expression operator: ["&&" "||"]) @decision
+
+(comment) @comment

@@ -1,0 +1,34 @@
+; What the tasks read of Java. Capture names: see ../outline.py.
+
+(package_declaration [(identifier) (scoped_identifier)] @name.module)
+(class_declaration) @def.class
+(record_declaration) @def.class
+(interface_declaration) @def.interface
+(annotation_type_declaration) @def.interface
+(enum_declaration) @def.enum
+(enum_constant) @leaf.enum_member
+(method_declaration) @def.method @function
+(constructor_declaration) @def.constructor @function
+(compact_constructor_declaration) @def.constructor @function
+(annotation_type_element_declaration) @leaf.method
+(lambda_expression) @block
+(field_declaration declarator: (variable_declarator) @leaf.field)
+(constant_declaration declarator: (variable_declarator) @leaf.constant)
+(record_declaration parameters: (formal_parameters (formal_parameter) @leaf.field))
+
+(import_declaration) @import
+(superclass (_) @base)
+(super_interfaces (type_list (_) @base))
+(extends_interfaces (type_list (_) @base))
+(method_invocation name: (identifier) @tail)
+(object_creation_expression type: (_) @call)
+
+[
+  (if_statement) (ternary_expression)
+  (for_statement) (enhanced_for_statement) (while_statement) (do_statement)
+  (catch_clause)
+] @decision
+(switch_label "case") @decision
+(binary_expression operator: ["&&" "||"]) @decision
+
+[(line_comment) (block_comment)] @comment

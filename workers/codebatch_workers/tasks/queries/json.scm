@@ -1,0 +1,3 @@
+; JSON has no definitions: its comments are all that is read.
+
+(comment) @comment

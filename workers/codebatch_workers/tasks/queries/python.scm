@@ -1,0 +1,28 @@
+; What the tasks read of Python. Capture names: see ../outline.py.
+
+(class_definition) @def.class
+(function_definition) @def.function @function
+(type_alias_statement) @leaf.type
+
+(assignment left: (identifier) @name.variable)
+(assignment left: [(pattern_list) (tuple_pattern) (list_pattern)] @pattern.variable)
+(assignment left: (attribute object: (identifier) attribute: (identifier)) @member)
+(named_expression name: (identifier) @name.variable)
+(for_statement left: (_) @pattern.variable)
+(as_pattern_target) @pattern.variable
+
+(import_statement) @import
+(import_from_statement) @import
+(future_import_statement) @import
+
+(class_definition superclasses: (argument_list (_) @base))
+(decorator (_) @decorator)
+(call function: (_) @call)
+
+[
+  (if_statement) (elif_clause) (conditional_expression)
+  (for_statement) (while_statement) (for_in_clause) (if_clause)
+  (except_clause) (case_clause) (boolean_operator)
+] @decision
+
+(comment) @comment

@@ -1,0 +1,33 @@
+; What the tasks read of Rust. Capture names: see ../outline.py.
+
+(function_item) @def.function @function
+(function_signature_item) @leaf.function
+(closure_expression) @block
+(struct_item) @def.struct
+(union_item) @def.union
+(enum_item) @def.enum
+(trait_item) @def.trait
+(mod_item) @def.module
+(impl_item) @impl
+(enum_variant) @leaf.enum_member
+(field_declaration name: (field_identifier) @name.field)
+(type_item) @leaf.type
+(associated_type) @leaf.type
+(const_item) @leaf.constant
+(static_item) @leaf.variable
+(macro_definition) @leaf.macro
+
+(use_declaration) @import
+(extern_crate_declaration) @import
+(impl_item trait: (_) @base)
+(trait_item bounds: (trait_bounds (_) @base))
+(call_expression function: (_) @call)
+(macro_invocation macro: (_) @macro)
+
+[
+  (if_expression) (for_expression) (while_expression) (loop_expression) (match_arm)
+] @decision
+(binary_expression operator: ["&&" "||"]) @decision
+(try_expression) @decision
+
+[(line_comment) (block_comment)] @comment

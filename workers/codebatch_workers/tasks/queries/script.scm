@@ -1,0 +1,40 @@
+; What the tasks read of JavaScript and TypeScript alike. Capture names: see ../outline.py.
+
+(function_declaration) @def.function @function
+(generator_function_declaration) @def.function @function
+(function_expression) @function
+(generator_function) @function
+(arrow_function) @function
+(method_definition) @def.method @function
+(class_declaration) @def.class
+(class_static_block) @block
+(export_statement value: [(function_expression !name) (generator_function !name) (arrow_function)] @def.function)
+(export_statement value: (class !name) @def.class)
+(export_statement value: [(object) (array) (call_expression) (new_expression)] @leaf.variable)
+
+(variable_declarator value: [(arrow_function) (function_expression) (generator_function)]) @def.function
+(variable_declarator value: (class)) @def.class
+(assignment_expression
+  left: [(member_expression) (identifier)]
+  right: [(arrow_function) (function_expression) (generator_function)]) @def.assigned
+(lexical_declaration kind: "const" (variable_declarator) @leaf.constant)
+(lexical_declaration kind: "let" (variable_declarator) @leaf.variable)
+(variable_declaration (variable_declarator) @leaf.variable)
+
+(import_statement) @import
+(export_statement source: (string) @source)
+(call_expression function: [(identifier) (import)] @importer arguments: (arguments . (string)))
+
+(call_expression function: (_) @call)
+(new_expression constructor: (_) @call)
+(decorator [(identifier) (member_expression)] @call)
+
+[
+  (if_statement) (ternary_expression)
+  (for_statement) (for_in_statement) (while_statement) (do_statement)
+  (catch_clause) (switch_case)
+] @decision
+(binary_expression operator: ["&&" "||" "??"]) @decision
+(augmented_assignment_expression operator: ["&&=" "||=" "??="]) @decision
+
+[(comment) (html_comment)] @comment

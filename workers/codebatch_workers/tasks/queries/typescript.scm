@@ -1,0 +1,20 @@
+; What TypeScript adds.
+
+(abstract_class_declaration) @def.class
+(interface_declaration) @def.interface
+(enum_declaration) @def.enum
+(internal_module) @def.namespace
+(module) @def.namespace
+(type_alias_declaration) @leaf.type
+(function_signature) @leaf.function
+(method_signature) @leaf.method
+(abstract_method_signature) @leaf.method
+(interface_body (property_signature) @leaf.field)
+(public_field_definition) @leaf.field
+(enum_body name: (_) @name.enum_member)
+(enum_body (enum_assignment name: (_) @name.enum_member))
+(import_alias) @import
+
+(extends_clause value: (_) @base)
+(extends_type_clause type: (_) @base)
+(implements_clause (_) @base)

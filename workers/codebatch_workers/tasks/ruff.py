@@ -1,0 +1,231 @@
+"""ruff over the Python files of a unit, with the answers that it would give over the whole tree.
+
+ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written below
+an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them; each is
+named on the command line, which no exclusion applies to; and no configuration is read. ruff knows UTF-8 only: what it is
+given is `SourceFile.utf8`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+from ruff import find_ruff_bin
+
+from codebatch.model.record import Diagnostic
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.contexts import directories_of_packages
+from codebatch_workers.tasks.ruff_rules import SEVERITIES
+
+# Fixed: what is a builtin, and which syntax is known, must not follow the Python that runs us.
+TARGET_VERSION = "py314"
+SYNTAX_ERROR = "invalid-syntax"
+
+_ARGUMENT_BYTES_MAX = 100_000
+# Longer paths might not fit below the scratch directory; the file then stands alone, under its last name.
+_PATH_BYTES_MAX = 2000
+_NAME_BYTES_MAX = 240
+_ALONE = b"codebatch-alone"
+_LINE_END = re.compile(rb"\r\n?|\n")
+_OK_STATUS = (0, 1)
+
+
+class _Location(msgspec.Struct, frozen=True):
+    row: int
+    column: int
+
+
+class _Finding(msgspec.Struct, frozen=True):
+    filename: str
+    message: str
+    location: _Location | None
+    end_location: _Location | None
+    code: str | None = None
+
+
+_decoder = msgspec.json.Decoder(list[_Finding])
+
+
+class RuffError(Exception):
+    """ruff did not do what it was asked to."""
+
+
+def arguments(codes: Iterable[str]) -> list[str]:
+    """What every call says before the names of files."""
+    return [
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--no-respect-gitignore",
+        "--quiet",
+        "--target-version",
+        TARGET_VERSION,
+        "--output-format",
+        "json",
+        "--select",
+        ",".join(sorted(codes)),
+        "--",
+    ]
+
+
+class Ruff:
+    """ruff with a list of rules, working in a directory of its own."""
+
+    def __init__(self, codes: Iterable[str], scratch: Path) -> None:
+        self.codes = sorted(codes)
+        self.directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
+
+    @cached_property
+    def _binary(self) -> str:
+        return find_ruff_bin()
+
+    def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
+        """The diagnostics of each file, by position. Raises RuffError if ruff cannot run or speaks of another file."""
+        if not files or not self.codes:
+            return [[] for _ in files]
+        shutil.rmtree(self.directory, ignore_errors=True)
+        try:
+            names = self._materialise(files)
+            found: dict[str, list[_Finding]] = {os.fsdecode(self.directory + b"/" + name): [] for name in names}
+            for chunk in _chunks(names):
+                for finding in self._call(chunk):
+                    if finding.filename not in found or finding.code == "E902":
+                        raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
+                    found[finding.filename].append(finding)
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        return [_diagnostics(file, findings) for file, findings in zip(files, found.values())]
+
+    def _materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
+        """Write the files and the packages above them; the name of each, relative to the directory."""
+        made: set[bytes] = set()
+        names: dict[bytes, None] = {}
+        for index, file in enumerate(files):
+            name = _portable(file.path)
+            if name is None or name in names:
+                name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
+            else:
+                for package in directories_of_packages(file.contexts.get("packages", b"")):
+                    self._write(b"/".join(filter(None, (_portable(package) or b"", b"__init__.py"))), b"", made)
+            self._write(name, file.utf8, made)
+            names[name] = None
+        return list(names)
+
+    def _write(self, name: bytes, content: bytes, made: set[bytes]) -> None:
+        """Write one file; an empty one only where nothing is yet."""
+        if not content and name in made:
+            return
+        parent = name.rpartition(b"/")[0]
+        if parent not in made:
+            os.makedirs(self.directory + b"/" + parent, exist_ok=True)
+            made.add(parent)
+        made.add(name)
+        # Descriptors cost half of what file objects do, and there are thousands of small files.
+        descriptor = os.open(self.directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+
+    def _call(self, names: Sequence[bytes]) -> list[_Finding]:
+        done = subprocess.run(
+            [self._binary, *arguments(self.codes), *names],
+            cwd=self.directory,
+            env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode not in _OK_STATUS:
+            raise RuffError(f"ruff ended with {done.returncode}: {done.stderr[-2000:].decode('utf-8', 'replace')}")
+        return _decoder.decode(done.stdout)
+
+
+def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
+    """Names, as many together as a command line takes: nearly always all."""
+    chunk: list[bytes] = []
+    size = 0
+    for name in names:
+        size += len(name) + 1
+        if chunk and size > _ARGUMENT_BYTES_MAX:
+            yield chunk
+            chunk, size = [], len(name) + 1
+        chunk.append(name)
+    yield chunk
+
+
+def _portable(path: bytes) -> bytes | None:
+    """A path as ruff can repeat it, in JSON: invalid UTF-8 escaped; None where it would become too long."""
+    try:
+        path.decode("utf-8")
+    except UnicodeDecodeError:
+        path = path.decode("utf-8", "backslashreplace").encode("utf-8")
+    if len(path) > _PATH_BYTES_MAX or any(len(part) > _NAME_BYTES_MAX for part in path.split(b"/")):
+        return None
+    return path
+
+
+def _last_name(path: bytes) -> bytes:
+    name = path.rpartition(b"/")[2]
+    if _portable(name) == name:
+        return name
+    return b"module.pyi" if name.endswith(b".pyi") else b"module.py"
+
+
+def _diagnostics(file: SourceFile, findings: Sequence[_Finding]) -> list[Diagnostic]:
+    """Records by position. ruff's own syntax errors are left to `parse` where that has any: they would say it twice."""
+    path, path_b64 = file.path_fields
+    lines = _RuffLines(file) if b"\r" in file.utf8 else None
+    records = []
+    for finding in findings:
+        code = finding.code or SYNTAX_ERROR
+        if code == SYNTAX_ERROR and file.has_syntax_error:
+            continue
+        start = finding.location or _Location(1, 1)
+        end = finding.end_location or start
+        line, column = lines.position(start) if lines else (start.row, start.column)
+        end_line, end_column = lines.position(end) if lines else (end.row, end.column)
+        records.append(
+            Diagnostic(
+                path=path,
+                path_b64=path_b64,
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
+                severity=SEVERITIES.get(code, "error"),
+                code=code,
+                message=finding.message,
+                tool="ruff",
+            )
+        )
+    records.sort(key=_order)
+    return records
+
+
+def _order(record: Diagnostic) -> tuple[int, int, str, int, int, str]:
+    return record.line, record.column, record.code, record.end_line, record.end_column, record.message
+
+
+class _RuffLines:
+    """Positions of a file with CR in it: to ruff a lone CR ends a line, to us it is a character."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.starts: Sequence[int] = [0, *(match.end() for match in _LINE_END.finditer(file.utf8))]
+
+    def position(self, location: _Location) -> tuple[int, int]:
+        row = min(location.row, len(self.starts))
+        start = self.starts[row - 1]
+        line, column = self.file.position(start)
+        return line, column + location.column - 1
+

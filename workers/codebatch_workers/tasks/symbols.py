@@ -1,0 +1,22 @@
+"""symbols: what a file defines, then what it imports, inherits and calls, each by position. The rules are in outline.py."""
+
+from __future__ import annotations
+
+from codebatch.model.record import Record
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import TaskEnvironment
+from codebatch_workers.tasks.outline import outline
+
+
+def create(environment: TaskEnvironment) -> Symbols:
+    """The task; it has no configuration."""
+    return Symbols()
+
+
+class Symbols:
+    """`symbol` records by position, then `edge` records by position."""
+
+    def run(self, file: SourceFile) -> list[Record]:
+        """The records of one file; none where there is no tree."""
+        found = outline(file)
+        return [*found.symbols, *found.edges]

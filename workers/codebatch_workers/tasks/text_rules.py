@@ -1,0 +1,192 @@
+"""The language-neutral rules of lint. Each reads bytes, finds offsets, and knows nothing of records.
+
+A rule that only concerns style does not look at files that nobody writes (generated, minified, vendored). A line that
+holds `codebatch: ignore`, or `codebatch: ignore[code, …]`, has no findings, or none of those codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from codebatch.model.record import Severity
+from codebatch_workers.source import SourceFile
+
+# From, to, message.
+Finding = tuple[int, int, str]
+
+HUGE_LINE_BYTES_MIN = 10_000
+# Findings of one rule in one file, the last of which says that there are more: beyond, nobody reads them one by one.
+FINDINGS_MAX = 1000
+
+_BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+_PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n|\\r|[\"'+\s])*(?=[A-Za-z0-9+/:])")
+_TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
+_LINE_END = re.compile(rb"\r?\n")
+_TODO = re.compile(rb"\b(?:TODO|FIXME|XXX|HACK)\b")
+_INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
+_IGNORE = re.compile(rb"codebatch: ?ignore(?:\[([^\]\n]*)\])?")
+
+# Text in these languages may rightly run from right to left.
+_PROSE = frozenset({"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRule:
+    """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does."""
+
+    code: str
+    severity: Severity
+    summary: str
+    find: Callable[[SourceFile], Iterator[Finding]]
+    is_on: bool = True
+    is_style: bool = False
+
+
+def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
+    utf8 = file.utf8
+    # Three finds are fast; the expression runs only where all three are there.
+    start = utf8.find(b"<<<<<<< ")
+    if start < 0 or utf8.find(b"\n=======", start) < 0 or utf8.find(b"\n>>>>>>> ", start) < 0:
+        return
+    position = 0
+    while True:
+        start = utf8.find(b"<<<<<<< ", position)
+        middle = utf8.find(b"\n=======", start)
+        end = utf8.find(b"\n>>>>>>> ", middle)
+        if min(start, middle, end) < 0:
+            return
+        line_end = utf8.find(b"\n", end + 1)
+        position = line_end if line_end >= 0 else len(utf8)
+        if start == 0 or utf8[start - 1] == 0x0A:
+            yield start, start + 7, "merge conflict left in the file"
+
+
+def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
+    if file.encoding_problem:
+        yield 0, 0, file.encoding_problem
+
+
+def _nul_character(file: SourceFile) -> Iterator[Finding]:
+    offset = file.utf8.find(b"\0")
+    if offset >= 0:
+        yield offset, offset + 1, "NUL character in a text file"
+
+
+def _bidi_control(file: SourceFile) -> Iterator[Finding]:
+    if file.is_ascii or file.language in _PROSE:
+        return
+    for match in _BIDI.finditer(file.utf8):
+        code_point = ord(match[0].decode("utf-8"))
+        yield match.start(), match.end(), f"bidirectional control U+{code_point:04X}: the code may not read as it runs"
+
+
+def _private_key(file: SourceFile) -> Iterator[Finding]:
+    if b"PRIVATE KEY" in file.utf8:
+        for match in _PRIVATE_KEY.finditer(file.utf8):
+            yield match.start(), match.start() + match[0].index(b"-----", 5) + 5, "private key in the tree"
+
+
+def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
+    utf8 = file.utf8
+    crlf = utf8.count(b"\r\n")
+    if crlf and crlf != utf8.count(b"\n"):
+        first = utf8.find(b"\n")
+        is_crlf = utf8[first - 1 : first] == b"\r"
+        other = next(match for match in _LINE_END.finditer(utf8) if (len(match[0]) == 2) != is_crlf)
+        expected, found = ("CRLF", "LF") if is_crlf else ("LF", "CRLF")
+        yield other.start(), other.start(), f"line ends with {found}, the first line of the file with {expected}"
+
+
+def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
+    utf8 = file.utf8
+    if utf8.count(b"\r") != utf8.count(b"\r\n"):
+        offset = re.search(rb"\r(?!\n)", utf8)
+        assert offset is not None
+        yield offset.start(), offset.start() + 1, "carriage return without a line feed"
+
+
+def _shebang_not_executable(file: SourceFile) -> Iterator[Finding]:
+    if not file.executable and file.utf8.startswith(b"#!/"):
+        end = file.utf8.find(b"\n")
+        yield 0, end if end >= 0 else len(file.utf8), "a script that names its interpreter but is not executable"
+
+
+def _byte_order_mark(file: SourceFile) -> Iterator[Finding]:
+    if file.content.startswith(b"\xef\xbb\xbf"):
+        yield 0, 0, "byte order mark in a UTF-8 file"
+
+
+def _huge_line(file: SourceFile) -> Iterator[Finding]:
+    starts = [*file.line_starts, len(file.utf8) + 1]
+    for start, after in zip(starts, starts[1:]):
+        if after - start > HUGE_LINE_BYTES_MIN:
+            yield start, after - 1, f"line of {after - start - 1} bytes"
+
+
+def _missing_final_newline(file: SourceFile) -> Iterator[Finding]:
+    if not file.utf8.endswith(b"\n"):
+        yield len(file.utf8), len(file.utf8), "no line end after the last line"
+
+
+def _trailing_whitespace(file: SourceFile) -> Iterator[Finding]:
+    for match in _TRAILING.finditer(file.utf8):
+        yield match.start(), match.end(), "whitespace at the end of the line"
+
+
+def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
+    for match in _INDENT_BOTH.finditer(file.utf8):
+        yield match.start(), match.end(), "spaces before tabs in the indentation"
+
+
+def _todo_comment(file: SourceFile) -> Iterator[Finding]:
+    for node in file.captures.get("comment", ()):
+        for match in _TODO.finditer(file.utf8, node.start_byte, node.end_byte):
+            yield match.start(), match.end(), f"{match[0].decode('ascii')} comment"
+
+
+TEXT_RULES: tuple[TextRule, ...] = (
+    TextRule(code="merge-conflict", severity="error", summary="all three markers of a conflict", find=_merge_conflict),
+    TextRule(code="private-key", severity="error", summary="a PEM or PGP private key", find=_private_key),
+    TextRule(code="bidi-control", severity="warning", summary="U+202A-202E, U+2066-2069 in code", find=_bidi_control),
+    TextRule(code="invalid-encoding", severity="warning", summary="not valid in its encoding", find=_invalid_encoding),
+    TextRule(code="nul-character", severity="warning", summary="NUL after the first 8 KiB", find=_nul_character),
+    TextRule(
+        code="mixed-line-endings",
+        severity="warning",
+        summary="both LF and CRLF, once per file",
+        find=_mixed_line_endings,
+        is_style=True,
+    ),
+    TextRule(
+        code="lone-carriage-return",
+        severity="info",
+        summary="CR without LF, once per file",
+        find=_lone_carriage_return,
+        is_style=True,
+    ),
+    *(
+        TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
+        for code, severity, summary, find in (
+            ("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
+            ("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
+            ("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
+            ("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
+            ("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
+            ("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment, as a word", _todo_comment),
+            ("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
+        )
+    ),
+)
+
+
+def is_ignored(line: bytes, code: str) -> bool:
+    """Whether a line says that it wants no such finding."""
+    match = _IGNORE.search(line)
+    if match is None:
+        return False
+    return match[1] is None or code in {name.strip() for name in match[1].decode("utf-8", "replace").split(",")}
+
+
+RULES_BY_CODE: Mapping[str, TextRule] = {rule.code: rule for rule in TEXT_RULES}

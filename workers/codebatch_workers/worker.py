@@ -1,0 +1,174 @@
+"""A worker: takes units from its coordinator, leases, executes and commits them, until told to stop or left alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from codebatch.errors import CodebatchError, StoreUnwritable
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Unit
+from codebatch.model.plan import items_of
+from codebatch.protocol import names
+from codebatch.protocol.launch import Launch
+from codebatch.protocol.messages import (
+    PROTOCOL_VERSION,
+    Assign,
+    Began,
+    Committed,
+    Drain,
+    Finished,
+    Hello,
+    Refused,
+    Stop,
+    StoreRefused,
+)
+from codebatch.store.batches import open_batch
+from codebatch.store.holders import Holder, HolderFile
+from codebatch.store.journal import Journal
+from codebatch.store.outcomes import Committer, EncodedOutcome
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import open_store
+from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE_ITEM, Cell, Step
+from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from codebatch_workers.channel import Channel
+from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
+from codebatch_workers.source import SourceFile
+
+
+class Worker:
+    """One worker process's life in one batch."""
+
+    def __init__(self, launch: Launch, channel: Channel, *, pid: int) -> None:
+        files = RealFiles()
+        store = open_store(files, Path(launch.store))
+        batch = open_batch(store, launch.batch)
+        self._channel = channel
+        self._plan = batch.plan()
+        self._shards = {shard.id: shard for shard in self._plan.shards}
+        self._items: list[Entry] = items_of(load_snapshot(files, store.root, self._plan.snapshot_id).entries)
+        self._objects = store.objects()
+        about = HolderFile(
+            holder=launch.holder,
+            role="worker",
+            pid=pid,
+            host=this_host(),
+            since_ns=wall_ns(),
+            parent=launch.coordinator,
+        )
+        self._cell = Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
+        self._holder = Holder(files, batch.root, about)
+        self._committer = Committer(files, batch.root, launch.holder)
+        self._journal = Journal(files, batch.root, launch.holder, wall_ns)
+        self._runner = TaskRunner(self._plan.tasks, Path.cwd())
+        self._items_done = 0
+        self._records = 0
+        self._is_draining = False
+
+    def run(self) -> None:
+        """Work until told to stop. Raises CoordinatorGone."""
+        self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
+        while True:
+            match self._channel.receive():
+                case Assign(unit=unit, epoch=epoch):
+                    try:
+                        self._do(unit, epoch)
+                    except StoreUnwritable as error:
+                        self._channel.send(StoreRefused(message=error.message))
+                        return
+                case Drain():
+                    self._is_draining = True
+                case Stop():
+                    return
+
+    def _do(self, unit: Unit, epoch: int) -> None:
+        if not self._holder.try_lease(unit.shard, unit.start, epoch):
+            self._channel.send(Refused(epoch=epoch))
+            return
+        began = time.perf_counter()
+        cpu_ns = process_cpu_ns()
+        self._channel.send(Began())
+        self._journal.write(
+            "began", shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+        )
+        done = self._execute(unit)
+        self._step(done.start, done.end, PHASE_COMMIT)
+        if done.items:
+            self._commit(unit, epoch, list(self._runner.encode(unit, done)))
+        self._step(0, 0, PHASE_IDLE)
+        seconds = time.perf_counter() - began
+        self._journal.write(
+            "finished",
+            shard=unit.shard,
+            start=done.start,
+            end=done.end,
+            epoch=epoch,
+            seconds=round(seconds, 6),
+            cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
+        )
+        self._channel.send(Finished(seconds=seconds))
+
+    def _execute(self, unit: Unit) -> UnitResults:
+        first = self._shards[unit.shard].start
+        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
+        sources: list[SourceFile] = []
+        for item in range(unit.start, unit.end):
+            if self._must_drain():
+                break
+            self._step(item, item + 1, PHASE_ITEM)
+            entry = self._items[first + item]
+            source = load_source(entry, self._read, self._plan.context_of(first + item))
+            results: dict[str, Result]
+            if isinstance(source, Failed):
+                results = dict.fromkeys(unit.tasks, source)
+                source = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
+            else:
+                results = self._runner.run_item(source, unit.tasks)
+            source.release()
+            sources.append(source)
+            done.items.append(entry)
+            for name in unit.tasks:
+                done.results[name].append(results[name])
+            self._items_done += 1
+        self._step(done.start, done.end, PHASE_BATCHED)
+        for name in unit.tasks:
+            done.results[name] = self._runner.complete(name, sources, done.results[name])
+        return done
+
+    def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
+        won = self._committer.commit(encoded, epoch=epoch, round_=unit.round)
+        self._records += sum(outcome.counts.records for outcome in won.outcomes)
+        evidence = {(one.outcome.task, one.outcome.start): one.evidence or None for one in encoded}
+        for outcome in won.outcomes:
+            self._journal.write(
+                "committed" if outcome.type == "result" else "failed",
+                shard=outcome.shard,
+                start=outcome.start,
+                end=outcome.end,
+                task=outcome.task,
+                round=unit.round,
+                epoch=epoch,
+                reason=outcome.reason,
+                records=outcome.counts.records,
+                evidence=evidence[outcome.task, outcome.start],
+            )
+        self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
+
+    def _read(self, entry: Entry) -> bytes:
+        return self._objects.read(entry.object, entry.size)
+
+    def _must_drain(self) -> bool:
+        message = self._channel.try_receive()
+        if isinstance(message, Drain):
+            self._is_draining = True
+        return self._is_draining
+
+    def _step(self, item: int, end: int, phase: int) -> None:
+        self._cell.write(Step(running_ns(), self._items_done, self._records, item, end, phase))
+
+
+def report_refusal(channel: Channel, error: CodebatchError) -> None:
+    """Tell the coordinator that this worker cannot even begin."""
+    channel.send(StoreRefused(message=error.message))
