@@ -41,7 +41,13 @@ def batch() -> None:
 
 
 @batch.command("init")
-@click.option("--snapshot", "snapshot_reference", metavar="ID", default="latest", help="A snapshot id or unique prefix. Default: latest.")  # fmt: skip
+@click.option(
+    "--snapshot",
+    "snapshot_reference",
+    metavar="ID",
+    default="latest",
+    help="A snapshot id or unique prefix. Default: latest.",
+)
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @answering
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:

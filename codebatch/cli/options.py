@@ -102,7 +102,9 @@ def answering(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-batch_option = click.option("--batch", "batch_reference", metavar="ID", help="A batch id, unique prefix, latest or latest~N. Default: latest.")  # fmt: skip
+batch_option = click.option(
+    "--batch", "batch_reference", metavar="ID", help="A batch id, unique prefix, latest or latest~N. Default: latest."
+)
 jobs_option = click.option(
     "-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores."
 )

@@ -73,7 +73,9 @@ class _Runner:
             )
 
 
-limit_option = click.option("--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30.")  # fmt: skip
+limit_option = click.option(
+    "--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30."
+)
 
 
 @click.command()
@@ -309,9 +311,8 @@ def _answer(
         action=action,
         store_bytes=tree_bytes(store.root),
     )
-    lines = [
-        f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {human_bytes(answer.store_bytes)}",
-    ]
+    size = human_bytes(answer.store_bytes)
+    lines = [f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {size}"]
     if is_over:
         lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
     answering.print(answer, lines)
@@ -321,7 +322,10 @@ def _answer(
     if not is_over:
         if is_narrow:
             return 3 if stands.tally.failed else 0
-        raise BatchIncomplete(f"{stands.tally.open:,} of {stands.tally.planned:,} results are missing", hint=f"codebatch run --batch {batch.id}")  # fmt: skip
+        raise BatchIncomplete(
+            f"{stands.tally.open:,} of {stands.tally.planned:,} results are missing",
+            hint=f"continue with: codebatch run --batch {batch.id}{_store_flag(answering)}",
+        )
     if stands.state is not BatchState.COMPLETED:
         answering.note(
             f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"

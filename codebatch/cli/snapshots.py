@@ -96,7 +96,13 @@ def snapshot_list(answering: Answering) -> None:
 @click.command()
 @click.option("--batch", "batch_reference", metavar="ID", help="Files of this batch, with language and lines.")
 @click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")
-@click.option("--why", "why_path", metavar="PATH", type=click.Path(path_type=Path), help="Which rule takes or leaves out a path of the tree here.")  # fmt: skip
+@click.option(
+    "--why",
+    "why_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Which rule takes or leaves out a path of the tree here.",
+)
 @click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")

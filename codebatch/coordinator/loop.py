@@ -51,7 +51,7 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.cell import PHASE_NAMES
+from codebatch.system.cell import PHASE_COMMIT, PHASE_NAMES
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
 
@@ -124,7 +124,7 @@ class Coordinator:
         self._frame_writer = FrameWriter()
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root)
-        self.ledger = load_ledger(batch, plan, self._outcomes)
+        self.ledger = load_ledger(plan, self._outcomes)
         self._sweep_scratch()
         leases = self._leases.leases()
         self._session = Session(
@@ -248,8 +248,11 @@ class Coordinator:
                     self._journal.write("refused", worker=worker.holder, epoch=epoch)
                     self._idle(worker, Refused(worker.id, epoch))
                     self._learn()
-                case messages.Committed(commit=commit):
+                case messages.Committed(commit=commit, lost=lost):
                     self._take(commit)
+                    if lost:
+                        # Another process settled this before. Unless we learn how, the work stays open here for ever.
+                        self._learn()
                 case messages.Finished():
                     self._idle(worker, Finished(worker.id))
                 case messages.StoreRefused(message=text):
@@ -264,8 +267,10 @@ class Coordinator:
             worker.send(messages.Stop())
 
     def _take(self, commit: Commit) -> None:
+        """Take note of a commit: one reported by its worker may have been found on disk before, and the other way."""
         for outcome in commit.outcomes:
-            self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
+            if not self.ledger.knows(Register(outcome.shard, outcome.start, outcome.task, commit.round)):
+                self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
         self._handle(Committed(commit))
 
     def _count(self, task: str, items: int, type_: str, records: int) -> None:
@@ -274,6 +279,8 @@ class Coordinator:
         self._failures += items if type_ == "failed" else 0
 
     def _bury(self, worker: WorkerProcess) -> None:
+        if self._end is None:
+            self._learn()  # It may have died between its last link and its report.
         del self._workers[worker.id]
         self._selector.unregister(worker.channel)
         if worker.stderr in self._selector.get_map():
@@ -283,7 +290,7 @@ class Coordinator:
         end = worker.bury()
         if unit is None and end == "exit status 0" and self._end is not None:
             return
-        items = step.items if step is not None and unit is not None else None
+        items = step.items if step is not None and unit is not None and step.phase != PHASE_COMMIT else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
             path = display_path(self._items[self._shards[unit.shard].start + items[0]].path)
@@ -323,15 +330,16 @@ class Coordinator:
                 reason=action.reason,
             )
         self._take(commit)
+        if len(commit.outcomes) < len(encoded):
+            self._learn()
 
     def _learn(self) -> None:
-        """Take note of what other processes have committed."""
+        """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
         found = self._outcomes.scan()
         for register in found.unreadable:
             self.ledger.mark_unreadable(register)
         for commit in found.commits:
-            if commit.segment != self._holder.id and all(w.holder != commit.segment for w in self._workers.values()):
-                self._take(commit)
+            self._take(commit)
 
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, and take over from the dead."""
@@ -403,12 +411,12 @@ class Coordinator:
                 self._batch.files.remove_tree(scratch / name)
 
     def _is_abandoned(self, holder: str) -> bool:
-        """Whether a dead worker left it. One without a holder file may just be starting: its directory is made first."""
+        """Whether a dead worker left it. One without a holder file may be starting: its directory comes first."""
         return self._batch.files.size(self._batch.root / names.HOLDERS / holder) is not None
 
 
 def _costs(plan: Plan, items: list[Entry]) -> dict[ShardId, list[float]]:
-    """Cumulative cost estimates: bytes, and as much again as 2 KB for each file's own overhead."""
+    """Cumulative cost estimates: bytes, and 2 KB more for each file's own overhead."""
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
         total = 0.0

@@ -74,6 +74,11 @@ class Ledger:
                 touched[outcome.shard] = None
         return list(touched)
 
+    def knows(self, register: Register) -> bool:
+        """Whether this outcome, or one of a later round at the same start, has been taken note of."""
+        link = self._links.get((register.shard, register.task), {}).get(register.start)
+        return link is not None and link.round >= register.round
+
     def mark_unreadable(self, register: Register) -> None:
         """Take note that a register's name is taken by bytes that say nothing: its work is done again one round up."""
         key = (register.shard, register.task, register.start)

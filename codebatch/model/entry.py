@@ -1,4 +1,4 @@
-"""An entry: one path of a snapshot. Paths are bytes; JSON carries them as text, or as base64 where they are no UTF-8."""
+"""An entry: one path of a snapshot. Paths are bytes; JSON carries them as text, or as base64 where no UTF-8."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Frames: how the records of a shard are compressed (SPEC.md "Frames").
 
-The bytes of a shard are cut after the first newline at or behind each multiple of 32 KiB counted from the shard's start;
-each piece is one zstd frame with content size and checksum. Whoever assembles a shard from several outcomes cuts anew,
-so that the frames of a shard do not tell how its work was split. A file of frames is what `zstdcat` reads.
+The bytes of a shard are cut after the first newline at or behind each multiple of 32 KiB counted from the shard's
+start; each piece is one zstd frame with content size and checksum. Whoever assembles a shard from several outcomes
+cuts anew, so that the frames of a shard do not tell how its work was split. `zstdcat` reads a file of frames.
 
-`ZstdDecompressor.decompress` silently stops after the first frame of several, so nothing here calls it on more than one.
+`ZstdDecompressor.decompress` silently stops after the first frame of several, so nothing here calls it.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class BatchRecords:
     @cached_property
     def ledger(self) -> Ledger:
         """What the registers say; read only where nothing is merged yet."""
-        return load_ledger(self.batch, self.plan, self._outcomes)
+        return load_ledger(self.plan, self._outcomes)
 
     @property
     def task_names(self) -> tuple[str, ...]:

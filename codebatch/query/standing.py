@@ -29,14 +29,14 @@ class Standing:
 
 
 def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
-    """Where a batch stands. Merged outputs tell it at once; without them the registers are read. Raises StoreCorrupt."""
+    """Where a batch stands, from its merged outputs, else from the registers. Raises StoreCorrupt."""
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
         tally = _tally_of_outputs(outputs)
         return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
-    ledger = load_ledger(batch, batch.plan(), Outcomes(batch.files, batch.root))
+    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger

@@ -80,20 +80,6 @@ def find_git() -> str | None:
     return shutil.which("git")
 
 
-def is_ignored(git: str, directory: bytes) -> bool:
-    """Whether a repository above a directory ignores it, by .gitignore files. Raises GitError."""
-    top = _ask(git, directory, ("rev-parse", "--show-toplevel")).removesuffix(b"\n")
-    relative = os.path.relpath(directory, top)
-    if relative.startswith(b".."):
-        raise GitError("the repository's work tree is elsewhere")
-    if relative == b".":
-        return False
-    listing = ("ls-files", "-oiz", "--directory", "--exclude-per-directory=.gitignore", "--", relative)
-    ignored = _ask(git, top, listing).split(b"\0")
-    parents = {relative[:at] for at in range(len(relative)) if relative[at : at + 1] == b"/"} | {relative}
-    return any(name.rstrip(b"/") in parents for name in ignored if name)
-
-
 def gitlinks(git: str, directory: bytes, *, is_top: bool) -> set[bytes]:
     """The paths below a directory that the index has as submodules. Raises GitError."""
     found = set()
@@ -134,7 +120,7 @@ def _finish(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         ) from error
 
 
-def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool = False) -> bytes:
+def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> bytes:
     process = _start(git, directory, arguments, is_top=is_top)
     output, errors = _finish(process)
     if process.returncode != 0:

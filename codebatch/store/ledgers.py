@@ -5,11 +5,10 @@ from __future__ import annotations
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.model.plan import Plan
-from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 
 
-def load_ledger(batch: Batch, plan: Plan, outcomes: Outcomes) -> Ledger:
+def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     """Everything the registers of a batch say now."""
     ledger = Ledger({shard.id: shard.items for shard in plan.shards}, {task.name: task.needs for task in plan.tasks})
     found = outcomes.scan()

@@ -103,7 +103,7 @@ class Committer:
         self._sequence = 0
 
     def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
-        """Make outcomes durable together; returns those that won their names. The others' work was another's already."""
+        """Make outcomes durable together; returns those that won their names. The rest was another's work already."""
         outcomes = tuple(one.outcome.at(self._segment.append(one.frames, one.table)) for one in encoded)
         self._segment.sync()
         commit = Commit(segment=self._holder, epoch=epoch, round=round_, outcomes=outcomes)

@@ -150,9 +150,10 @@ class PackWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, traceback: TracebackType | None) -> None:
-        if kind is None:
-            self.seal()
-        else:
+        try:
+            if kind is None:
+                self.seal()
+        finally:
             self.discard()
 
     def add(self, data: bytes) -> Digest:
@@ -215,7 +216,7 @@ class PackWriter:
         self._sealed = []
 
     def discard(self) -> None:
-        """Forget what is unsealed and remove its file."""
+        """Forget what is unsealed and remove its file; what is sealed stays."""
         self._stop_thread()
         self._take_waiting()
         self._running.clear()

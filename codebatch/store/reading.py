@@ -71,10 +71,8 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
         if not stat.S_ISREG(before.st_mode):
             raise _ChangedError
         if before.st_size > BIG_BYTES:
-            digest = writer.add_stream(_iter_chunks(fd), before.st_size)
+            digest = writer.add_stream(_iter_chunks(fd, before), before.st_size)
             key, flags = bytes.fromhex(digest), 0
-            if stat_of(os.fstat(fd)) != stat_of(before):
-                raise _ChangedError
         else:
             data = _read(fd, before.st_size)
             after = os.fstat(fd)
@@ -111,9 +109,12 @@ def _read(fd: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _iter_chunks(fd: int) -> Iterator[bytes]:
+def _iter_chunks(fd: int, before: os.stat_result) -> Iterator[bytes]:
+    """A big file piece by piece. A change is raised before the last piece is taken for the end: nothing is stored."""
     while data := os.read(fd, CHUNK_BYTES):
         yield data
+    if _identity(os.fstat(fd)) != _identity(before):
+        raise _ChangedError
 
 
 def _identity(found: os.stat_result) -> tuple[int, int, int, int]:

@@ -24,7 +24,7 @@ class Sources(NamedTuple):
         return tuple(os.path.join(self.base, path) if path else self.base for path in self.directories + self.files)
 
 
-def resolve_sources(roots: Sequence[Path], store_root: Path) -> Sources:
+def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
     """Find the base of what was named. A named link to a directory is followed, one to a file is taken as a link.
 
     Raises InvalidInput where something is not there, is neither file nor directory, or lies in the store or in `.git`.
@@ -47,9 +47,9 @@ def resolve_sources(roots: Sequence[Path], store_root: Path) -> Sources:
             files.add(os.path.join(os.path.realpath(parent), name))
         else:
             raise InvalidInput(f"{root} is neither a file nor a directory")
-    store = os.path.realpath(os.fsencode(store_root))
+    store = None if store_root is None else os.path.realpath(os.fsencode(store_root))
     for path in directories | files:
-        if path == store or path.startswith(store + b"/"):
+        if store is not None and (path == store or path.startswith(store + b"/")):
             raise InvalidInput(f"{os.fsdecode(path)} lies in the store", hint="name the source, or move the store")
         if b".git" in path.split(b"/"):
             raise InvalidInput(f"{os.fsdecode(path)} lies in a .git directory, which is never taken")

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
-from codebatch.store.git import GitError, GitList, find_git, gitlinks, is_ignored
+from codebatch.store.git import GitError, GitList, find_git, gitlinks
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
-from codebatch.store.walk import unreadable, walk
+from codebatch.store.walk import ignored_by, unreadable, walk
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
@@ -242,9 +242,8 @@ class TreeLister:
             return stat.S_ISREG(os.fstat(fd).st_mode) and b"codebatch" in file.read(4096)
 
     def _is_outcast(self, directory: bytes) -> bool:
-        """Whether a repository around a named directory ignores it. Raises GitError."""
-        assert self._git is not None
-        return not self._is_top(directory) and is_ignored(self._git, self._absolute(directory))
+        """Whether a repository around a named directory ignores it: then git would list next to nothing."""
+        return not self._is_top(directory) and ignored_by(self._absolute(directory), is_directory=True) is not None
 
     def _is_top(self, directory: bytes) -> bool:
         """Whether a directory has a `.git` of its own: a repository, a submodule, a work tree."""

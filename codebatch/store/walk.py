@@ -8,8 +8,8 @@ from typing import NamedTuple
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
-from codebatch.store.ignore import PatternList, decide_chain, parse_ignore_file
-from codebatch.store.rules import IGNORE_FILE, Rules, chain_of, read_ignore_file
+from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.store.rules import IGNORE_FILE, Rules, chain_of, parents_of, read_ignore_file
 
 GITIGNORE = b".gitignore"
 _READ_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -81,6 +81,31 @@ def is_ignored(ignore_files: dict[bytes, PatternList], path: bytes, *, is_direct
         return False
     decided = decide_chain(chain_of(ignore_files, path), path, is_directory=is_directory)
     return decided is not None and not decided[1].negated
+
+
+def ignored_by(target: bytes, *, is_directory: bool) -> str | None:
+    """The .gitignore pattern that ignores an absolute path or a parent of it within the work tree around it.
+
+    The work tree is taken to begin at the nearest directory above that has a `.git`. Raises SourceUnreadable.
+    """
+    top = os.path.dirname(target)
+    while not os.path.lexists(os.path.join(top, b".git")):
+        if top == os.path.dirname(top):
+            return None
+        top = os.path.dirname(top)
+    relative = os.path.relpath(target, top)
+    files: dict[bytes, PatternList] = {}
+    with Directories(top) as directories:
+        for part in parents_of(relative):
+            above = part[: max(part.rfind(b"/"), 0)]
+            prefix = above + b"/" if above else b""
+            data, _ = read_ignore_file(directories, above, GITIGNORE)
+            if data is not None:
+                files[above] = parse_ignore_file(data, os.fsdecode(os.path.join(top, prefix + GITIGNORE)), prefix)
+            decided = decide_chain(chain_of(files, part), part, is_directory=is_directory or part != relative)
+            if decided is not None and not decided[1].negated:
+                return describe(*decided)
+    return None
 
 
 def list_directory(directories: Directories, directory: bytes) -> list[tuple[bytes, str]] | None:

@@ -1,7 +1,7 @@
 """The progress cell: a page that a worker maps and writes before each step, so that its death names what it was at.
 
-The coordinator reads it while the worker lives (progress, limits of time) and after its death (the culprit). A read that
-races a write may mix two steps; after death there is no writer, so the last step is what is read.
+The coordinator reads it while the worker lives (progress, limits of time) and after its death (the culprit). A read
+that races a write may mix two steps; after death there is no writer, so the last step is what is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _layout = struct.Struct("<QQQIIB")
 
 
 class Step(NamedTuple):
-    """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); nothing if item == end.
+    """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); none if item == end.
 
     `items_done` and `records` are totals of its life.
     """

@@ -54,7 +54,7 @@ class Files(Protocol):
         """Bytes of a file, None where there is none."""
 
     def listing(self, path: Path) -> list[Listed]:
-        """The names in a directory, sorted; empty where there is no directory. Names that begin with `.` are left out."""
+        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""
 
     def make_directory(self, path: Path) -> None:
         """Make a directory and its parents; nothing happens where it exists."""
@@ -85,7 +85,7 @@ class Files(Protocol):
         """On return every name linked into or renamed within the directory so far is on disk."""
 
     def open_append(self, path: Path) -> Appender:
-        """Open a file for appending, creating it where it is missing. One writer at a time, which is the caller's part."""
+        """Open a file for appending, creating it where it is missing. The caller must be its only writer."""
 
     def remove(self, path: Path) -> None:
         """Remove a file; nothing happens where it is missing."""

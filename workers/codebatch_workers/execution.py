@@ -103,7 +103,7 @@ class TaskRunner:
         return completed
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
-        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each that it did not."""
+        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not."""
         sealed: dict[str, list[_Sealed | Failed]] = {}
         for name in unit.tasks:
             needs = [sealed[need] for need in self._planned[name].needs if need in sealed]

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
@@ -252,12 +253,19 @@ class SourceFile:
             return {}
         from tree_sitter import QueryCursor
 
-        return QueryCursor(grammar(self.language).query).captures(self.tree.root_node)
+        # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
+        captures = QueryCursor(grammar(self.language).query).captures(self.tree.root_node)
+        for nodes in captures.values():
+            nodes.sort(key=_BY_RANGE)
+        return captures
 
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text; whoever asks again pays again."""
         for name in ("captures", "tree", "text", "line_starts", "_column_tables", "_decoded"):
             self.__dict__.pop(name, None)
+
+
+_BY_RANGE = attrgetter("start_byte", "end_byte")
 
 
 def _code_points(utf8: bytes) -> int:

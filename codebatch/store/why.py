@@ -1,0 +1,97 @@
+"""Why a path is in a snapshot or not: which rule decided, and which way of listing (`files --why`)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codebatch.store.directories import Directories
+from codebatch.store.rules import Rules, SourceRules, parents_of
+from codebatch.store.sources import Sources, resolve_sources, store_below
+from codebatch.store.stat_cache import is_special
+from codebatch.store.tree import MODE_GIT, TreeLister
+from codebatch.store.walk import ignored_by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """The answer for one path. `rule` is `file:line:pattern` or a sentence; `mode` is `git`, `walk`, `named` or empty."""
+
+    included: bool
+    rule: str
+    mode: str
+
+
+def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Path | None = None) -> Why:
+    """Whether a snapshot of the roots would take a path, and by which rule. Reads and writes no object."""
+    sources = resolve_sources(roots, store_root)
+    parent, name = os.path.split(os.path.abspath(os.fsencode(path)))
+    target = os.path.join(parent, name)
+    relative = _below_roots(sources, target)
+    if relative is None:
+        return Why(included=False, rule="it lies outside what was named", mode="")
+    with Directories(sources.base) as directories:
+        store = None if store_root is None else store_below(sources.base, store_root)
+        chosen = Rules(rules, directories, store)
+        with TreeLister(sources, directories, chosen) as lister:
+            tree = lister.list_all()
+            mode = _mode(tree.listings, sources, relative)
+            found = tree.stats.get(relative)
+        if found is not None and not is_special(found.mode) and found.mode:
+            return Why(included=True, rule=_INCLUDED[mode], mode=mode)
+        rule = _exclusion(chosen, directories, sources, relative)
+        return Why(included=False, rule=rule, mode=mode)
+
+
+_INCLUDED = {
+    MODE_GIT: "tracked by git, or untracked and not ignored",
+    "walk": "no rule leaves it out",
+    "named": "it was named",
+}
+
+
+def _exclusion(rules: Rules, directories: Directories, sources: Sources, path: bytes) -> str:
+    """The first reason that holds, outermost first."""
+    if b".git" in path.split(b"/"):
+        return "it is in .git, which is never taken"
+    verdict = rules.leaves_out(path)
+    if verdict is not None:
+        return verdict.rule
+    for part in parents_of(path):
+        directory, _, name = part.rpartition(b"/")
+        try:
+            mode = os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False).st_mode
+        except OSError as error:
+            return f"it is not there: {error.strerror}"
+        if part != path and stat.S_ISLNK(mode):
+            return f"{os.fsdecode(part)} is a symbolic link, and links are not followed"
+        if part == path and is_special(mode):
+            return "it is a fifo, socket or device"
+        is_directory = stat.S_ISDIR(mode)
+        ignored = ignored_by(os.path.join(sources.base, part), is_directory=is_directory)
+        if ignored is not None:
+            return ignored
+        if part == path and is_directory:
+            return "it is a directory; only what is in it is taken"
+    return "the listing does not have it"
+
+
+def _below_roots(sources: Sources, target: bytes) -> bytes | None:
+    """The path below the base of something below a root, None for anything else."""
+    real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    for candidate in (target, real):
+        for root in sources.roots:
+            if candidate == root or candidate.startswith(root.rstrip(b"/") + b"/"):
+                return os.path.relpath(candidate, sources.base) if candidate != sources.base else b""
+    return None
+
+
+def _mode(listings: list[tuple[bytes, str, bytes]], sources: Sources, path: bytes) -> str:
+    """How the innermost listing around a path was made."""
+    if path in sources.files:
+        return "named"
+    around = [item for item in listings if not item[0] or path == item[0] or path.startswith(item[0] + b"/")]
+    return max(around, key=lambda item: len(item[0]))[1] if around else ""

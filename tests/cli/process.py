@@ -1,0 +1,167 @@
+"""The console script as a real process: scrubbed environment, a directory of its own, every answer checked for form."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(sys.executable).with_name("codebatch")
+DEADLINE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A command that ended, and what it wrote."""
+
+    command: str
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output."""
+        return self.stdout.decode("utf-8", "surrogateescape")
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of standard output."""
+        return self.text.splitlines()
+
+    @property
+    def notes(self) -> str:
+        """Standard error."""
+        return self.stderr.decode("utf-8", "surrogateescape")
+
+    @property
+    def json(self) -> Any:
+        """The whole of standard output as one JSON document."""
+        return json.loads(self.stdout)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error on the last line of standard error, as `--json` says it."""
+        error = json.loads(self.notes.splitlines()[-1])["error"]
+        assert error.keys() == {"code", "message", "hint", "exit"}
+        assert error["exit"] == self.status
+        assert isinstance(error, dict)
+        return error
+
+
+class CommandLine:
+    """`codebatch` run in a directory. Called with arguments, it answers when the process has ended as expected."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.directory = directory
+        self.environment = {
+            "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(directory),
+            "LC_ALL": "C.UTF-8",
+            "TMPDIR": str(directory),
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **(environment or {}),
+        }
+
+    def __call__(self, *arguments: str | bytes | Path, status: int = 0, cwd: Path | None = None) -> Ended:
+        """Run to the end. Fails where the status is another one, or anything looks like a traceback."""
+        process = subprocess.run(
+            [SCRIPT, *arguments],
+            cwd=cwd or self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
+        )
+        shown = " ".join(os.fsdecode(argument) for argument in arguments)
+        return self.check(shown, process.returncode, process.stdout, process.stderr, status)
+
+    def shell(self, line: str, *, status: int = 0) -> Ended:
+        """Run a line of shell."""
+        process = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
+        )
+        return self.check(line, process.returncode, process.stdout, process.stderr, status)
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        """Start without waiting; the caller ends it with `finish`. It begins with Ctrl-C enabled, as from a terminal."""
+        return subprocess.Popen(
+            [SCRIPT, *arguments],
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+
+    def finish(self, process: subprocess.Popen[bytes], *, status: int = 0) -> Ended:
+        """Wait for a started process, as `__call__` does."""
+        stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+        return self.check(str(process.args), process.returncode, stdout, stderr, status)
+
+    @staticmethod
+    def check(command: str, returned: int, stdout: bytes, stderr: bytes, status: int) -> Ended:
+        """What must hold of every command."""
+        ended = Ended(command=command, status=returned, stdout=stdout, stderr=stderr)
+        assert returned == status, f"{command}: status {returned}\n{ended.text}\n{ended.notes}"
+        assert b"Traceback" not in stdout + stderr, ended.notes
+        if status in (2, 4, 5):
+            assert stdout == b"", f"an error is no data: {ended.text}"
+            assert "error" in ended.notes
+        return ended
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Until a condition that can be seen from outside holds."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited in vain: {what}")
+        os.sched_yield()
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    """A file of a made tree, with its directories."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def make_project(root: Path) -> Path:
+    """A small tree of several languages, with findings, a syntax error, a binary file and a name that is no UTF-8."""
+    write(root / "src" / "main.py", "import os\n\n\nclass Main:\n    def run(self, code):\n        return eval(code)\n")
+    write(root / "src" / "broken.py", "def broken(:\n    pass\n")
+    write(root / "web" / "app.js", "export function app(a) {\n  return a == 1;\n}\n")
+    write(root / "web" / "types.ts", "export interface Point { x: number }\n")
+    write(root / "native" / "main.c", "int main(void) { return 0; }\n")
+    write(root / "data.json", '{"a": [1, 2]}\n')
+    write(root / "logo.bin", bytes(range(256)))
+    write(root / "Grüße, Welt.py", "x = 1\n")
+    write(Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.py")), "import sys\n\n\ndef latin():\n    pass\n")
+    return root
+
+
+def make_many(root: Path, count: int) -> Path:
+    """A tree of many small modules, each a little different, so that a run lasts a while and has several shards."""
+    for index in range(count):
+        body = "".join(f"def f{n}(x):\n    if x > {n}:\n        return x * {index}\n    return {n}\n\n\n" for n in range(8))
+        write(root / f"package{index % 7}" / f"module{index:03}.py", f"import os\n\n\n{body}")
+    return root

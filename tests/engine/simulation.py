@@ -1,0 +1,319 @@
+"""A simulator of whole runs: sessions, workers and registers in memory, one seeded random choice at a time.
+
+It drives the very `Session` and `Ledger` that a coordinator drives. Workers are state machines that lease, work item by
+item, commit and report; kills fall between any two of those steps, messages may be undelivered when they do. Registers
+are a dictionary that never replaces a key, which is all that link(2) promises.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import (
+    Action,
+    Assign,
+    Break,
+    Committed,
+    Complete,
+    Drained,
+    DrainRequested,
+    Event,
+    Fail,
+    Finished,
+    Lost,
+    Ready,
+    Refused,
+    Released,
+    Retire,
+    Session,
+    Spawn,
+    Started,
+    UnitKey,
+    WorkerId,
+)
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
+from codebatch.model.record import FailureReason
+from codebatch.model.shard import ShardId
+
+NEEDS: dict[str, tuple[str, ...]] = {"parse": (), "symbols": ("parse",), "lint": ("parse",)}
+STEPS_MAX = 200_000
+
+
+@dataclass(slots=True)
+class Disk:
+    """What all processes share: write-once registers, leases by epoch, and which holders are alive."""
+
+    registers: dict[Register, Commit] = field(default_factory=dict)
+    leases: dict[tuple[ShardId, int, int], HolderId] = field(default_factory=dict)
+    live: set[HolderId] = field(default_factory=set)
+
+    def link(self, commit: Commit, outcomes: tuple[Outcome, ...]) -> Commit:
+        """Publish some outcomes of a commit; returns what won."""
+        won = []
+        for outcome in outcomes:
+            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+            if register not in self.registers:
+                self.registers[register] = Commit(
+                    segment=commit.segment, epoch=commit.epoch, round=commit.round, outcomes=(outcome,)
+                )
+                won.append(outcome)
+        return Commit(segment=commit.segment, epoch=commit.epoch, round=commit.round, outcomes=tuple(won))
+
+    def highest(self) -> dict[UnitKey, tuple[int, HolderId]]:
+        """The last epoch of every unit and who holds it."""
+        found: dict[UnitKey, tuple[int, HolderId]] = {}
+        for (shard, start, epoch), holder in self.leases.items():
+            if epoch > found.get((shard, start), (0, HolderId("")))[0]:
+                found[shard, start] = (epoch, holder)
+        return found
+
+
+@dataclass(slots=True)
+class SimulatedWorker:
+    """A worker process: idle, or at an item of a unit."""
+
+    id: WorkerId
+    holder: HolderId
+    unit: Unit | None = None
+    epoch: int = 0
+    at: int = 0
+    leased: bool = False
+    is_draining: bool = False
+    inbox: list[Assign | Retire | DrainRequested] = field(default_factory=list)
+
+
+class SimulatedCoordinator:
+    """A coordinator process with its workers."""
+
+    def __init__(self, world: World, name: str, jobs: int, *, retry_below: int = 0) -> None:
+        self.world = world
+        self.holder = HolderId(name)
+        world.disk.live.add(self.holder)
+        self.ledger = world.ledger()
+        highest = world.disk.highest()
+        self.session = Session(
+            self.ledger,
+            costs=world.costs,
+            jobs=jobs,
+            retry_below=retry_below,
+            leased={key: epoch for key, (epoch, holder) in highest.items() if holder in world.disk.live},
+            epochs={key: epoch for key, (epoch, _) in highest.items()},
+        )
+        self.workers: dict[WorkerId, SimulatedWorker] = {}
+        self.inbox: list[tuple[SimulatedWorker, Event]] = []
+        self.end: Complete | Drained | Break | None = None
+        self._spawned = 0
+        self._perform(self.session.handle(Started()))
+
+    def step(self, chance: random.Random) -> None:
+        """One random thing happens: a message arrives, a worker goes on, or we look at the disk."""
+        choices: list[object] = list(self.workers.values())
+        if self.inbox:
+            choices += [None] * 2
+        choice = chance.choice(choices) if choices else None
+        if isinstance(choice, SimulatedWorker):
+            self._work(choice, chance)
+        elif self.inbox:
+            worker, event = self.inbox.pop(0)
+            if worker.id in self.workers or isinstance(event, Committed):
+                self._deliver(worker, event)
+        if self.session.is_waiting_for_others and self.end is None:
+            self._look()
+
+    def kill_worker(self, worker: SimulatedWorker, *, reason: FailureReason = "crash") -> None:
+        """SIGKILL: what was not committed is gone; what it sent arrives before the end of its channel."""
+        self.world.disk.live.discard(worker.holder)
+        for sender, event in [pair for pair in self.inbox if pair[0] is worker]:
+            self._deliver(sender, event)
+        self.inbox = [pair for pair in self.inbox if pair[0] is not worker]
+        if self.end is None:
+            self._learn()
+        del self.workers[worker.id]
+        is_at_item = worker.unit is not None and worker.at < worker.unit.end
+        items = (worker.at, worker.at + 1) if is_at_item else None
+        if self.end is None:
+            self._perform(self.session.handle(Lost(worker.id, items, reason)))
+
+    def die(self) -> None:
+        """SIGKILL of the coordinator: its workers die with it."""
+        self.world.disk.live.discard(self.holder)
+        for worker in self.workers.values():
+            self.world.disk.live.discard(worker.holder)
+
+    def _deliver(self, worker: SimulatedWorker, event: Event) -> None:
+        if self.end is not None and isinstance(event, Ready | Refused | Finished):
+            worker.inbox.append(Retire(worker.id))
+            return
+        self._perform(self.session.handle(event))
+        if isinstance(event, Refused) or (isinstance(event, Committed) and len(event.commit.outcomes) < len(NEEDS)):
+            self._learn()
+
+    def _perform(self, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case Spawn():
+                    self._spawned += 1
+                    worker = SimulatedWorker(WorkerId(self._spawned), HolderId(f"{self.holder}-{self._spawned}"))
+                    self.world.disk.live.add(worker.holder)
+                    self.workers[worker.id] = worker
+                    self.inbox.append((worker, Ready(worker.id)))
+                case Assign(worker=id_) | Retire(worker=id_):
+                    self.workers[id_].inbox.append(action)
+                case Fail():
+                    outcomes = tuple(
+                        _outcome(action.shard, task, action.item, action.item + 1, action.reason)
+                        for task in action.tasks
+                    )
+                    commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
+                    won = self.world.disk.link(commit, outcomes)
+                    self._perform(self.session.handle(Committed(won)))
+                    if len(won.outcomes) < len(outcomes):
+                        self._learn()
+                case Complete() | Drained() | Break():
+                    self.end = action
+
+    def _work(self, worker: SimulatedWorker, chance: random.Random) -> None:
+        if worker.unit is None:
+            if worker.inbox:
+                match worker.inbox.pop(0):
+                    case Assign(unit=unit, epoch=epoch):
+                        self._lease(worker, unit, epoch)
+                    case Retire():
+                        self.world.disk.live.discard(worker.holder)
+                        del self.workers[worker.id]
+                    case DrainRequested():
+                        worker.is_draining = True
+            return
+        if worker.at == worker.unit.end:
+            self._commit(worker, chance)
+            return
+        shard = worker.unit.shard
+        if (shard, worker.at) in self.world.poison:
+            self.kill_worker(worker)
+            return
+        for task in worker.unit.tasks:
+            self.world.executed[shard, worker.at, task, worker.unit.round] += 1
+        worker.at += 1
+
+    def _lease(self, worker: SimulatedWorker, unit: Unit, epoch: int) -> None:
+        key = (unit.shard, unit.start, epoch)
+        if key in self.world.disk.leases:
+            self.inbox.append((worker, Refused(worker.id, epoch)))
+            return
+        self.world.disk.leases[key] = worker.holder
+        if self.world.is_single:
+            self.world.check_nothing_committed(unit)
+        worker.unit, worker.epoch, worker.at, worker.leased = unit, epoch, unit.start, True
+
+    def _commit(self, worker: SimulatedWorker, chance: random.Random) -> None:
+        """Link the outcomes; a kill may fall between two links, and before the report."""
+        unit = worker.unit
+        assert unit is not None
+        outcomes = tuple(_outcome(unit.shard, task, unit.start, unit.end, None) for task in unit.tasks)
+        commit = Commit(segment=worker.holder, epoch=worker.epoch, round=unit.round, outcomes=outcomes)
+        linked = outcomes[: chance.randint(0, len(outcomes))] if chance.random() < self.world.kill_rate else outcomes
+        won = self.world.disk.link(commit, linked)
+        if len(linked) < len(outcomes):
+            self.kill_worker(worker)
+            return
+        self.inbox.append((worker, Committed(won)))
+        self.inbox.append((worker, Finished(worker.id)))
+        worker.unit, worker.leased = None, False
+
+    def _learn(self) -> None:
+        known = {
+            (shard, link.start, task, link.round)
+            for shard in self.ledger.shards
+            for task in self.ledger.tasks
+            for link in self.ledger.walk(shard, task)
+        }
+        for register, commit in list(self.world.disk.registers.items()):
+            if register not in known and self.end is None:
+                self._perform(self.session.handle(Committed(commit)))
+
+    def _look(self) -> None:
+        self._learn()
+        highest = self.world.disk.highest()
+        for key in sorted(self.session.foreign):
+            epoch, holder = highest.get(key, (0, HolderId("")))
+            if holder not in self.world.disk.live and self.end is None:
+                self._perform(self.session.handle(Released(key, epoch)))
+
+
+class World:
+    """A batch, its disk, and the coordinators that come and go."""
+
+    def __init__(self, seed: int, *, shards: int, items_max: int, poison: int, kill_rate: float) -> None:
+        self.chance = random.Random(seed)
+        self.kill_rate = kill_rate
+        self.sizes = {ShardId(f"{n:08x}"): self.chance.randint(1, items_max) for n in range(shards)}
+        self.costs = {shard: [float(n) for n in range(size + 1)] for shard, size in self.sizes.items()}
+        every = [(shard, item) for shard, size in self.sizes.items() for item in range(size)]
+        self.poison = set(self.chance.sample(every, min(poison, len(every))))
+        self.disk = Disk()
+        self.executed: Counter[tuple[ShardId, int, str, int]] = Counter()
+        self.is_single = False
+
+    def ledger(self) -> Ledger:
+        """What a process that starts now reads from the disk."""
+        ledger = Ledger(self.sizes, NEEDS)
+        for commit in self.disk.registers.values():
+            ledger.add(commit)
+        return ledger
+
+    def check_nothing_committed(self, unit: Unit) -> None:
+        """What a lone coordinator begins, no one has committed."""
+        ledger = self.ledger()
+        for task in unit.tasks:
+            for link in ledger.walk(unit.shard, task):
+                assert link.end <= unit.start or unit.end <= link.start, "committed work is begun again"
+
+    def check(self) -> None:
+        """The invariants of a finished batch."""
+        ledger = self.ledger()
+        for shard, size in self.sizes.items():
+            for task in NEEDS:
+                links = list(ledger.walk(shard, task))
+                assert [0, *(link.end for link in links)] == [*(link.start for link in links), size]
+                for link in links:
+                    items = {(shard, item) for item in range(link.start, link.end)}
+                    if link.type == "failed":
+                        assert items <= self.poison, "an innocent item was failed"
+                    else:
+                        assert not items & self.poison, "a poisonous item has a result"
+
+
+def _outcome(shard: ShardId, task: str, start: int, end: int, reason: FailureReason | None) -> Outcome:
+    return Outcome(
+        shard=shard, task=task, start=start, end=end, type="result" if reason is None else "failed", reason=reason
+    )
+
+
+def run_world(world: World, *, jobs: int, coordinators: int, coordinator_kills: int) -> int:
+    """Run a batch to its end whatever is killed; returns the number of steps."""
+    chance = world.chance
+    world.is_single = coordinators == 1
+    names = iter(range(1_000_000))
+    running = [SimulatedCoordinator(world, f"c{next(names)}", jobs) for _ in range(coordinators)]
+    for steps in range(STEPS_MAX):
+        running = [one for one in running if one.end is None or one.workers]
+        if not running:
+            if not any(world.ledger().open_units(shard) for shard in world.sizes):
+                return steps
+            running = [SimulatedCoordinator(world, f"c{next(names)}", jobs)]
+        one = chance.choice(running)
+        if coordinator_kills and chance.random() < 0.002:
+            coordinator_kills -= 1
+            one.die()
+            running.remove(one)
+            continue
+        if one.workers and chance.random() < world.kill_rate * 0.05 and one.end is None:
+            idle = [worker for worker in one.workers.values() if not worker.leased]
+            if idle:
+                one.kill_worker(chance.choice(idle))
+                continue
+        one.step(chance)
+    raise AssertionError("the world does not end")

@@ -1,0 +1,113 @@
+"""Chains: a walk covers every item once, holes are what is open, rounds replace (SPEC.md "Chains")."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
+from codebatch.model.shard import ShardId
+
+S = ShardId("00000001")
+ITEMS = 10
+
+
+def _ledger() -> Ledger:
+    return Ledger({S: ITEMS}, {"parse": (), "lint": ("parse",)})
+
+
+def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> None:
+    outcome = Outcome(shard=S, task=task, start=start, end=end, type=type_)
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,)))
+
+
+@given(st.lists(st.tuples(st.integers(0, ITEMS - 1), st.integers(1, ITEMS)), max_size=30))
+def test_walk_and_holes_partition_the_items_whatever_was_linked(ranges: list[tuple[int, int]]) -> None:
+    ledger = _ledger()
+    for start, length in ranges:
+        if not any(known.start == start for known in ledger.walk(S, "parse")):
+            _add(ledger, "parse", start, min(ITEMS, start + length))
+    pieces = sorted([(link.start, link.end) for link in ledger.walk(S, "parse")] + ledger.holes(S, "parse"))
+    assert pieces[0][0] == 0
+    assert pieces[-1][1] == ITEMS
+    assert all(one[1] == other[0] for one, other in pairwise(pieces))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["parse", "lint"]), st.integers(0, 9), st.integers(1, 10)), max_size=20))
+def test_doing_the_open_units_completes_the_shard(ranges: list[tuple[str, int, int]]) -> None:
+    ledger = _ledger()
+    for task, start, length in ranges:
+        _add(ledger, task, start, min(ITEMS, start + length))
+    for unit in ledger.open_units(S):
+        for task in unit.tasks:
+            _add(ledger, task, unit.start, unit.end, round_=unit.round)
+    assert ledger.is_complete(S)
+
+
+def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 4)
+    _add(ledger, "lint", 6, 10)
+    units = [(unit.start, unit.end, unit.tasks) for unit in ledger.open_units(S)]
+    assert units == [(0, 4, ("lint",)), (4, 6, ("parse", "lint")), (6, 10, ("parse",))]
+
+
+def test_a_register_that_the_walk_does_not_reach_is_garbage() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 5, 10)
+    _add(ledger, "parse", 0, 7)
+    assert [(link.start, link.end) for link in ledger.walk(S, "parse")] == [(0, 7)]
+    assert ledger.holes(S, "parse") == [(7, 10)]
+
+
+def test_a_later_round_replaces_a_failure_and_only_resume_opens_it() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 3)
+    _add(ledger, "parse", 3, 4, "failed")
+    _add(ledger, "parse", 4, 10)
+    _add(ledger, "lint", 0, 10)
+    assert ledger.open_units(S) == []
+    (unit,) = ledger.open_units(S, retry_below=1)
+    assert (unit.start, unit.end, unit.tasks, unit.round) == (3, 4, ("parse",), 2)
+    _add(ledger, "parse", 3, 4, round_=2)
+    assert ledger.open_units(S, retry_below=1) == []
+    assert ledger.unsuccessful(S, "parse") == []
+
+
+def test_work_behind_an_unreadable_register_is_done_again_one_round_up() -> None:
+    ledger = _ledger()
+    ledger.mark_unreadable(Register(S, 0, "parse", 1))
+    _add(ledger, "lint", 0, 10)
+    (unit,) = ledger.open_units(S)
+    assert (unit.start, unit.end, unit.tasks, unit.round) == (0, 10, ("parse",), 2)
+
+
+def test_an_item_whose_needed_task_failed_is_doomed() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 2)
+    _add(ledger, "parse", 2, 3, "failed")
+    _add(ledger, "parse", 3, 10)
+    (unit,) = ledger.open_units(S)
+    assert ledger.doomed(unit) == [(2, ("lint",))]
+
+
+def test_batch_states_follow_from_counts() -> None:
+    table = [
+        (Tally(planned=4), False, BatchState.PENDING),
+        (Tally(planned=4), True, BatchState.RUNNING),
+        (Tally(planned=4, results=1), False, BatchState.RUNNING),
+        (Tally(planned=4, results=4), True, BatchState.COMPLETED),
+        (Tally(planned=4, results=3, failed=1), True, BatchState.PARTIAL),
+        (Tally(planned=4, failed=4), True, BatchState.FAILED),
+        (Tally(planned=4, results=3, cancelled=1), True, BatchState.CANCELLED),
+        (Tally(planned=0), True, BatchState.COMPLETED),
+    ]
+    for tally, is_started, state in table:
+        assert batch_state(tally, is_started=is_started) is state
+    assert is_stalled(BatchState.RUNNING, live_holders=0)
+    assert not is_stalled(BatchState.RUNNING, live_holders=1)
+    assert not is_stalled(BatchState.PARTIAL, live_holders=0)

@@ -1,0 +1,95 @@
+"""The scheduler against simulated worlds: whatever is killed, every chain is whole and only the poisonous is failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import Assign, Break, Complete, Finished, Lost, Ready, Session, Spawn, Started, WorkerId
+from codebatch.model.outcome import Commit, HolderId, Outcome
+from codebatch.model.shard import ShardId
+from simulation import World, run_world
+
+S = ShardId("00000001")
+W = WorkerId(1)
+
+
+def _session(items: int, jobs: int = 1) -> Session:
+    ledger = Ledger({S: items}, {"parse": ()})
+    return Session(ledger, costs={S: [float(n) for n in range(items + 1)]}, jobs=jobs)
+
+
+def _result(start: int, end: int) -> Commit:
+    outcome = Outcome(shard=S, task="parse", start=start, end=end, type="result")
+    return Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_batch_ends_whole_whatever_is_killed(seed: int) -> None:
+    world = World(seed, shards=1 + seed % 7, items_max=12, poison=seed % 3, kill_rate=0.2 if seed % 2 else 0.0)
+    run_world(world, jobs=1 + seed % 4, coordinators=1 + seed % 3, coordinator_kills=seed % 5)
+    world.check()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_without_kills_nothing_is_executed_twice(seed: int) -> None:
+    world = World(seed, shards=9, items_max=9, poison=0, kill_rate=0.0)
+    run_world(world, jobs=3, coordinators=2, coordinator_kills=0)
+    world.check()
+    assert set(world.executed.values()) == {1}
+
+
+def test_a_small_plan_starts_few_workers() -> None:
+    assert _session(5, jobs=64).handle(Started()) == [Spawn()]
+
+
+def test_an_empty_plan_is_complete_at_once() -> None:
+    session = Session(Ledger({}, {"parse": ()}), costs={}, jobs=4)
+    assert session.handle(Started()) == [Complete()]
+
+
+def test_the_costliest_unit_goes_first() -> None:
+    other = ShardId("00000002")
+    ledger = Ledger({S: 1, other: 1}, {"parse": ()})
+    session = Session(ledger, costs={S: [0.0, 1.0], other: [0.0, 9.0]}, jobs=1)
+    session.handle(Started())
+    (assign,) = session.handle(Ready(W))
+    assert isinstance(assign, Assign)
+    assert assign.unit.shard == other
+
+
+def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_again() -> None:
+    session = _session(5)
+    session.handle(Started())
+    session.handle(Ready(W))
+    assert session.handle(Lost(W, (2, 3), "crash")) == [Spawn()]
+    sizes = []
+    for worker in (WorkerId(2), WorkerId(3), WorkerId(4)):
+        actions = session.handle(Ready(worker))
+        assign = next(action for action in actions if isinstance(action, Assign))
+        sizes.append((assign.unit.start, assign.unit.end))
+        if assign.unit.start == 2:
+            session.handle(Lost(worker, (2, 3), "crash"))
+            continue
+        session.handle(_commit_event(assign.unit.start, assign.unit.end))
+        session.handle(Finished(worker))
+        session.handle(Lost(worker, None, "crash"))
+    assert (2, 3) in sizes
+    assert all(end - start == 1 or not start <= 2 < end for start, end in sizes)
+
+
+def _commit_event(start: int, end: int) -> object:
+    from codebatch.engine.session import Committed
+
+    return Committed(_result(start, end))
+
+
+def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
+    session = _session(5)
+    session.handle(Started())
+    for number in range(1, 100):
+        actions = session.handle(Lost(WorkerId(number), None, "crash"))
+        if any(isinstance(action, Break) for action in actions):
+            assert number == 6
+            return
+    pytest.fail("it never broke")

@@ -1,0 +1,341 @@
+"""What git lists, whatever the tree, the user or the environment would have it do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import SourceUnreadable
+from codebatch.store.snapshotting import SourceRules
+from codebatch.store.why import why
+
+from .conftest import Workbench
+
+
+def test_tracked_and_untracked_files_are_taken_and_ignored_ones_are_not(bench: Workbench) -> None:
+    bench.write("tracked.py")
+    bench.write("kept.log")
+    bench.write(".gitignore", "*.log\n")
+    bench.git("init", "-q")
+    bench.git("add", "-f", "tracked.py", "kept.log")
+    bench.write("new.py")
+    bench.write("new.log")
+    assert bench.paths() == [b".gitignore", b"kept.log", b"new.py", b"tracked.py"]
+
+
+def test_the_program_that_a_tree_names_as_its_fsmonitor_is_not_run(bench: Workbench) -> None:
+    mark = bench.source.parent / "mark"
+    trap = bench.source.parent / "trap"
+    trap.write_text(f"#!/bin/sh\necho ran >> {mark}\n")
+    trap.chmod(0o755)
+    bench.write("a.py")
+    bench.commit()
+    bench.git("config", "core.fsmonitor", str(trap))
+    subprocess.run(["git", "status"], cwd=bench.source, capture_output=True, check=True)
+    assert mark.exists(), "the trap does not work, so the test shows nothing"
+    mark.unlink()
+    assert bench.paths() == [b"a.py"]
+    sub = bench.write("sub/b.py").parent
+    bench.paths(sub)
+    assert not mark.exists()
+
+
+def test_settings_of_the_user_and_the_clone_do_not_change_the_snapshot(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write("a.py")
+    bench.write("b.txt")
+    bench.commit()
+    bench.write("c.txt")
+    plain = bench.take().snapshot_id
+    home = bench.source.parent / "home"
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/ignore").write_text("*.txt\n")
+    (home / "excludes").write_text("*.txt\n")
+    (home / ".gitconfig").write_text(f"[core]\n\texcludesFile = {home}/excludes\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (bench.source / ".git/info/exclude").write_text("*.txt\n")
+    assert bench.take(rehash=True).snapshot_id == plain
+
+
+def test_git_variables_in_the_environment_do_not_lead_elsewhere(
+    bench: Workbench, make_bench: Callable[[], Workbench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_bench()
+    other.write("secret.py")
+    other.commit()
+    bench.write("a.py")
+    bench.commit()
+    monkeypatch.setenv("GIT_DIR", str(other.source / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other.source))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.source / ".git/index"))
+    assert bench.paths() == [b"a.py"]
+
+
+def test_a_work_tree_that_the_configuration_puts_elsewhere_stays_here(
+    bench: Workbench, make_bench: Callable[[], Workbench]
+) -> None:
+    other = make_bench()
+    other.write("secret.py")
+    bench.write("a.py")
+    bench.commit()
+    bench.git("config", "core.worktree", str(other.source))
+    assert bench.paths() == [b"a.py"]
+
+
+def test_a_linked_work_tree_is_listed_by_git(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write(".gitignore", "*.log\n")
+    bench.commit()
+    linked = bench.source.parent / "linked"
+    bench.git("worktree", "add", "-q", str(linked))
+    (linked / "x.log").write_text("x")
+    assert (linked / ".git").is_file()
+    result = bench.take(linked)
+    assert [entry.path for entry in bench.load(result).entries] == [b".gitignore", b"a.py"]
+    assert result.notes == ["the tree is listed by git"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.parametrize("below", ["", "sub"])
+def test_a_tree_of_another_user_is_listed_by_git_all_the_same(bench: Workbench, below: str) -> None:
+    bench.write("sub/a.py")
+    bench.write(".gitignore", "*.log\n")
+    bench.commit()
+    bench.write("sub/x.log")
+    for path in [bench.source, *bench.source.rglob("*")]:
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    result = bench.take(bench.source / below)
+    assert all("by git" in note for note in result.notes)
+    assert b"x.log" not in b"".join(entry.path for entry in bench.load(result).entries)
+
+
+def test_a_conflicted_index_names_each_file_once(bench: Workbench) -> None:
+    bench.write("a.py", "base\n")
+    bench.commit()
+    bench.git("checkout", "-qb", "other")
+    bench.write("a.py", "theirs\n")
+    bench.git("commit", "-qam", "theirs")
+    bench.git("checkout", "-q", "-")
+    bench.write("a.py", "ours\n")
+    bench.git("commit", "-qam", "ours")
+    with pytest.raises(subprocess.CalledProcessError):
+        bench.git("merge", "other")
+    assert bench.git("ls-files", "-u").count("\n") == 3
+    assert bench.paths() == [b"a.py"]
+
+
+def test_what_git_tracks_but_is_deleted_is_absent_until_it_comes_back(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write("gone/b.py")
+    bench.commit()
+    shutil.rmtree(bench.source / "gone")
+    bench.settle()
+    assert bench.paths() == [b"a.py"]
+    bench.settle()
+    assert bench.paths() == [b"a.py"]
+    bench.write("gone/b.py")
+    assert bench.paths() == [b"a.py", b"gone/b.py"]
+
+
+def test_a_directory_that_became_a_link_does_not_lead_out_of_the_tree(bench: Workbench) -> None:
+    outside = bench.source.parent / "outside"
+    outside.mkdir()
+    (outside / "b.py").write_text("secret")
+    bench.write("d/b.py")
+    bench.write(".gitignore", "/d\n")
+    bench.git("init", "-q")
+    bench.git("add", "-f", "d/b.py")
+    shutil.rmtree(bench.source / "d")
+    (bench.source / "d").symlink_to(outside)
+    assert bench.paths() == [b".gitignore"]
+
+
+def test_a_repository_inside_the_tree_is_listed_by_its_own_rules(bench: Workbench) -> None:
+    bench.write(".gitignore", "*.log\n")
+    bench.write("inner/a.log")
+    bench.write("inner/b.tmp")
+    bench.write("inner/.gitignore", "*.tmp\n")
+    bench.commit(cwd=bench.source / "inner")
+    bench.git("init", "-q")
+    assert bench.paths() == [b".gitignore", b"inner/.gitignore", b"inner/a.log"]
+
+
+def test_a_submodule_is_descended_into_or_is_an_entry_when_it_is_not_checked_out(
+    bench: Workbench, make_bench: Callable[[], Workbench]
+) -> None:
+    library = make_bench()
+    library.write("lib.py")
+    library.commit()
+    bench.write("a.py")
+    bench.git("init", "-q")
+    bench.git("submodule", "add", "-q", str(library.source), "vendor/lib")
+    bench.commit()
+    full = bench.take()
+    assert [entry.path for entry in bench.load(full).entries] == [b".gitmodules", b"a.py", b"vendor/lib/lib.py"]
+    bench.settle()
+    bench.take()
+    assert bench.take().reused
+    bench.git("submodule", "-q", "deinit", "-f", "--all")
+    bench.settle()
+    empty = bench.take()
+    entry = bench.load(empty).entries[-1]
+    assert (entry.path, entry.kind, entry.size, entry.object) == (b"vendor/lib", "submodule", 0, "")
+    assert "1 submodules that are not checked out, such as vendor/lib" in empty.notes
+    bench.settle()
+    bench.take()
+    assert bench.take().reused
+    bench.write("vendor/lib/stray.py")
+    assert bench.paths() == [b".gitmodules", b"a.py", b"vendor/lib/stray.py"]
+    (bench.source / "vendor/lib/stray.py").unlink()
+    bench.git("submodule", "update", "--init", "-q")
+    assert bench.take().snapshot_id == full.snapshot_id
+
+
+def test_a_file_of_the_index_that_became_a_directory_is_what_git_lists_in_it(bench: Workbench) -> None:
+    bench.write("a", "file\n")
+    bench.write(".gitignore", "*.log\n")
+    bench.commit()
+    (bench.source / "a").unlink()
+    bench.write("a/b.py")
+    bench.write("a/c.log")
+    assert bench.paths() == [b".gitignore", b"a/b.py"]
+
+
+def test_a_directory_that_the_repository_around_it_ignores_is_walked_when_it_is_named(bench: Workbench) -> None:
+    bench.write(".gitignore", "/build\n")
+    bench.write("build/sub/a.py")
+    bench.write("build/forced.py")
+    bench.git("init", "-q")
+    bench.git("add", "-f", "build/forced.py")
+    for root, expected in (
+        (bench.source / "build", [b"forced.py", b"sub/a.py"]),
+        (bench.source / "build/sub", [b"a.py"]),
+    ):
+        result = bench.take(root)
+        assert [entry.path for entry in bench.load(result).entries] == expected
+        assert result.notes == ["the tree is listed by a walk: the repository around it ignores it"]
+
+
+def test_a_directory_below_the_top_obeys_the_ignore_files_above_it(bench: Workbench) -> None:
+    bench.write(".gitignore", "*.log\n")
+    bench.write("src/a.py")
+    bench.write("src/a.log")
+    bench.git("init", "-q")
+    assert bench.paths(bench.source / "src") == [b"a.py"]
+
+
+def test_without_git_the_same_tree_has_the_same_id(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.write(".gitignore", "*.log\n/build/\n!keep.log\n")
+    bench.write("a.py")
+    bench.write("a.log")
+    bench.write("sub/keep.log")
+    bench.write("build/keep.log")
+    bench.commit()
+    by_git = bench.take()
+    monkeypatch.setenv("PATH", str(bench.source.parent))
+    walked = bench.take(rehash=True)
+    assert walked.snapshot_id == by_git.snapshot_id
+    assert walked.notes == ["the tree is listed by a walk: git is not installed"]
+
+
+def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.commit()
+    (bench.source / ".git/index").write_bytes(b"no index")
+    result = bench.take()
+    assert result.entries == 1
+    assert result.notes[0].startswith("the tree is listed by a walk: ")
+    assert "index" in result.notes[0]
+
+
+def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write("pipe")
+    bench.commit()
+    (bench.source / "pipe").unlink()
+    os.mkfifo(bench.source / "pipe")
+    result = bench.take()
+    assert result.entries == 1
+    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo")]
+    assert "skipped 1 fifo, such as pipe" in result.notes
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be refused")
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_a_directory_that_cannot_be_read_is_an_error_unless_it_is_left_out(
+    is_repository: bool,
+) -> None:
+    root = Path(tempfile.mkdtemp())
+    root.chmod(0o777)
+    bench = Workbench(root)
+    bench.write("a.py")
+    bench.write("locked/b.py").parent.chmod(0)
+    if is_repository:
+        bench.git("init", "-q")
+    try:
+        assert _as_nobody(bench.take) == "SourceUnreadable: cannot read locked: Permission denied"
+        assert _as_nobody(lambda: bench.take(exclude=("/locked/",))) == ""
+    finally:
+        shutil.rmtree(root)
+
+
+def _as_nobody(action: Callable[[], object]) -> str:
+    """Run in a forked child as another user; returns the SourceUnreadable that it met."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            action()
+            status = 0
+        except SourceUnreadable as error:
+            os.write(writer, f"SourceUnreadable: {error}".encode())
+            status = 0
+        except BaseException as error:
+            os.write(writer, repr(error).encode())
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        said = file.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
+    bench.write(".gitignore", "# logs\n*.log\n/out/\n")
+    bench.write(".codebatchignore", "*.min.js\n")
+    bench.write("a.py")
+    bench.write("b.log")
+    bench.write("c.min.js")
+    bench.write("out/d.py")
+    bench.git("init", "-q")
+    (bench.source / "link").symlink_to("out")
+    answers = {
+        name: why([bench.source], bench.source / name, SourceRules(exclude=("*.txt",)))
+        for name in ("a.py", "b.log", "c.min.js", "out/d.py", "e.txt", "gone.py", "link", "link/d.py", ".git/HEAD")
+    }
+    top = bench.source
+    assert {name: (answer.included, answer.mode, answer.rule) for name, answer in answers.items()} == {
+        "a.py": (True, "git", "tracked by git, or untracked and not ignored"),
+        "b.log": (False, "git", f"{top}/.gitignore:2:*.log"),
+        "c.min.js": (False, "git", ".codebatchignore:1:*.min.js"),
+        "out/d.py": (False, "git", f"{top}/.gitignore:3:/out/"),
+        "e.txt": (False, "git", "--exclude *.txt"),
+        "gone.py": (False, "git", "it is not there: No such file or directory"),
+        "link": (True, "git", "tracked by git, or untracked and not ignored"),
+        "link/d.py": (False, "git", "link is a symbolic link, and links are not followed"),
+        ".git/HEAD": (False, "git", "it is in .git, which is never taken"),
+    }
+    assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it lies outside what was named"

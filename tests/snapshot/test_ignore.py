@@ -1,0 +1,124 @@
+"""Our reading of gitignore(5) against git's own, on the same trees."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from codebatch.store.directories import Directories
+from codebatch.store.ignore import parse_ignore_file
+from codebatch.store.rules import Rules, SourceRules
+from codebatch.store.walk import walk
+
+from .conftest import GIT_ENVIRONMENT, Workbench
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        (b"*.log", b"a/b.log", True),
+        (b"/a.log", b"b/a.log", False),
+        (b"a/b", b"c/a/b", False),
+        (b"**/b", b"a/c/b", True),
+        (b"a/**/b", b"a/b", True),
+        (b"a/**", b"a", False),
+        (b"a**b/c", b"axb/c", True),
+        (b"a*c", b"a/c", False),
+        (b"\\#x", b"#x", True),
+        (b"\\!x", b"!x", True),
+        (b"x\\ ", b"x ", True),
+        (b"x  ", b"x", True),
+        (b"x\r", b"x", True),
+        (b"\xef\xbb\xbfx", b"x", True),
+        (b"[a-c]", b"b", True),
+        (b"[!a-c]", b"b", False),
+        (b"[]-]", b"]", True),
+        (b"[[:digit:]]", b"7", True),
+        (b"[[:nope:]]", b"n", False),
+        (b"[a", b"[a", False),
+        (b"x\\", b"x\\", False),
+        (b"\xff*", b"\xff\xfe", True),
+        (b"/", b"x", False),
+        (b"# x", b"# x", False),
+    ],
+)
+def test_a_pattern_matches_as_gitignore_5_says(pattern: bytes, path: bytes, matches: bool) -> None:
+    decided = parse_ignore_file(pattern + b"\n", "x", b"").decide(path, is_directory=False)
+    assert (decided is not None) == matches
+
+
+PIECES = ["a", "b", "ab", "*", "**", "?", "[ab]", "[!a]", "[a-b]", "\\a", "a*", "*b", "***", "[[:alpha:]]", "[]a]", ".a"]
+NAMES = ["a", "b", "ab", "ba", "aab", ".a", "c"]
+
+
+def _pattern(choose: random.Random) -> str:
+    parts = "/".join("".join(choose.choices(PIECES, k=choose.choice([1, 1, 2]))) for _ in range(choose.choice([1, 1, 2, 3])))
+    return choose.choice(["", "", "", "!"]) + choose.choice(["", "", "/"]) + parts + choose.choice(["", "", "/"])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_walk_lists_what_git_lists_on_generated_trees(make_bench: Callable[[], Workbench], seed: int) -> None:
+    """Each tree has ignore files at three levels; 20 sets of them per seed over the same files."""
+    choose = random.Random(seed)
+    bench = make_bench()
+    bench.git("init", "-q")
+    for _ in range(60):
+        parts = [choose.choice(NAMES) + "d" * (depth < 2) for depth in range(choose.choice([1, 2, 3]))]
+        target = bench.source.joinpath(*parts)
+        if not target.exists() and not any(parent.is_file() for parent in target.parents):
+            bench.write("/".join(parts))
+    directories = ["", *{str(path.relative_to(bench.source)) for path in bench.source.glob("*d") if path.is_dir()}]
+    for _ in range(20):
+        for directory in directories:
+            lines = [_pattern(choose) for _ in range(choose.randint(0, 4))]
+            bench.write(f"{directory}/.gitignore" if directory else ".gitignore", "\n".join(lines) + "\n")
+        listed = subprocess.run(
+            ["git", "ls-files", "-oz", "--exclude-per-directory=.gitignore"],
+            cwd=bench.source,
+            env=GIT_ENVIRONMENT,
+            check=True,
+            capture_output=True,
+        ).stdout
+        with Directories(bytes(bench.source)) as opened:
+            walked = walk(opened, b"", Rules(SourceRules(), opened, None))
+        assert sorted(walked.paths) == sorted(path for path in listed.split(b"\0") if path)
+
+
+def test_nothing_in_an_excluded_directory_can_be_taken_back(bench: Workbench) -> None:
+    bench.write(".gitignore", "build/\n!build/keep.py\n")
+    bench.write("build/keep.py")
+    assert bench.paths() == [b".gitignore"]
+
+
+def test_include_narrows_and_exclude_wins(bench: Workbench) -> None:
+    for path in ("a.py", "b.txt", "src/c.py", "src/d.txt", "lib/e.txt"):
+        bench.write(path)
+    assert bench.paths(include=("*.py", "/lib/")) == [b"a.py", b"lib/e.txt", b"src/c.py"]
+    assert bench.paths(include=("*.py",), exclude=("/src/",)) == [b"a.py"]
+    assert bench.paths(exclude=("*.txt", "!b.txt")) == [b"a.py", b"b.txt", b"src/c.py"]
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_codebatchignore_files_leave_out_what_git_takes(bench: Workbench, is_repository: bool) -> None:
+    bench.write(".codebatchignore", "/vendor/\n*.min.js\n")
+    bench.write("src/.codebatchignore", "!keep.min.js\n/gen.py\n")
+    for path in ("vendor/a.py", "b.min.js", "src/keep.min.js", "src/gen.py", "src/sub/gen.py"):
+        bench.write(path)
+    if is_repository:
+        bench.commit()
+    taken = [b".codebatchignore", b"src/.codebatchignore", b"src/keep.min.js", b"src/sub/gen.py"]
+    assert bench.paths() == taken
+    bench.settle()
+    bench.take()
+    assert bench.take().reused
+    bench.write(".codebatchignore", ".codebatchignore\n/vendor/\n")
+    hidden = [b"b.min.js", b"src/keep.min.js", b"src/sub/gen.py"]
+    assert bench.paths() == hidden
+    bench.settle()
+    bench.take()
+    assert bench.take().reused
+    bench.write(".codebatchignore", ".codebatchignore\n")
+    assert bench.paths() == [*hidden, b"vendor/a.py"], "an ignore file that ignores itself is heeded when it changes"

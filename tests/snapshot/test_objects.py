@@ -1,0 +1,264 @@
+"""Storing and reading objects: nothing is believed that does not have its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import ObjectMissing, StoreUnwritable
+from codebatch.model.digest import EMPTY_DIGEST, Digest, digest_bytes
+from codebatch.store import pack_writer
+from codebatch.store.objects import ObjectStore
+from codebatch.store.pack_writer import SizeChangedError, sweep_parts
+from codebatch.system.files import RealFiles
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "objects"
+
+
+def _store(root: Path) -> ObjectStore:
+    return ObjectStore(RealFiles(), root)
+
+
+def _fill(root: Path, *contents: bytes) -> list[Digest]:
+    with _store(root).writer() as writer:
+        return [writer.add(content) for content in contents]
+
+
+def _only(root: Path, suffix: str) -> Path:
+    (found,) = root.glob(f"*{suffix}")
+    return found
+
+
+def test_what_was_added_can_be_read_by_another_process_after_seal(root: Path) -> None:
+    contents = [b"", b"x", b"y" * 100_000, os.urandom(50_000)]
+    digests = _fill(root, *contents)
+    store = _store(root)
+    assert [store.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents
+    assert digests[0] == EMPTY_DIGEST
+    assert sorted(store.iter_digests()) == sorted(digests)
+
+
+def test_a_pack_is_named_by_its_bytes_and_an_object_is_stored_once(root: Path) -> None:
+    _fill(root, b"a", b"b", b"a")
+    pack = _only(root, ".pack")
+    assert pack.stem == hashlib.sha256(pack.read_bytes()).hexdigest()
+    _fill(root, b"a", b"b")
+    assert sorted(path.suffix for path in root.iterdir()) == [".idx", ".pack"]
+
+
+def test_many_objects_make_several_packs_with_the_same_bytes_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pack_writer, "PACK_BYTES", 30_000)
+    monkeypatch.setattr(pack_writer, "BATCH_BYTES", 10_000)
+    contents = [hashlib.sha256(str(number).encode()).digest() * 3 for number in range(3000)]
+    listings = []
+    for name in ("one", "two"):
+        digests = _fill(tmp_path / name, *contents)
+        listings.append(sorted(path.name for path in (tmp_path / name).iterdir()))
+        store = _store(tmp_path / name)
+        assert all(store.read(digest) == content for digest, content in zip(digests, contents, strict=True))
+    assert listings[0] == listings[1]
+    assert len(listings[0]) > 4
+
+
+def test_an_object_in_a_pack_sealed_later_is_found(root: Path) -> None:
+    early = _store(root)
+    assert not early.has(digest_bytes(b"a"))
+    (digest,) = _fill(root, b"a")
+    assert early.read(digest) == b"a"
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "foreign"])
+def test_an_unsound_index_is_made_anew_from_the_pack(root: Path, damage: str) -> None:
+    digests = _fill(root, b"a", b"b" * 1000)
+    index = _only(root, ".idx")
+    sound = index.read_bytes()
+    match damage:
+        case "missing":
+            index.unlink()
+        case "cut":
+            index.write_bytes(sound[:-1])
+        case "flipped":
+            index.write_bytes(sound[:40] + bytes([sound[40] ^ 1]) + sound[41:])
+        case _:
+            index.write_bytes(b"")
+    assert _store(root).read(digests[1]) == b"b" * 1000
+    assert index.read_bytes() == sound
+
+
+def test_a_flipped_byte_anywhere_in_a_pack_is_never_read_as_truth(root: Path) -> None:
+    contents = [b"alpha" * 40, b"beta" * 3]
+    digests = _fill(root, *contents)
+    pack = _only(root, ".pack")
+    sound = pack.read_bytes()
+    for at in range(len(sound)):
+        pack.write_bytes(sound[:at] + bytes([sound[at] ^ 0x10]) + sound[at + 1 :])
+        store = _store(root)
+        for digest, content in zip(digests, contents, strict=True):
+            try:
+                assert store.read(digest) == content
+            except ObjectMissing as error:
+                assert pack.name in str(error)
+                assert not _store(root).has(digest), "what was found unsound is missing for everybody"
+        for bad in root.glob("*.bad"):
+            bad.unlink()
+
+
+def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> None:
+    contents = [os.urandom(500) for _ in range(3)]
+    digests = _fill(root, *contents)
+    pack = _only(root, ".pack")
+    pack.write_bytes(pack.read_bytes()[:-10])
+    store = _store(root)
+    assert [store.has(digest) for digest in digests] == [True, True, False]
+    pack.unlink()
+    with pytest.raises(ObjectMissing):
+        store.read(digests[0])
+    with pytest.raises(ObjectMissing, match="is in no pack"):
+        _store(root).read(digests[0])
+
+
+def test_a_second_copy_is_read_where_the_first_is_unsound(root: Path) -> None:
+    _fill(root, b"a" * 100)
+    first = _only(root, ".pack")
+    aside = root.parent / "aside"
+    first.rename(aside)
+    digests = _fill(root, b"a" * 100, b"b")
+    aside.rename(first)
+    first.write_bytes(first.read_bytes()[:-1] + b"\xff")
+    assert _store(root).read(digests[0]) == b"a" * 100
+
+
+def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) -> None:
+    (digest,) = _fill(root, b"a" * 100)
+    pack = _only(root, ".pack")
+    pack.write_bytes(b"\0" * pack.stat().st_size)
+    with pytest.raises(ObjectMissing):
+        _store(root).read(digest)
+    _fill(root, b"a" * 100)
+    assert _store(root).read(digest) == b"a" * 100
+    assert not list(root.glob("*.bad"))
+
+
+def test_a_whole_pack_can_be_checked(root: Path) -> None:
+    digests = _fill(root, b"a" * 100, os.urandom(100))
+    store = _store(root)
+    assert [list(store.iter_unsound(name)) for name in store.pack_names()] == [[]]
+    pack = _only(root, ".pack")
+    pack.write_bytes(pack.read_bytes()[:-1] + b"\0")
+    found = [digest for name in store.pack_names() for digest in store.iter_unsound(name)]
+    assert len(found) == 1
+    assert found[0] in digests
+
+
+def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
+    chunk = os.urandom(1 << 20)
+    tracemalloc.start()
+    try:
+        with _store(root).writer() as writer:
+            digest = writer.add_stream((chunk for _ in range(64)), 64 << 20)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+    assert _store(root).read(digest, 64 << 20) == chunk * 64
+    assert [len(list(root.glob(suffix))) for suffix in ("*.pack", "*.part")] == [1, 0]
+
+
+@pytest.mark.parametrize("size", [9, 11])
+def test_a_stream_of_another_size_than_announced_leaves_nothing(root: Path, size: int) -> None:
+    writer = _store(root).writer()
+    with pytest.raises(SizeChangedError):
+        writer.add_stream([b"0123456789"], size)
+    writer.seal()
+    assert list(root.iterdir()) == []
+
+
+def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
+    writer = _store(root).writer()
+    with pytest.raises(RuntimeError), writer:
+        for number in range(3000):
+            writer.add(str(number).encode())
+        raise RuntimeError
+    assert list(root.iterdir()) == []
+
+
+def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root: Path) -> None:
+    script = (
+        "import sys, pathlib\n"
+        "from codebatch.store.pack_writer import _Part\n"
+        "from codebatch.system.files import RealFiles\n"
+        "part = _Part(RealFiles(), pathlib.Path(sys.argv[1]))\n"
+        "print('open', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "open\n"
+        assert sweep_parts(RealFiles(), root) == 0
+        child.kill()
+        child.wait()
+    assert len(list(root.glob("*.part"))) == 1
+    assert sweep_parts(RealFiles(), root) == 1
+    assert list(root.iterdir()) == []
+
+
+class _RefusingFiles(RealFiles):
+    """Real files on a disk that refuses the n-th write."""
+
+    def __init__(self, allowed: int) -> None:
+        self.left = allowed
+
+    def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
+        self._spend()
+        super()._write(path, data, sync=sync)
+
+    def create_exclusive(self, source: Path, path: Path) -> bool:
+        self._spend()
+        return super().create_exclusive(source, path)
+
+    def sync_directory(self, path: Path) -> None:
+        self._spend()
+        super().sync_directory(path)
+
+    def make_directory(self, path: Path) -> None:
+        self._spend()
+        super().make_directory(path)
+
+    def _spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise StoreUnwritable("no space left")
+
+
+def test_a_disk_that_refuses_any_one_write_leaves_a_store_that_works(tmp_path: Path) -> None:
+    for allowed in range(20):
+        root = tmp_path / str(allowed)
+        files = _RefusingFiles(allowed)
+        try:
+            with ObjectStore(files, root).writer() as writer:
+                digest = writer.add(b"content")
+        except StoreUnwritable:
+            assert not list(root.glob("*.part"))
+            assert _fill(root, b"content") == [digest_bytes(b"content")]
+            digest = digest_bytes(b"content")
+            assert _store(root).read(digest) == b"content"
+        else:
+            assert files.left >= 0
+            break
+    else:
+        pytest.fail("it never came through")
+    assert allowed > 3

@@ -1,0 +1,117 @@
+"""The format of packs and their indexes."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.store.frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
+from codebatch.store.packs import (
+    PackIndex,
+    build_index,
+    decode_bad,
+    decode_index,
+    encode_bad,
+    encode_index,
+    index_from_pack,
+)
+
+GOLDEN = bytes.fromhex(
+    "6362696478000001"  # magic, format 1
+    "0200000000000000"  # two objects
+    "2000000000000000"  # pack of 32 bytes
+    + "11" * 32
+    + "22" * 32
+    + "1400000000000000"
+    + "0000000000000000"  # offsets
+    + "0c00000000000000"
+    + "1400000000000000"  # lengths
+    + "0300000000000000"
+    + "8000000000000000"  # sizes
+)
+GOLDEN += hashlib.sha256(GOLDEN).digest()
+
+
+def _golden_index() -> PackIndex:
+    return build_index(32, [(b"\x22" * 32, Frame(0, 20, 128)), (b"\x11" * 32, Frame(20, 12, 3))])
+
+
+def test_an_index_has_the_bytes_that_the_format_fixes() -> None:
+    assert encode_index(_golden_index()) == GOLDEN
+    assert decode_index(GOLDEN) == _golden_index()
+
+
+def test_an_index_cut_at_any_byte_or_with_any_byte_changed_is_refused() -> None:
+    for length in range(len(GOLDEN)):
+        with pytest.raises(ValueError, match="pack index"):
+            decode_index(GOLDEN[:length])
+    for at in range(len(GOLDEN)):
+        with pytest.raises(ValueError, match="pack index"):
+            decode_index(GOLDEN[:at] + bytes([GOLDEN[at] ^ 1]) + GOLDEN[at + 1 :])
+
+
+@given(st.lists(st.binary(max_size=300), max_size=8))
+def test_an_index_made_from_the_pack_alone_is_the_one_that_was_written(contents: list[bytes]) -> None:
+    contents = list(dict.fromkeys(contents))
+    pack, frames = b"", []
+    for content in contents:
+        frame = compress(content)
+        frames.append((hashlib.sha256(content).digest(), Frame(len(pack), len(frame), len(content))))
+        pack += frame
+    index = build_index(len(pack), frames)
+    assert index_from_pack(lambda offset, length: pack[offset : offset + length], len(pack)) == index
+    assert decode_index(encode_index(index)) == index
+    for key, frame in frames:
+        row = index.find(key)
+        assert row is not None
+        assert index.frame(row) == frame
+    assert index.find(b"\0" * 32) is None
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("content", [b"", b"x", b"ab" * 400_000, b"\0" * 300_000, bytes(range(256)) * 700])
+def test_a_frame_is_as_long_as_zstd_says(content: bytes, checksum: bool) -> None:
+    frame = zstandard.ZstdCompressor(write_checksum=checksum).compress(content)
+    data = frame + compress(b"next")
+    frames = list(iter_frames(lambda offset, length: data[offset : offset + length], len(data)))
+    assert frames == [Frame(0, len(frame), len(content)), Frame(len(frame), len(data) - len(frame), 4)]
+
+
+def test_all_frames_are_read_where_one_shot_zstandard_stops_after_the_first() -> None:
+    data = compress(b"first") + compress(b"second")
+    assert zstandard.ZstdDecompressor().decompress(data) == b"first", "the trap that decompress_all is there for"
+    assert decompress_all(data) == b"firstsecond"
+
+
+def test_frames_cut_at_any_byte_are_refused() -> None:
+    data = compress(b"first" * 50) + compress(b"second")
+    ends = {0, len(compress(b"first" * 50))}
+    for length in range(len(data)):
+        if length in ends:
+            continue
+        with pytest.raises(FrameError):
+            decompress_all(data[:length])
+
+
+def test_a_pack_torn_at_any_byte_still_gives_the_whole_frames_before_the_tear() -> None:
+    frames = [compress(content) for content in (b"one", b"two" * 100, b"three")]
+    pack = b"".join(frames)
+    ends = [len(b"".join(frames[:count])) for count in range(4)]
+    for length in range(len(pack) + 1):
+        torn = pack[:length]
+        index = index_from_pack(lambda offset, count, torn=torn: torn[offset : offset + count], length)  # type: ignore[misc]
+        assert len(index) == sum(end <= length for end in ends[1:])
+
+
+def test_a_frame_of_another_size_than_it_should_have_is_refused() -> None:
+    with pytest.raises(FrameError):
+        decompress_one(compress(b"abc"), 4)
+
+
+def test_what_was_found_unsound_is_read_back_and_a_foreign_line_is_passed_over() -> None:
+    keys = {b"\x01" * 32, b"\x02" * 32}
+    assert decode_bad(encode_bad(keys) + b"nonsense\n\xff\n") == keys

@@ -1,0 +1,352 @@
+"""Taking snapshots of real trees, with everything that a file system can hold."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
+from codebatch.model.entry import encode_entries
+from codebatch.store.frames import decompress_all
+from codebatch.store.snapshots import list_snapshots, load_snapshot, sweep_unpublished
+from codebatch.store.snapshotting import Progress, SourceRules, take_snapshot
+
+from .conftest import Workbench
+
+
+def test_a_snapshot_holds_path_kind_mode_size_and_content(bench: Workbench) -> None:
+    bench.write("b.sh", "#!/bin/sh\n").chmod(0o755)
+    bench.write("a.py", "print()\n")
+    bench.write("empty", "")
+    (bench.source / "link").symlink_to("../outside")
+    result = bench.take()
+    snapshot = bench.load(result)
+    assert [(e.path, e.kind, e.executable, e.size) for e in snapshot.entries] == [
+        (b"a.py", "file", False, 8),
+        (b"b.sh", "file", True, 10),
+        (b"empty", "file", False, 0),
+        (b"link", "symlink", False, 10),
+    ]
+    assert snapshot.read(b"a.py") == b"print()\n"
+    assert snapshot.read(b"link") is None
+    assert bench.objects().read(snapshot.entries[3].object) == b"../outside"
+    assert (result.files, result.bytes, result.entries) == (3, 18, 4) == (snapshot.files, snapshot.bytes, 4)
+
+
+def test_the_id_depends_on_the_tree_only(bench: Workbench, make_bench: Callable[[], Workbench]) -> None:
+    other = make_bench()
+    for one in (bench, other):
+        one.write("a.py")
+        one.write("sub/b.py")
+    os.utime(other.source / "a.py", (1, 1))
+    (other.source / "a.py").chmod(0o600)
+    assert bench.take().snapshot_id == other.take().snapshot_id
+    other.commit()
+    assert other.take().snapshot_id == bench.take().snapshot_id
+    (other.source / "a.py").chmod(0o700)
+    assert other.take().snapshot_id != bench.take().snapshot_id
+
+
+def test_time_and_place_of_the_first_taker_stay(bench: Workbench) -> None:
+    bench.write("a.py")
+    first = bench.load(bench.take()).document
+    copy = bench.source.parent / "copy"
+    shutil.copytree(bench.source, copy)
+    take_snapshot(bench.files, bench.store, [copy], SourceRules(), now=lambda: 1_800_000_000.0)
+    (known,) = list_snapshots(bench.files, bench.store)
+    assert known == first
+    assert known.created_at == "2023-11-14T22:13:20Z"
+    assert known.source.base == str(bench.source)
+
+
+def test_the_index_on_disk_is_the_encoded_entries(bench: Workbench) -> None:
+    bench.write("a.py")
+    snapshot = bench.load(bench.take())
+    data = (bench.store / "snapshots" / snapshot.id / "files.index.jsonl.zst").read_bytes()
+    assert decompress_all(data) == encode_entries(snapshot.entries)
+
+
+HOSTILE_NAMES = [
+    b"aux.c", b"con.py", b"a:b.txt", b"q?.txt", b"trail ", b"trail", b"d\\f.txt", b"new\nline", b"\xff\xfe.py", b"-rf",
+    "caf\u00e9".encode(), "cafe\u0301".encode(), b"UPPER", b"upper", b".hidden", b"'", b'"', b" ", b"*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_every_name_that_linux_allows_survives_and_none_is_mistaken_for_another(
+    bench: Workbench, is_repository: bool
+) -> None:
+    for name in HOSTILE_NAMES:
+        with open(os.path.join(bytes(bench.source), name), "wb") as file:
+            file.write(name)
+    if is_repository:
+        bench.git("init", "-q")
+    snapshot = bench.load(bench.take())
+    assert [entry.path for entry in snapshot.entries] == sorted(HOSTILE_NAMES)
+    assert all(snapshot.read(name) == name for name in HOSTILE_NAMES)
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_links_are_recorded_and_never_followed(bench: Workbench, is_repository: bool) -> None:
+    secret = bench.source.parent / "secret.txt"
+    secret.write_text("secret")
+    (bench.source.parent / "outside").mkdir()
+    (bench.source.parent / "outside/x.py").write_text("x")
+    for name, target in (("file", "../secret.txt"), ("dir", "../outside"), ("loop", "loop"), ("dangling", "nowhere")):
+        (bench.source / name).symlink_to(target)
+    if is_repository:
+        bench.git("init", "-q")
+    snapshot = bench.load(bench.take())
+    assert [(entry.path, entry.kind) for entry in snapshot.entries] == [
+        (name, "symlink") for name in (b"dangling", b"dir", b"file", b"loop")
+    ]
+    assert bench.objects().read(snapshot.entries[2].object) == b"../secret.txt"
+
+
+def test_fifos_sockets_and_devices_are_skipped_counted_and_said(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.write("a.py")
+    os.mkfifo(bench.source / "pipe")
+    os.mkfifo(bench.source / "pipe2")
+    monkeypatch.chdir(bench.source)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("sock")
+        result = bench.take()
+    assert result.entries == 1
+    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo"), (b"pipe2", "fifo"), (b"sock", "socket")]
+    assert "skipped 2 fifos, such as pipe" in result.notes
+    assert "skipped 1 socket, such as sock" in result.notes
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_the_store_inside_the_source_is_never_taken(bench: Workbench, is_repository: bool) -> None:
+    bench.write("a.py")
+    if is_repository:
+        bench.commit()
+    other = bench.source / "other-store"
+    other.mkdir()
+    (other / "store.json").write_text('{"schema": "codebatch.store"}')
+    (other / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    bench.store = bench.source / ".codebatch"
+    first = bench.take()
+    assert first.entries == 1
+    assert bench.take().snapshot_id == first.snapshot_id
+    with pytest.raises(InvalidInput):
+        bench.take(bench.store)
+    with pytest.raises(InvalidInput):
+        bench.take(bench.store / "objects")
+
+
+def test_several_roots_have_one_base_and_only_what_is_below_them_is_taken(bench: Workbench) -> None:
+    for path in ("a/x.py", "b/y.py", "c/z.py", "top.py", ".gitignore"):
+        bench.write(path, "*.log\n" if path == ".gitignore" else "x\n")
+    bench.write("b/y.log")
+    bench.git("init", "-q")
+    source = bench.source
+    assert bench.paths(source / "a", source / "b") == [b"a/x.py", b"b/y.py"]
+    assert bench.paths(source / "top.py") == [b"top.py"]
+    assert bench.paths(source / "a/x.py", source / "c") == [b"a/x.py", b"c/z.py"]
+    assert bench.paths(source / "b/y.log") == [b"y.log"], "a file that is named is taken even if it is ignored"
+    assert bench.paths(source, source / "a") == [b".gitignore", b"a/x.py", b"b/y.py", b"c/z.py", b"top.py"]
+
+
+def test_what_is_not_there_is_the_callers_error(bench: Workbench) -> None:
+    os.mkfifo(bench.source / "pipe")
+    for root in ("nowhere", "pipe"):
+        with pytest.raises(InvalidInput):
+            bench.take(bench.source / root)
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_five_hundred_levels_of_directories_are_taken(bench: Workbench, is_repository: bool) -> None:
+    path = "/".join(["d"] * 500)
+    _deep_file(bench.source, path.split("/"))
+    if is_repository:
+        bench.git("init", "-q")
+    assert bench.paths() == [f"{path}/f.py".encode()]
+    assert bench.paths() == [f"{path}/f.py".encode()]
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_a_path_longer_than_path_max_is_taken(bench: Workbench, is_repository: bool) -> None:
+    parts = ["n" * 200] * 25
+    _deep_file(bench.source, parts)
+    if is_repository:
+        bench.git("init", "-q")
+    snapshot = bench.load(bench.take())
+    assert [entry.path for entry in snapshot.entries] == [("/".join(parts) + "/f.py").encode()]
+    assert snapshot.read(snapshot.entries[0].path) == b"deep\n"
+    assert bench.take().snapshot_id == snapshot.id
+
+
+def _deep_file(source: Path, parts: list[str]) -> None:
+    fd = os.open(source, os.O_RDONLY)
+    for part in parts:
+        os.mkdir(part, dir_fd=fd)
+        below = os.open(part, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    with open(os.open("f.py", os.O_WRONLY | os.O_CREAT, dir_fd=fd), "wb") as file:
+        file.write(b"deep\n")
+    os.close(fd)
+
+
+def test_a_file_that_keeps_changing_fails_the_snapshot_and_publishes_nothing(bench: Workbench) -> None:
+    busy = bench.write("busy.bin")
+    os.truncate(busy, 64 << 20)
+    script = "import os, sys\nprint('on', flush=True)\nwhile True: os.utime(sys.argv[1])"
+    with subprocess.Popen([sys.executable, "-c", script, str(busy)], stdout=subprocess.PIPE) as toucher:
+        assert toucher.stdout is not None
+        toucher.stdout.readline()
+        try:
+            with pytest.raises(SnapshotUnstable, match=r"busy\.bin"):
+                bench.take()
+        finally:
+            toucher.kill()
+    assert list_snapshots(bench.files, bench.store) == []
+    assert list((bench.store / "objects").glob("*.pack")) == []
+    assert bench.take().entries == 1
+
+
+def test_a_file_that_vanishes_while_the_tree_is_read_is_absent(bench: Workbench) -> None:
+    """The report comes between two files, so the file goes away after it was listed and before it is opened."""
+    bench.write("a.py")
+    doomed = bench.write("b.py")
+
+    def vanish(_: Progress) -> None:
+        doomed.unlink(missing_ok=True)
+
+    result = take_snapshot(bench.files, bench.store, [bench.source], SourceRules(), now=lambda: 0.0, report=vanish)
+    assert [entry.path for entry in bench.load(result).entries] == [b"a.py"]
+
+
+def test_a_fifo_swapped_in_for_a_file_does_not_hang(bench: Workbench) -> None:
+    bench.write("a.py")
+    swapped = bench.write("b.py")
+
+    def swap(_: Progress) -> None:
+        if swapped.is_file():
+            swapped.unlink()
+            os.mkfifo(swapped)
+
+    result = take_snapshot(bench.files, bench.store, [bench.source], SourceRules(), now=lambda: 0.0, report=swap)
+    assert [entry.path for entry in bench.load(result).entries] == [b"a.py"]
+    assert [tuple(item) for item in result.skipped] == [(b"b.py", "fifo")]
+
+
+def test_lfs_pointers_are_said(bench: Workbench) -> None:
+    bench.write("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    note = "1 Git LFS pointers, whose content was not fetched, such as big.bin"
+    assert note in bench.take().notes
+    bench.settle()
+    bench.take()
+    again = bench.take()
+    assert again.reused
+    assert note in again.notes
+
+
+def test_a_file_of_200_mb_is_streamed_in_constant_memory(bench: Workbench) -> None:
+    big = bench.write("big.bin")
+    os.truncate(big, 200 << 20)
+    script = (
+        "import sys, pathlib\n"
+        "from codebatch.store.snapshotting import SourceRules, take_snapshot\n"
+        "from codebatch.system.files import RealFiles\n"
+        "source, store = map(pathlib.Path, sys.argv[1:])\n"
+        "take_snapshot(RealFiles(), store, [source], SourceRules(), now=lambda: 0.0)\n"
+        "status = pathlib.Path('/proc/self/status').read_text()\n"
+        "print(status.partition('VmHWM:')[2].split()[0])\n"
+    )
+    arguments = [sys.executable, "-c", script, str(bench.source), str(bench.store)]
+    peak_kib = int(subprocess.run(arguments, check=True, capture_output=True).stdout)
+    assert peak_kib < 80 << 10
+    assert bench.take().bytes == 200 << 20
+
+
+def test_a_snapshot_that_was_damaged_or_lost_is_written_again(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.settle()
+    result = bench.take()
+    directory = bench.store / "snapshots" / result.snapshot_id
+    index, document = directory / "files.index.jsonl.zst", directory / "snapshot.json"
+    sound = index.read_bytes()
+    index.write_bytes(sound[:-1])
+    with pytest.raises(StoreCorrupt):
+        _ = bench.load(result).entries
+    assert bench.take().snapshot_id == result.snapshot_id
+    assert index.read_bytes() == sound
+    document.write_bytes(b"{")
+    with pytest.raises(StoreCorrupt):
+        bench.load(result)
+    bench.take()
+    assert bench.load(result).entries
+    shutil.rmtree(directory)
+    bench.take()
+    assert bench.load(result).entries
+
+
+def test_an_index_cut_at_any_byte_is_corrupt_and_nothing_else(bench: Workbench) -> None:
+    bench.write("a.py")
+    result = bench.take()
+    index = bench.store / "snapshots" / result.snapshot_id / "files.index.jsonl.zst"
+    sound = index.read_bytes()
+    for length in range(len(sound)):
+        index.write_bytes(sound[:length])
+        with pytest.raises(StoreCorrupt):
+            _ = bench.load(result).entries
+
+
+@pytest.mark.parametrize("text", ["../../etc", "snap-", "snap-0123456789abcdeg", "", "snap-0123456789ABCDEF", "latest"])
+def test_a_text_that_is_no_id_is_refused_before_anything_is_looked_up(bench: Workbench, text: str) -> None:
+    with pytest.raises(InvalidId):
+        load_snapshot(bench.files, bench.store, text)
+
+
+def test_an_id_of_nothing_is_unknown(bench: Workbench) -> None:
+    with pytest.raises(UnknownId):
+        load_snapshot(bench.files, bench.store, "snap-0123456789abcdef")
+    assert list_snapshots(bench.files, bench.store) == []
+
+
+def test_a_lost_or_damaged_object_is_repaired_by_the_next_snapshot(bench: Workbench) -> None:
+    bench.write("a.py", "a" * 500)
+    bench.write("b.py", "b" * 500)
+    bench.settle()
+    result = bench.take()
+    bench.take()
+    (pack,) = (bench.store / "objects").glob("*.pack")
+    sound = pack.read_bytes()
+    pack.unlink()
+    assert bench.take().read_files == 2
+    assert bench.load(result).read(b"a.py") == b"a" * 500
+    for at in range(len(sound)):
+        pack.write_bytes(sound[:at] + bytes([sound[at] ^ 4]) + sound[at + 1 :])
+        for path in (b"a.py", b"b.py"):
+            try:
+                bench.load(result).read(path)
+            except ObjectMissing:
+                assert bench.take().read_files >= 1
+                assert bench.load(result).read(path) == path[:1] * 500
+
+
+def test_snapshots_taken_at_the_same_time_are_one(bench: Workbench) -> None:
+    for number in range(50):
+        bench.write(f"{number}.py", str(number))
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(bench.take())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({result.snapshot_id for result in results}) == 1
+    assert len(results) == 4
+    assert len(list_snapshots(bench.files, bench.store)) == 1
+    assert sorted(path.name for path in (bench.store / "snapshots").iterdir()) == [results[0].snapshot_id]
+    assert sweep_unpublished(bench.files, bench.store) == 0

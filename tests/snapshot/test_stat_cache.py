@@ -1,0 +1,262 @@
+"""The stat cache: what did not change is not read, and what changed is never missed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import StoreUnwritable
+from codebatch.store.snapshots import list_snapshots
+from codebatch.store.snapshotting import SourceRules, take_snapshot
+from codebatch.system.files import RealFiles
+
+from .conftest import Workbench
+
+
+def _warm(bench: Workbench) -> None:
+    bench.settle()
+    bench.take()
+    assert bench.take().reused
+
+
+def _opened(bench: Workbench) -> list[str]:
+    """What a further process opens below the source while it takes a snapshot, by the interpreter's audit events."""
+    script = (
+        "import os, sys, pathlib\n"
+        "from codebatch.store.snapshotting import SourceRules, take_snapshot\n"
+        "from codebatch.system.files import RealFiles\n"
+        "source, store = map(pathlib.Path, sys.argv[1:])\n"
+        "names = set(os.listdir(source))\n"
+        "opened = []\n"
+        "def note(event, arguments):\n"
+        "    if event == 'open' and isinstance(arguments[0], (str, bytes)):\n"
+        "        name = os.fsdecode(arguments[0]).rpartition('/')[2]\n"
+        "        opened.extend([name] * (name in names))\n"
+        "sys.addaudithook(note)\n"
+        "take_snapshot(RealFiles(), store, [source], SourceRules(), now=lambda: 0.0)\n"
+        "print('\\n'.join(opened))\n"
+    )
+    arguments = [sys.executable, "-c", script, str(bench.source), str(bench.store)]
+    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split()
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_no_file_of_an_unchanged_tree_is_opened(bench: Workbench, is_repository: bool) -> None:
+    for number in range(20):
+        bench.write(f"file{number}.py", str(number))
+    if is_repository:
+        bench.commit()
+    bench.settle()
+    first = bench.take()
+    assert first.read_files == 20
+    assert _opened(bench) == []
+    again = bench.take()
+    assert (again.read_files, again.reused, again.snapshot_id) == (0, True, first.snapshot_id)
+    bench.write("file7.py", "other")
+    assert _opened(bench) == ["file7.py"]
+
+
+def test_only_what_changed_is_read(bench: Workbench) -> None:
+    for number in range(10):
+        bench.write(f"sub{number}/a.py", str(number))
+    _warm(bench)
+    bench.write("sub3/a.py", "changed")
+    bench.write("new.py")
+    (bench.source / "sub5/a.py").unlink()
+    result = bench.take()
+    assert result.read_files == 2
+    assert result.files == 10
+    assert bench.load(result).read(b"sub3/a.py") == b"changed"
+
+
+def _edit_and_set_times_back(path: Path) -> None:
+    before = path.stat()
+    path.write_bytes(bytes(reversed(path.read_bytes())))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _replace_by_a_copy_with_the_same_times(path: Path) -> None:
+    before = path.stat()
+    other = path.with_suffix(".tmp")
+    other.write_bytes(b"ba\n")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.rename(path)
+
+
+def _make_executable(path: Path) -> None:
+    path.chmod(0o755)
+
+
+def _make_a_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("ab\n")
+
+
+def _make_a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "x").write_text("x")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _edit_and_set_times_back,
+        _replace_by_a_copy_with_the_same_times,
+        _make_executable,
+        _make_a_link,
+        _make_a_directory,
+        Path.unlink,
+    ],
+)
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_a_change_that_hides_is_seen(bench: Workbench, change: Callable[[Path], None], is_repository: bool) -> None:
+    bench.write("a.py", "ab\n")
+    bench.write("b.py")
+    if is_repository:
+        bench.commit()
+    _warm(bench)
+    before = bench.take().snapshot_id
+    change(bench.source / "a.py")
+    cached = bench.take()
+    assert cached.snapshot_id != before
+    assert cached.snapshot_id == bench.take(rehash=True).snapshot_id
+
+
+def test_a_file_written_within_one_tick_of_the_snapshot_is_read_again(bench: Workbench) -> None:
+    """Whatever the clock's grain: an edit of the same size right behind the snapshot is never missed."""
+    target = bench.write("a.py", "00000")
+    for number in range(1, 200):
+        bench.take()
+        target.write_text(f"{number:05}")
+        assert bench.load(bench.take()).read(b"a.py") == f"{number:05}".encode()
+
+
+def test_rows_not_older_than_the_look_are_not_believed(bench: Workbench) -> None:
+    """A file from the future stays racy: it is read each time, and an edit that lstat cannot see is found."""
+    target = bench.write("a.py", "one")
+    future = 4_000_000_000_000_000_000
+    os.utime(target, ns=(future, future))
+    first = bench.take()
+    again = bench.take()
+    assert (first.read_files, again.read_files, again.reused) == (1, 1, False)
+
+
+def test_rehash_reads_everything(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write("b.py")
+    _warm(bench)
+    assert bench.take(rehash=True).read_files == 2
+
+
+def test_a_cache_cut_at_any_byte_or_with_any_byte_changed_is_no_cache(bench: Workbench) -> None:
+    bench.write("a.py")
+    _warm(bench)
+    (cache,) = (bench.store / "cache").glob("stat-*.bin")
+    sound = cache.read_bytes()
+    for at in range(0, len(sound), 7):
+        cache.write_bytes(sound[:at])
+        assert bench.take().read_files == 1
+        cache.write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+        assert bench.take().read_files == 1
+
+
+def test_a_cache_is_about_one_source_and_one_set_of_rules(bench: Workbench) -> None:
+    bench.write("a.py")
+    bench.write("b.txt")
+    _warm(bench)
+    assert bench.paths(exclude=("*.txt",)) == [b"a.py"]
+    assert bench.paths(include=("*.txt",)) == [b"b.txt"]
+    assert bench.paths() == [b"a.py", b"b.txt"]
+
+
+def test_a_hit_counts_only_if_the_object_is_there(bench: Workbench) -> None:
+    bench.write("a.py")
+    _warm(bench)
+    for path in (bench.store / "objects").iterdir():
+        path.unlink()
+    result = bench.take()
+    assert result.read_files == 1
+    assert bench.load(result).read(b"a.py") == b"x\n"
+
+
+class _RefusingFiles(RealFiles):
+    """Real files on a disk that refuses everything after so many writes."""
+
+    def __init__(self, allowed: int) -> None:
+        self.left = allowed
+
+    def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
+        self._spend()
+        super()._write(path, data, sync=sync)
+
+    def create_exclusive(self, source: Path, path: Path) -> bool:
+        self._spend()
+        return super().create_exclusive(source, path)
+
+    def publish_directory(self, source: Path, path: Path) -> bool:
+        self._spend()
+        return super().publish_directory(source, path)
+
+    def sync_directory(self, path: Path) -> None:
+        self._spend()
+        super().sync_directory(path)
+
+    def make_directory(self, path: Path) -> None:
+        self._spend()
+        super().make_directory(path)
+
+    def _spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise StoreUnwritable("no space left")
+
+
+def test_a_disk_that_fills_up_at_any_write_publishes_nothing_half(bench: Workbench) -> None:
+    bench.write("a.py", "a")
+    bench.write("b.py", "b")
+    expected = take_snapshot(
+        RealFiles(), bench.source.parent / "sound", [bench.source], SourceRules(), now=lambda: 0.0
+    ).snapshot_id
+    refused = 0
+    for allowed in range(60):
+        bench.store = bench.source.parent / f"store{allowed}"
+        try:
+            bench.files = _RefusingFiles(allowed)
+            bench.take()
+        except StoreUnwritable:
+            refused += 1
+        else:
+            break
+        finally:
+            bench.files = RealFiles()
+        for document in list_snapshots(bench.files, bench.store):
+            snapshot = bench.load_id(document.snapshot_id)
+            assert [snapshot.read(entry.path) for entry in snapshot.entries] == [b"a", b"b"]
+        assert bench.take().snapshot_id == expected
+    assert 8 < refused < 60
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_full_disk_is_said_and_leaves_a_store_that_works(bench: Workbench) -> None:
+    bench.store.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", bench.store], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        bench.write("small.py", "x")
+        first = bench.take()
+        bench.write("big.bin", os.urandom(600_000))
+        with pytest.raises(StoreUnwritable):
+            bench.take()
+        assert [item.snapshot_id for item in list_snapshots(bench.files, bench.store)] == [first.snapshot_id]
+        assert not list((bench.store / "objects").glob("*.part"))
+        (bench.source / "big.bin").unlink()
+        assert bench.take().snapshot_id == first.snapshot_id
+    finally:
+        subprocess.run(["umount", bench.store], check=True)
