@@ -14,6 +14,7 @@ import click
 
 from codebatch import __version__
 from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.groups import Group, answering_group
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
@@ -45,7 +46,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """The commands of SECTIONS, each imported from its module when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -73,13 +74,8 @@ class LazyGroup(click.Group):
     "5 nothing to do, 70 a bug, 130 and 143 stopped by a signal.",
 )
 @click.version_option(__version__, prog_name="codebatch")
-@click.option(
-    "--store", metavar="PATH", help="The store. Default: $CODEBATCH_STORE, or the nearest .codebatch upwards."
-)
-@click.option("--json", "as_json", is_flag=True, help="Answer as JSON, errors included.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on standard error.")
-@click.pass_context
-def cli(ctx: click.Context, store: str | None, as_json: bool, quiet: bool) -> None:
+@answering_group
+def cli() -> None:
     """Run tasks over a codebase in parallel, keep what they say, and ask about it.
 
     \b
@@ -87,7 +83,6 @@ def cli(ctx: click.Context, store: str | None, as_json: bool, quiet: bool) -> No
     codebatch errors            what is wrong, worst first
     codebatch inspect FILE      everything known of one file
     """
-    ctx.obj = {"store": store, "as_json": as_json, "quiet": quiet}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,14 +9,17 @@ import click
 import msgspec
 
 from codebatch.cli.configuration import load_configuration
-from codebatch.cli.options import Answering, answering, batch_option, table
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, answering, batch_option, count_of, table
 from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.outcome import add_counts
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.batches import batch_ids, create_batch, open_batch
 from codebatch.store.references import resolve_snapshot
+from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.plugins import load_declaration
 
@@ -35,7 +38,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     shards_done: int
 
 
-@click.group()
+@click.group(cls=Group)
+@answering_group
 def batch() -> None:
     """Make a batch without running it; list batches."""
 
@@ -61,7 +65,9 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
         made = create_batch(store, plan, source="\n".join(snapshot.document.source.roots), at_ns=wall_ns())
     answering.print(
         {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
-        [f"batch {made.id}: {plan.items:,} files in {len(plan.shards):,} shards, {', '.join(plan.task_names)}"],
+        [
+            f"batch {made.id}: {count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}, {', '.join(plan.task_names)}"
+        ],
     )
     answering.note(f"next: codebatch run --batch {made.id}")
 
@@ -71,20 +77,27 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
     store = answering.store()
-    found = [open_batch(store, batch_id) for batch_id in batch_ids(store)]
-    rows = [
-        {
-            "batch_id": one.id,
+    rows = [_batch_row(answering, store, batch_id) for batch_id in batch_ids(store)]
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no batch yet"])
+
+
+def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, str | int]:
+    """A batch in a list. One that cannot be read is listed as DAMAGED and hides no other."""
+    row: dict[str, str | int] = dict.fromkeys(("batch_id", "created_at", "snapshot_id", "pipeline"), "")
+    row |= {"batch_id": batch_id, "status": "DAMAGED", "files": 0, "source": ""}
+    try:
+        one = open_batch(store, batch_id)
+        row |= {
             "created_at": _instant(one.about.created_at_ns),
             "snapshot_id": one.about.snapshot_id,
             "pipeline": one.about.pipeline,
-            "status": standing(one)[0].state.value,
             "files": one.about.items,
-            "source": one.about.source,
+            "source": one.about.source.replace("\n", ", "),
         }
-        for one in found
-    ]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no batch yet"])
+        row["status"] = standing(one)[0].state.value
+    except (StoreCorrupt, UnknownId) as error:
+        answering.note(f"{batch_id}: {error.message}")
+    return row
 
 
 @click.command()

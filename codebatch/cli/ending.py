@@ -32,7 +32,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         hint = f"see: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else None
-        return _report("usage", error.format_message(), hint, error.exit_code, as_json=as_json)
+        return _report("usage", _plain(error.format_message()), hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, 130, as_json=as_json)
     except BrokenPipeError:
@@ -51,6 +51,12 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
 def fail(error: CodebatchError) -> NoReturn:
     """Raise an error from an expression."""
     raise error
+
+
+def _plain(message: str) -> str:
+    """click's sentence in our manner: `error: no such option …`."""
+    lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
+    return lowered.removesuffix(".")
 
 
 def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool) -> int:

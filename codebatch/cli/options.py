@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,14 +14,17 @@ from typing import TypeVar
 import click
 import msgspec
 
-from codebatch.errors import StoreNotFound
+from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
+from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import STORE_DIRECTORY, Store, create_store, find_store, open_store
 from codebatch.system.files import RealFiles
 
 F = TypeVar("F", bound=Callable[..., object])
 
-STORE_VARIABLE = "CODEBATCH_STORE"
+# In a hint: a whole command line, after a colon or between backquotes.
+_COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +35,13 @@ class Answering:
     as_json: bool
     quiet: bool
 
+    def store_root(self) -> Path | None:
+        """Where the store is or would be looked for; None where none was named or found."""
+        return self._named() or find_store(Path.cwd())
+
     def store(self) -> Store:
         """The store, which must exist. Raises StoreNotFound or StoreForeign."""
-        path = self._named() or find_store(Path.cwd())
+        path = self.store_root()
         if path is None:
             raise StoreNotFound(
                 f"there is no {STORE_DIRECTORY} store in {Path.cwd()} or above it",
@@ -42,7 +51,7 @@ class Answering:
 
     def store_or_new(self) -> Store:
         """The store, made where there is none: at the named place, else at the top of the git work tree, else here."""
-        path = self._named() or find_store(Path.cwd())
+        path = self.store_root()
         if path is not None:
             if self._named() is None:
                 return open_store(RealFiles(), path)
@@ -59,9 +68,22 @@ class Answering:
         return store, resolve_batch(store, reference)
 
     def note(self, text: str) -> None:
-        """Something worth knowing that is no data."""
+        """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(self.suggest(text), file=sys.stderr, flush=True)
+
+    def suggest(self, hint: str) -> str:
+        """A hint whose commands work as they stand: they name the store that was named here."""
+        if not self.store_path:
+            return hint
+        flag = f" --store {shlex.quote(self.store_path)}"
+
+        def complete(match: re.Match[str]) -> str:
+            command = match[0]
+            is_complete = command.startswith(_WITHOUT_STORE) or "--store" in command or command.endswith("--help")
+            return command if is_complete else command + flag
+
+        return _COMMAND.sub(complete, hint)
 
     def print(self, document: object, lines: Iterable[str]) -> None:
         """The answer: the document as JSON, or the lines."""
@@ -72,6 +94,8 @@ class Answering:
         sys.stdout.flush()
 
     def _named(self) -> Path | None:
+        if self.store_path == "":
+            raise InvalidInput("--store names nothing", hint="is a variable empty?")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
         return Path(named) if named else None
 
@@ -79,21 +103,22 @@ class Answering:
 def answering(function: F) -> F:
     """Give a command `--store`, `--json` and `-q`, before or after its name, as one `answering` argument."""
 
-    @click.option("--store", metavar="PATH", help="The store to use.")
-    @click.option("--json", "as_json", is_flag=True, help="Answer as JSON, errors included.")
-    @click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on standard error.")
+    @answer_options
     @click.pass_context
     def wrapped(ctx: click.Context, /, store: str | None, as_json: bool, quiet: bool, **arguments: object) -> object:
-        given = ctx.find_root().obj or {}
-        return ctx.invoke(
-            function,
-            answering=Answering(
-                store_path=store or given.get("store"),
-                as_json=as_json or bool(given.get("as_json")),
-                quiet=quiet or bool(given.get("quiet")),
-            ),
-            **arguments,
+        given = given_of(ctx)
+        given.take(store, as_json, quiet)
+        chosen = given.get("store")
+        answering = Answering(
+            store_path=None if chosen is None else str(chosen),
+            as_json=bool(given["as_json"]),
+            quiet=bool(given["quiet"]),
         )
+        try:
+            return ctx.invoke(function, answering=answering, **arguments)
+        except CodebatchError as error:
+            error.hint = error.hint and answering.suggest(error.hint)
+            raise
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
@@ -123,6 +148,11 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
         ).rstrip()
         for row in [titles, *cells]
     ]
+
+
+def count_of(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def human_bytes(count: int) -> str:

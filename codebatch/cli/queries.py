@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, table
 from codebatch.cli.show import record_line, record_path, summary_lines
 from codebatch.errors import InvalidInput
-from codebatch.model.entry import path_from_fields
+from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
@@ -95,7 +96,9 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     name, item = _find(records, path)
     by_task = {task: records.item_records(task, item) for task in records.task_names}
     found = [r for task in by_task.values() for r in task or () if asked.matches(r)]
-    document: dict[str, object] = {"path": path, "batch_id": batch.id, "records": found}
+    text, encoded = path_fields(name)
+    place: dict[str, object] = {"path": text} if isinstance(text, str) else {"path_b64": encoded}
+    document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
     unknown = [task for task, answer in by_task.items() if answer is None]
     if explain:
@@ -118,10 +121,11 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     if unknown:
         answering.note(f"not done yet: {', '.join(unknown)}")
     if not found:
-        answering.note(f"nothing is said of {os.fsdecode(name)}")
+        answering.note(f"nothing is said of {display_path(name)}")
 
 
-@click.group()
+@click.group(cls=Group)
+@answering_group
 def query() -> None:
     """Records of a batch, filtered."""
 
@@ -190,9 +194,13 @@ def _find(records: BatchRecords, path: str) -> tuple[bytes, int]:
     """The item that a path from the command line names: as in the snapshot, or as seen from the current directory."""
     given = os.fsencode(path)
     candidates = [given, os.path.normpath(given)]
-    absolute = Path(path).absolute()
-    for root in records.batch.about.source.split("\n"):
-        if root and absolute.is_relative_to(root):
+    parent, name = os.path.split(os.path.abspath(path))
+    absolute = Path(os.path.realpath(parent), name)
+    roots = [root for root in records.batch.about.source.split("\n") if root]
+    for root in [*roots, os.path.commonpath(roots)] if roots else []:
+        if absolute == Path(root):
+            candidates.append(os.fsencode(absolute.name))
+        elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))
     for candidate in candidates:
         item = records.find_item(candidate)

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 import msgspec
 
 from codebatch.cli.configuration import Configuration, load_configuration
-from codebatch.cli.options import Answering, answering, batch_option, human_bytes, jobs_option
+from codebatch.cli.options import Answering, answering, batch_option, count_of, human_bytes, jobs_option
 from codebatch.cli.show import summary_lines
 from codebatch.coordinator.loop import Limits, Scope
 from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.coordinator.progress import Display, choose_display
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreCorrupt
 from codebatch.model.digest import Digest
+from codebatch.model.entry import display_path
 from codebatch.model.plan import plan_digest
 from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import summarise, worst_findings
-from codebatch.store.batches import Batch, batch_ids, create_batch, open_batch
+from codebatch.store.batches import Batch, batch_ids, create_batch, iter_batches
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.snapshotting import SnapshotResult, take_snapshot
+from codebatch.store.sources import resolve_sources
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import tree_bytes
 
 WORST_SHOWN = 10
 
+_ACTIONS = {
+    "ran": "new",
+    "continued": "continued",
+    "helped": "another process is at work on it; this one helps",
+    "up to date": "up to date, nothing to do",
+    "ended before": "ended before, with failures",
+}
+
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run --json` says. `action`: `ran`, `continued`, `helped` or `up to date`."""
+    """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures."""
 
     snapshot_id: str
     batch_id: str
@@ -59,6 +69,7 @@ class _Runner:
     configuration: Configuration
     jobs: int | None
     file_seconds: float | None
+    shuffle_seed: int | None = None
 
     def execute(self, store: Store, batch: Batch, scope: Scope, display: Display) -> int:
         settings = self.configuration.settings
@@ -68,7 +79,7 @@ class _Runner:
                 batch,
                 jobs=self.jobs or self.configuration.jobs,
                 limits=Limits(file_seconds=self.file_seconds or settings.file_seconds_max),
-                scope=scope,
+                scope=replace(scope, shuffle_seed=self.shuffle_seed),
                 watcher=display,
             )
 
@@ -87,6 +98,9 @@ limit_option = click.option(
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
 @click.option("--allow-empty", is_flag=True, help="An empty tree is no error.")
+@click.option(
+    "--shuffle", "shuffle_seed", type=int, metavar="SEED", help="Work in a random order; results are the same."
+)
 @jobs_option
 @limit_option
 @answering
@@ -100,6 +114,7 @@ def run(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     allow_empty: bool,
+    shuffle_seed: int | None,
     jobs: int | None,
     file_seconds: float | None,
 ) -> int:
@@ -110,7 +125,13 @@ def run(
     """
     began = time.monotonic()
     configuration = load_configuration(Path.cwd())
-    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
+    runner = _Runner(
+        answering=answering,
+        configuration=configuration,
+        jobs=jobs,
+        file_seconds=file_seconds,
+        shuffle_seed=shuffle_seed,
+    )
     if batch_reference is not None:
         if paths:
             raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
@@ -119,19 +140,22 @@ def run(
     if not paths:
         raise InvalidInput("name what to run", hint="`codebatch run .` for this directory, or --batch ID")
     settings = configuration.settings
+    # What is wrong with the arguments is said before anything is written.
+    chosen = find_pipeline(pipeline or settings.pipeline)
+    resolve_sources(paths, None)
+    if task is not None and task_name(task) not in chosen.tasks:
+        raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
     display = choose_display(quiet=answering.quiet)
     try:
         store = answering.store_or_new()
         with store.writing():
             taken = _snapshot(answering, store, paths, rules, display, allow_empty=allow_empty)
-            batch, action = _find_or_make_batch(
-                configuration, store, taken, paths, pipeline or settings.pipeline, again=again
-            )
+            batch, action = _find_or_make_batch(answering, configuration, store, taken, paths, chosen.name, again=again)
         stands, _ = standing(batch)
         if action == "found":
             action = _describe_found(stands)
-        answering.note(f"batch {batch.id}: {action}" + ("" if action != "up to date" else ", nothing to do"))
+        answering.note(f"batch {batch.id}: {_ACTIONS[action]}")
         status = 0
         if not stands.state.is_final or stands.outputs is None:
             status = runner.execute(store, batch, _scope(batch, task), display)
@@ -236,11 +260,12 @@ def _snapshot(
             hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
         )
     how = "unchanged" if taken.read_files == 0 else f"{taken.read_files:,} read"
-    display.phase(f"snapshot {taken.snapshot_id}: {taken.files:,} files, {human_bytes(taken.bytes)} ({how})")
+    display.phase(f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)} ({how})")
     return taken
 
 
 def _find_or_make_batch(
+    answering: Answering,
     configuration: Configuration,
     store: Store,
     taken: SnapshotResult,
@@ -252,26 +277,31 @@ def _find_or_make_batch(
     """The batch of the same plan, `found`, or a new one, `ran`."""
     tasks = resolve_tasks(find_pipeline(pipeline).tasks, configuration.settings.tasks)
     if not again:
-        known = _find_batch(store, plan_digest(taken.digest, tasks), pipeline)
+        known = _find_batch(answering, store, plan_digest(taken.digest, tasks), pipeline)
         if known is not None:
             return known, "found"
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
     plan = make_plan(snapshot, pipeline, tasks, configuration.settings.shard)
-    source = "\n".join(sorted(str(path.resolve()) for path in paths))
+    source = "\n".join(sorted(display_path(os.fsencode(path.resolve())) for path in paths))
     return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
 
 
-def _find_batch(store: Store, digest: Digest, pipeline: str) -> Batch | None:
-    for batch_id in reversed(batch_ids(store)):
-        batch = open_batch(store, batch_id)
+def _find_batch(answering: Answering, store: Store, digest: Digest, pipeline: str) -> Batch | None:
+    """The latest batch of a plan that can be read."""
+    for batch in iter_batches(store):
         if batch.about.plan_digest == digest and batch.about.pipeline == pipeline:
+            try:
+                standing(batch)
+            except StoreCorrupt as error:
+                answering.note(f"batch {batch.id} is passed over: {error.message}")
+                continue
             return batch
     return None
 
 
 def _describe_found(stands: Standing) -> str:
     if stands.state.is_final and stands.outputs is not None:
-        return "up to date"
+        return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
     return "helped" if stands.holders else "continued"
 
 
@@ -317,23 +347,20 @@ def _answer(
         lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
     answering.print(answer, lines)
     if signal_status:
-        answering.note(f"stopped; continue with: codebatch run --batch {batch.id}" + _store_flag(answering))
+        answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
         return signal_status
     if not is_over:
         if is_narrow:
             return 3 if stands.tally.failed else 0
         raise BatchIncomplete(
             f"{stands.tally.open:,} of {stands.tally.planned:,} results are missing",
-            hint=f"continue with: codebatch run --batch {batch.id}{_store_flag(answering)}",
+            hint=f"continue with: codebatch run --batch {batch.id}",
         )
     if stands.state is not BatchState.COMPLETED:
-        answering.note(
-            f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        raise BatchIncomplete(
+            f"{stands.tally.failed + stands.tally.cancelled:,} of {count_of(stands.tally.planned, 'result')} failed",
+            hint=f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}",
         )
-        return BatchIncomplete.exit_status
-    answering.note(f"next: codebatch errors{_store_flag(answering)}")
+    is_latest = batch_ids(store)[-1] == batch.id
+    answering.note("next: codebatch errors" + ("" if is_latest else f" --batch {batch.id}"))
     return 0
-
-
-def _store_flag(answering: Answering) -> str:
-    return f" --store {shlex.quote(answering.store_path)}" if answering.store_path else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
+from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering
 from codebatch.store.store import STORE_DIRECTORY, create_store
 from codebatch.system.files import RealFiles
@@ -23,10 +25,11 @@ def init(answering: Answering, path: Path | None) -> None:
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
     if is_new:
-        answering.note(f"next: codebatch snapshot DIR --store {chosen}")
+        answering.note(f"next: codebatch snapshot DIR --store {shlex.quote(str(chosen))}")
 
 
-@click.group()
+@click.group(cls=Group)
+@answering_group
 def config() -> None:
     """Show the effective configuration."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator
 
+from codebatch.cli.options import count_of
 from codebatch.model.entry import display_path
 from codebatch.model.record import SEVERITIES
 from codebatch.query.records import JsonRecord
@@ -49,10 +50,11 @@ def record_line(record: JsonRecord) -> str:
 
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:
     """A summary for people."""
-    yield f"{summary.files:,} files, {summary.records:,} records"
+    yield f"{count_of(summary.files, 'file')}, {count_of(summary.records, 'record')}"
     if summary.languages:
         yield f"languages    {_ranked(summary.languages, LANGUAGES_SHOWN_MAX)}"
-    yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
+    if summary.kinds:
+        yield f"records      {_ranked(summary.kinds, len(summary.kinds))}"
     if summary.severities:
         ordered = {name: summary.severities[name] for name in SEVERITIES if name in summary.severities}
         yield "diagnostics  " + ", ".join(f"{count:,} {name}" for name, count in ordered.items())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from codebatch.cli.configuration import load_configuration
-from codebatch.cli.options import Answering, answering, human_bytes, table
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, answering, count_of, human_bytes, table
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
@@ -16,30 +18,28 @@ from codebatch.store.references import resolve_snapshot
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import list_snapshots
 from codebatch.store.snapshotting import take_snapshot
-
-why = None  # wip
+from codebatch.store.why import why
 from codebatch.system.clock import wall_ns
 
 
-class SnapshotGroup(click.Group):
+class SnapshotGroup(Group):
     """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands:
-            args = ["take", *args]
-        return super().resolve_command(ctx, args)
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
-            args = ["take", *args]
+        """Put the name `take` before the first word that is neither an option of every command nor a command."""
+        place = 0
+        while place < len(args) and args[place].startswith(("--store", "--json", "-q", "--quiet")):
+            place += 2 if args[place] == "--store" else 1
+        word = args[place] if place < len(args) else None
+        if word not in (None, "-h", "--help", *self.commands):
+            args = [*args[:place], "take", *args[place:]]
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=SnapshotGroup)
+@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list")
+@answering_group
 def snapshot() -> None:
-    """Freeze a directory (`snapshot DIR`); list snapshots."""
+    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list snapshots."""
 
 
 @snapshot.command()
@@ -70,7 +70,7 @@ def take(
             "reused": taken.reused,
             "skipped": [_skipped(one.path, one.reason) for one in taken.skipped],
         },
-        [f"snapshot {taken.snapshot_id}: {taken.files:,} files, {human_bytes(taken.bytes)}"],
+        [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
     )
     answering.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
 
@@ -152,10 +152,14 @@ def files(
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
     settings = load_configuration(Path.cwd()).settings
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
-    answer = why([Path.cwd()], path, rules)
+    here = Path.cwd()
+    root = here if path.absolute().is_relative_to(here) else path.absolute().parent
+    answer = why([root], path, rules, store_root=answering.store_root())
+    mode = f" (listing: {answer.mode})" if answer.mode else ""
+    name = os.fsencode(path)
     answering.print(
-        {"path": str(path), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
-        [f"{path}: {'taken' if answer.included else 'left out'}: {answer.rule} (listing: {answer.mode})"],
+        {**_path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
+        [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
     )
 
 

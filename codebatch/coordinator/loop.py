@@ -7,6 +7,7 @@ engine's actions into messages, processes and commits. Nothing here decides what
 from __future__ import annotations
 
 import os
+import random
 import selectors
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,11 +87,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What part of a batch to work on, and whether what failed is done again."""
+    """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units."""
 
     tasks: frozenset[str] | None = None
     shards: frozenset[ShardId] | None = None
     retry_failed: bool = False
+    shuffle_seed: int | None = None
 
 
 class Coordinator:
@@ -129,7 +131,7 @@ class Coordinator:
         leases = self._leases.leases()
         self._session = Session(
             self.ledger,
-            costs=_costs(plan, self._items),
+            costs=_costs(plan, self._items, scope.shuffle_seed),
             jobs=jobs,
             retry_below=_highest_round(self.ledger) if scope.retry_failed else 0,
             tasks=scope.tasks,
@@ -415,15 +417,15 @@ class Coordinator:
         return self._batch.files.size(self._batch.root / names.HOLDERS / holder) is not None
 
 
-def _costs(plan: Plan, items: list[Entry]) -> dict[ShardId, list[float]]:
-    """Cumulative cost estimates: bytes, and 2 KB more for each file's own overhead."""
+def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
+    """Cumulative cost estimates: bytes, and 2 KB more for each file's own overhead; at random where a seed is given."""
+    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
-        total = 0.0
-        column = [total]
+        factor = chance.random() if chance else 1.0
+        column = [0.0]
         for item in items[shard.start : shard.end]:
-            total += item.size + 2048
-            column.append(total)
+            column.append(column[-1] + factor * (item.size + 2048))
         costs[shard.id] = column
     return costs
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import secrets
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType
@@ -124,7 +126,14 @@ def open_batch(store: Store, batch_id: str) -> Batch:
 
 def batch_ids(store: Store) -> list[str]:
     """The ids of all batches, oldest first."""
-    return [name for name, _ in store.files.listing(store.batches)]
+    return [name for name, _ in store.files.listing(store.batches) if name.startswith("batch-")]
+
+
+def iter_batches(store: Store) -> Iterator[Batch]:
+    """Every batch that can be read, latest first. A damaged one hides no other."""
+    for batch_id in reversed(batch_ids(store)):
+        with contextlib.suppress(StoreCorrupt, UnknownId):
+            yield open_batch(store, batch_id)
 
 
 def resolve_batch(store: Store, reference: str | None) -> Batch:
@@ -133,7 +142,7 @@ def resolve_batch(store: Store, reference: str | None) -> Batch:
     `latest~1` is the batch before the latest one of the same source and pipeline.
     """
     known = batch_ids(store)
-    offset = latest_offset(reference) if reference else 0
+    offset = 0 if reference is None else latest_offset(reference)
     if offset is None:
         assert reference is not None
         return open_batch(store, resolve_prefix(reference, known, noun="batch", prefix="batch-"))
@@ -144,9 +153,8 @@ def resolve_batch(store: Store, reference: str | None) -> Batch:
         return latest
     alike = (
         batch
-        for id_ in reversed(known)
-        if (batch := open_batch(store, id_)).about.source == latest.about.source
-        and batch.about.pipeline == latest.about.pipeline
+        for batch in iter_batches(store)
+        if batch.about.source == latest.about.source and batch.about.pipeline == latest.about.pipeline
     )
     for steps, batch in enumerate(alike):
         if steps == offset:

@@ -7,6 +7,7 @@ ignore files. The first must not run, the second must not make one tree two snap
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -37,7 +38,8 @@ _ENVIRONMENT = {
 }
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
-_NAME_TOO_LONG = b"File name too long"
+_NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
+_WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
 
 
 class GitError(Exception):
@@ -63,9 +65,10 @@ class GitList:
         output, errors = _finish(self._process)
         if self._process.returncode != 0:
             raise GitError(_first_line(errors) or f"git ended with status {self._process.returncode}")
-        if _NAME_TOO_LONG in errors:
+        found = [(name, reason.decode("utf-8", "replace")) for name, reason in _UNREADABLE.findall(errors)]
+        # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
+        if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
             raise GitError("git cannot read paths as long as this tree has")
-        found = ((name, reason.decode("utf-8", "replace")) for name, reason in _UNREADABLE.findall(errors))
         return GitListing(output, tuple(found))
 
     def close(self) -> None:

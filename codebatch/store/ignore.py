@@ -28,6 +28,7 @@ _CLASSES: dict[bytes, frozenset[int]] = {
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
+_SPECIAL = re.compile(rb"[*?\[\\]")
 
 
 class _MalformedError(Exception):
@@ -168,7 +169,9 @@ def _translate_stars(pattern: bytes, start: int, end: int, *, by_name: bool) -> 
     if by_name or end - start == 1:
         return b"[^/]*", end
     after = pattern[end : end + 2]
-    opens = start == 0 or pattern[start - 1] == _SLASH
+    # git compares the literal beginning of a pattern by itself, so stars right behind it count as at the start:
+    # `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
+    opens = pattern[start - 1 : start] in (b"", b"/") or not _SPECIAL.search(pattern, 0, start)
     if opens and after.startswith(b"/"):
         return b"(?:.*/)?", end + 1
     if opens and (not after or after == b"\\/"):

@@ -54,6 +54,8 @@ from codebatch.store.tree import MODE_GIT, Tree, TreeLister, by_directory
 from codebatch.store.walk import unreadable
 from codebatch.system.files import Files
 
+__all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot"]
+
 REPORT_EVERY_FILES = 500
 
 

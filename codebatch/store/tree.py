@@ -20,7 +20,7 @@ from codebatch.store.git import GitError, GitList, find_git, gitlinks
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
-from codebatch.store.walk import ignored_by, unreadable, walk
+from codebatch.store.walk import ignored_by, special_files, unreadable, walk
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
@@ -195,7 +195,14 @@ class TreeLister:
         names = sorted(raw.split(b"\0"))
         repositories = [prefix + name[:-1] for name in names if name.endswith(b"/")]
         paths = [prefix + name for name in names if name and not name.endswith(b"/")]
-        return Answer(MODE_GIT, "", hashlib.sha256(raw).digest(), paths, repositories, [])
+        special = self._special(directory, paths)
+        return Answer(MODE_GIT, "", hashlib.sha256(raw).digest(), paths, repositories, special)
+
+    def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
+        """Special files beside what git lists, to be said: git passes over them in silence."""
+        around = {path[: max(path.rfind(b"/"), 0)] for path in paths} | {listing}
+        found = (path for directory in sorted(around) for path in special_files(self._directories, directory))
+        return [path for path in found if ignored_by(self._absolute(path), is_directory=False) is None]
 
     def _git_raw(self, directory: bytes) -> bytes:
         """git's answer for a directory. Raises GitError, and SourceUnreadable for what git could not read."""

@@ -126,6 +126,22 @@ def list_directory(directories: Directories, directory: bytes) -> list[tuple[byt
         os.close(fd)
 
 
+def special_files(directories: Directories, directory: bytes) -> list[bytes]:
+    """The fifos, sockets and devices right in a directory, which git does not list; none where it cannot be read."""
+    try:
+        fd = os.open(b".", _READ_DIRECTORY, dir_fd=directories.enter(directory))
+    except OSError:
+        return []
+    prefix = directory + b"/" if directory else b""
+    try:
+        with os.scandir(fd) as found:
+            return [prefix + os.fsencode(item.name) for item in found if _kind(item) == "special"]
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+
+
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
     """The error for a path of the source that the operating system refuses."""
     return SourceUnreadable(
@@ -135,6 +151,6 @@ def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
 
 
 def _kind(item: os.DirEntry[str]) -> str:
-    if item.is_dir(follow_symlinks=False):
-        return "directory"
-    return "file" if item.is_file(follow_symlinks=False) or item.is_symlink() else "special"
+    if item.is_file(follow_symlinks=False) or item.is_symlink():
+        return "file"
+    return "directory" if item.is_dir(follow_symlinks=False) else "special"

@@ -18,7 +18,7 @@ from codebatch.store.walk import ignored_by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """The answer for one path. `rule` is `file:line:pattern` or a sentence; `mode` is `git`, `walk`, `named` or empty."""
+    """The answer for one path. `rule`: `file:line:pattern` or a sentence. `mode`: `git`, `walk`, `named` or empty."""
 
     included: bool
     rule: str

@@ -8,7 +8,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Assign, Break, Complete, Finished, Lost, Ready, Session, Spawn, Started, WorkerId
 from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.shard import ShardId
-from simulation import World, run_world
+from tests.engine.simulation import World, run_world
 
 S = ShardId("00000001")
 W = WorkerId(1)

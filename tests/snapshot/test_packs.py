@@ -59,9 +59,9 @@ def test_an_index_made_from_the_pack_alone_is_the_one_that_was_written(contents:
     contents = list(dict.fromkeys(contents))
     pack, frames = b"", []
     for content in contents:
-        frame = compress(content)
-        frames.append((hashlib.sha256(content).digest(), Frame(len(pack), len(frame), len(content))))
-        pack += frame
+        data = compress(content)
+        frames.append((hashlib.sha256(content).digest(), Frame(len(pack), len(data), len(content))))
+        pack += data
     index = build_index(len(pack), frames)
     assert index_from_pack(lambda offset, length: pack[offset : offset + length], len(pack)) == index
     assert decode_index(encode_index(index)) == index

@@ -111,16 +111,23 @@ def test_links_are_recorded_and_never_followed(bench: Workbench, is_repository: 
     assert bench.objects().read(snapshot.entries[2].object) == b"../secret.txt"
 
 
-def test_fifos_sockets_and_devices_are_skipped_counted_and_said(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.write("a.py")
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_fifos_sockets_and_devices_are_skipped_counted_and_said(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, is_repository: bool
+) -> None:
+    bench.write("sub/a.py")
+    bench.write(".gitignore", "ignored\n")
+    if is_repository:
+        bench.git("init", "-q")
+    os.mkfifo(bench.source / "ignored")
     os.mkfifo(bench.source / "pipe")
-    os.mkfifo(bench.source / "pipe2")
+    os.mkfifo(bench.source / "sub/pipe2")
     monkeypatch.chdir(bench.source)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("sock")
         result = bench.take()
-    assert result.entries == 1
-    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo"), (b"pipe2", "fifo"), (b"sock", "socket")]
+    assert result.entries == 2
+    assert [tuple(item) for item in result.skipped] == [(b"pipe", "fifo"), (b"sock", "socket"), (b"sub/pipe2", "fifo")]
     assert "skipped 2 fifos, such as pipe" in result.notes
     assert "skipped 1 socket, such as sock" in result.notes
 

@@ -22,13 +22,17 @@ from codebatch.model.record import FileClass
 from codebatch_workers.languages import PARSED_LANGUAGES, detect, grammar
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Node, Query, Tree
 
 # A file above this is not parsed, and not linted: no person reads it.
 HUGE_BYTES_MIN = 8 * 1024 * 1024
 _BINARY_BYTES_LOOKED_AT = 8192
 _GENERATED_BYTES_LOOKED_AT = 2048
 _COLUMN_BLOCK_BYTES = 1024
+# tree-sitter's queries count depth in 16 bits, and take quadratic time beyond; nothing that people write is as deep.
+_QUERY_DEPTH_MAX = 4_000
+# They also take quadratic time over the tokens of one error; a file with such an error is not in its language.
+_ERROR_TOKENS_MAX = 10_000
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
 
@@ -247,14 +251,31 @@ class SourceFile:
         return self.tree is not None and self.tree.root_node.has_error
 
     @cached_property
+    def is_hopeless(self) -> bool:
+        """Whether one error swallows so much that there is nothing to be learnt from the tree. Survives `release`."""
+        if not self.has_syntax_error or self.tree is None:
+            return False
+        root = self.tree.root_node
+        return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))
+
+    @cached_property
     def captures(self) -> Mapping[str, list[Node]]:
-        """What the language's query finds, by capture name, each list in the order of the source. One pass for all tasks."""
-        if self.tree is None:
-            return {}
+        """What the language's query finds, by capture name. One pass over the tree for all tasks.
+
+        Nothing is found in a hopeless file, nor below a depth of _QUERY_DEPTH_MAX.
+        """
+        return {} if self.tree is None else self.query(grammar(self.language).query)
+
+    def query(self, query: Query) -> Mapping[str, list[Node]]:
+        """The captures of a query over the tree."""
         from tree_sitter import QueryCursor
 
+        if self.tree is None or self.is_hopeless:
+            return {}
+        cursor = QueryCursor(query)
+        cursor.set_max_start_depth(_QUERY_DEPTH_MAX)
         # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
-        captures = QueryCursor(grammar(self.language).query).captures(self.tree.root_node)
+        captures = cursor.captures(self.tree.root_node)
         for nodes in captures.values():
             nodes.sort(key=_BY_RANGE)
         return captures

@@ -2,14 +2,17 @@
 
 Errors come from tree-sitter's grammar, never from the interpreter that runs us. Only the outermost error of each place is
 reported, for what lies inside is a consequence; after DIAGNOSTICS_MAX a last diagnostic says how many more there are.
+Of C, C++ and zsh the tree proves nothing wrong (macros; a borrowed grammar): their files have one `partial-parse` hint.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from codebatch.model.record import Diagnostic, File, ParseState, Record
-from codebatch_workers.languages import grammar
+from codebatch_workers.languages import APPROXIMATE_LANGUAGES, grammar
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
@@ -54,11 +57,9 @@ def _state(file: SourceFile, has_errors: bool) -> ParseState:
 
 def _errors(file: SourceFile) -> list[Diagnostic]:
     """The outermost errors, at most DIAGNOSTICS_MAX and one that counts the rest."""
-    from tree_sitter import QueryCursor
-
-    if file.tree is None:
-        return []
-    captures = QueryCursor(grammar(file.language).errors).captures(file.tree.root_node)
+    if file.is_hopeless:
+        return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
+    captures = file.query(grammar(file.language).errors)
     nodes = [(node.start_byte, -node.end_byte, 0, node) for node in captures.get("error", ())]
     nodes += [(node.start_byte, -node.end_byte, 1, node) for node in captures.get("missing", ())]
     nodes.sort(key=lambda item: item[:3])
@@ -73,9 +74,18 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
             continue
         message = f"missing {_token(node)}" if is_missing else _unexpected(file, start, -minus_end)
         found.append(_diagnostic(file, start, -minus_end, message))
+    if file.language in APPROXIMATE_LANGUAGES and found:
+        return [_partial(found, len(found) + more)]
     if more:
         found.append(_diagnostic(file, len(file.utf8), len(file.utf8), f"{more} more syntax errors are not listed"))
     return found
+
+
+def _partial(found: list[Diagnostic], count: int) -> Diagnostic:
+    """One hint in place of errors that a macro, or the shell's dialect, may well explain."""
+    places = "1 place" if count == 1 else f"{count} places"
+    message = f"{places} not understood without the preprocessor or the dialect, from here on: {found[0].message}"
+    return msgspec.structs.replace(found[0], severity="hint", code="partial-parse", message=message)
 
 
 def _token(node: Node) -> str:

@@ -29,6 +29,6 @@
   (catch_clause)
 ] @decision
 (switch_label "case") @decision
-(binary_expression operator: ["&&" "||"]) @decision
+["&&" "||"] @decision
 
 [(line_comment) (block_comment)] @comment

@@ -34,7 +34,7 @@
   (for_statement) (for_in_statement) (while_statement) (do_statement)
   (catch_clause) (switch_case)
 ] @decision
-(binary_expression operator: ["&&" "||" "??"]) @decision
-(augmented_assignment_expression operator: ["&&=" "||=" "??="]) @decision
+; Bare tokens: a pattern with the expression around them stays open through all of a long chain.
+["&&" "||" "??" "&&=" "||=" "??="] @decision
 
 [(comment) (html_comment)] @comment

@@ -1,0 +1,84 @@
+"""The headline: on a real codebase, any number of workers, killed or not, gives the same bytes (SPEC.md "Promises")."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine
+from tests.corpora import DJANGO, sdist
+from tests.execution.harness import (
+    Finished,
+    check_no_process_left,
+    check_nothing_committed_ran_again,
+    finished,
+    open_latest,
+    run_with_kills,
+    write_shard_rule,
+    zstdcat_agrees,
+)
+
+KILLS = 10
+
+SHARDS = {"usual": (64, 16, 256), "small": (12, 4, 40), "large": (300, 100, 1000)}
+
+QUICK = [(2, True, "usual"), (5, True, "small")]
+WHOLE = [
+    (jobs, is_killed, size)
+    for jobs in (1, 2, 5)
+    for is_killed in (False, True)
+    for size in SHARDS
+    if (jobs, is_killed, size) not in QUICK
+]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """One worker, undisturbed."""
+    return _run(tmp_path_factory.mktemp("reference"), jobs=1, is_killed=False, size="usual")
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(("jobs", "is_killed", "size"), QUICK)
+def test_same_bytes_whatever_happens(
+    tmp_path: Path, reference: Finished, jobs: int, is_killed: bool, size: str
+) -> None:
+    _check(_run(tmp_path, jobs=jobs, is_killed=is_killed, size=size), reference)
+
+
+@pytest.mark.slow
+@pytest.mark.corpus
+@pytest.mark.parametrize(("jobs", "is_killed", "size"), WHOLE)
+def test_same_bytes_whatever_happens_whole_matrix(
+    tmp_path: Path, reference: Finished, jobs: int, is_killed: bool, size: str
+) -> None:
+    _check(_run(tmp_path, jobs=jobs, is_killed=is_killed, size=size), reference)
+
+
+def _run(directory: Path, *, jobs: int, is_killed: bool, size: str) -> Finished:
+    average, least, most = SHARDS[size]
+    write_shard_rule(directory, average=average, least=least, most=most)
+    store = directory / "store"
+    source = sdist(*DJANGO)
+    seed = jobs * 10 + len(size)
+    arguments = ["run", str(source), "--store", str(store), "-j", str(jobs), "--shuffle", str(seed), "-q"]
+    run = CommandLine(directory)
+    if is_killed:
+        shards = 6890 // average
+        points = sorted(random.Random(seed).sample(range(1, shards * 3 // 4), KILLS))
+        kills = run_with_kills(run, arguments, store, points=points, seed=seed)
+        assert kills >= KILLS // 2, "too few kills hit a live process for this to prove anything"
+    else:
+        run(*arguments)
+    batch = open_latest(store)
+    check_nothing_committed_ran_again(batch)
+    check_no_process_left(batch)
+    return finished(batch)
+
+
+def _check(one: Finished, reference: Finished) -> None:
+    assert one.result_digest == reference.result_digest
+    assert one.sums == reference.sums
+    zstdcat_agrees(one)
