@@ -11,7 +11,7 @@ import msgspec
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, count_of, table
-from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.outcome import add_counts
 from codebatch.model.task import PIPELINES
@@ -59,15 +59,15 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     store = answering.store()
     settings = load_configuration(Path.cwd()).settings
     chosen = find_pipeline(pipeline or settings.pipeline)
+    check_overrides(settings.tasks)
     with store.writing():
         snapshot = resolve_snapshot(store, snapshot_reference)
         plan = make_plan(snapshot, chosen.name, resolve_tasks(chosen.tasks, settings.tasks), settings.shard)
         made = create_batch(store, plan, source="\n".join(snapshot.document.source.roots), at_ns=wall_ns())
+    size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
         {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
-        [
-            f"batch {made.id}: {count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}, {', '.join(plan.task_names)}"
-        ],
+        [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
     )
     answering.note(f"next: codebatch run --batch {made.id}")
 

@@ -90,6 +90,7 @@ class Answering:
         if self.as_json:
             sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
         else:
+            sys.stdout.reconfigure(errors="backslashreplace")
             sys.stdout.writelines(line + "\n" for line in lines)
         sys.stdout.flush()
 

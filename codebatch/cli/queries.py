@@ -62,9 +62,13 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 @batch_option
 @task_option
 @click.option(
-    "--by", type=click.Choice(["kind", "code", "severity", "lang", "path"]), default="kind", show_default=True
+    "--by",
+    type=click.Choice(["kind", "code", "severity", "lang", "path"]),
+    default="kind",
+    show_default=True,
+    help="What to count.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @answering
 def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> None:
     """Most frequent kinds, codes, severities or languages; paths with most diagnostics."""

@@ -14,7 +14,7 @@ from codebatch.cli.configuration import Configuration, load_configuration
 from codebatch.cli.options import Answering, answering, batch_option, count_of, human_bytes, jobs_option
 from codebatch.cli.show import summary_lines
 from codebatch.coordinator.loop import Limits, Scope
-from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
 from codebatch.coordinator.progress import Display, choose_display
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
@@ -142,6 +142,7 @@ def run(
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.
     chosen = find_pipeline(pipeline or settings.pipeline)
+    check_overrides(settings.tasks)
     resolve_sources(paths, None)
     if task is not None and task_name(task) not in chosen.tasks:
         raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codebatch.errors import InvalidInput, ToolMismatch
+from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline
@@ -18,6 +18,22 @@ def find_pipeline(name: str) -> Pipeline:
     if pipeline is None:
         raise InvalidInput(f"there is no pipeline {name!r}", hint=f"one of: {', '.join(PIPELINES)}")
     return pipeline
+
+
+def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
+    """Refuse settings of tasks that there are not, or that a task does not have. Raises InvalidConfiguration."""
+    for name, settings in overrides.items():
+        defaults = load_declaration(name).config
+        for key, value in settings.items():
+            if key not in defaults:
+                raise InvalidConfiguration(
+                    f"the task {name!r} has no setting {key!r}",
+                    hint=f"one of: {', '.join(defaults)}" if defaults else "it has no settings",
+                )
+            if type(value) is not type(defaults[key]):
+                raise InvalidConfiguration(
+                    f"the setting {key!r} of the task {name!r} is a {type(defaults[key]).__name__}, not {value!r}"
+                )
 
 
 def resolve_tasks(

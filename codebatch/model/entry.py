@@ -38,7 +38,9 @@ class Entry(NamedTuple):
         return display_path(self.path)
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class EntryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry as a line of files.index.jsonl."""
+
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
     kind: EntryKind
@@ -48,7 +50,7 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(EntryLine)
 
 
 def display_path(path: bytes) -> str:
@@ -90,7 +92,7 @@ def encode_entries(entries: Iterable[Entry]) -> bytes:
         path, path_b64 = path_fields(entry.path)
         lines.append(
             _encoder.encode(
-                _Line(
+                EntryLine(
                     path=path,
                     path_b64=path_b64,
                     kind=entry.kind,

@@ -44,13 +44,13 @@ class Directories:
         return fd
 
     def _enter(self, parts: list[bytes]) -> int:
-        self._leave_to(_common_length(self._parts, parts[:_HELD_MAX]))
-        while len(self._parts) < min(len(parts), _HELD_MAX):
-            part = parts[len(self._parts)]
-            fd = os.open(part, _FLAGS, dir_fd=self._fds[-1] if self._fds else self._base)
+        common = _common_length(self._parts, parts)
+        self._leave_to(common)
+        fd = self._fds[-1] if self._fds else self._base
+        for part in parts[common:_HELD_MAX]:
+            fd = os.open(part, _FLAGS, dir_fd=fd)
             self._parts.append(part)
             self._fds.append(fd)
-        fd = self._fds[-1] if self._fds else self._base
         return self._enter_deep(fd, parts[_HELD_MAX:]) if len(parts) > _HELD_MAX else fd
 
     def _enter_deep(self, fd: int, parts: list[bytes]) -> int:

@@ -151,7 +151,7 @@ class _Taker:
             if mode == MODE_GIT:
                 lister.start(directory)
         # git lists in the meantime: on two cores the longer of the two is what we wait for, not the sum.
-        if not cache.is_unchanged(self._directories):
+        if not cache.is_unchanged(self._sources.base):
             return None
         if any(self._stat(path) != tuple(found) for path, found in cache.rule_files):
             return None

@@ -14,6 +14,7 @@ The clocks of two file systems can differ, so a tree on another device than the 
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import itertools
 import os
@@ -27,7 +28,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.store.directories import Directories
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)
@@ -85,23 +85,29 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     keys: bytes
     flags: bytes
 
-    def is_unchanged(self, directories: Directories) -> bool:
-        """Whether every row is as lstat finds it now. The inner loop of a snapshot of an unchanged tree."""
+    def is_unchanged(self, base: bytes) -> bool:
+        """Whether every row is as lstat finds it now. The inner loop of a snapshot of an unchanged tree.
+
+        Goes by whole paths, which costs less than entering each directory; as every directory on the way is looked at
+        too, no link can stand in for one. A path too long for that counts as changed, and is looked at the other way.
+        """
         names = iter(self.names.split(b"\0"))
         expected = self._iter_stats()
-        stat = os.stat
+        lstat = os.lstat
+        gone: set[bytes] = set()
         for directory, count in zip(self.directories, self.counts, strict=True):
-            try:
-                fd = directories.enter(directory)
-            except OSError:
-                if any(any(row) for row in itertools.islice(expected, count)):
+            path = os.path.join(base, directory) if directory else base
+            if (gone and directory[: max(directory.rfind(b"/"), 0)] in gone) or not _is_directory(path):
+                gone.add(directory)
+                if any(row[0] for row in itertools.islice(expected, count)):
                     return False
-                next(itertools.islice(names, count - 1, None))
+                collections.deque(itertools.islice(names, count), maxlen=0)
                 continue
-            for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905 - names first: a zip that
-                # ends on its first iterator has taken nothing from the second
+            prefix = path + b"/"
+            # The names come first: a zip that ends on its first iterator has taken nothing from the second.
+            for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                 try:
-                    now = stat(name, dir_fd=fd, follow_symlinks=False)
+                    now = lstat(prefix + name)
                 except OSError:
                     if row[0]:
                         return False
@@ -160,6 +166,12 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
     for path in sorted(rows):
         cut = path.rfind(b"/") + 1
         groups.setdefault(path[:cut], []).append(path)
+    for prefix in list(groups):
+        # Every directory on the way has its place, also one with nothing right in it.
+        while prefix := prefix[: prefix.rfind(b"/", 0, -1) + 1]:
+            if prefix in groups:
+                break
+            groups[prefix] = []
     prefixes = sorted(groups)
     paths = [path for prefix in prefixes for path in groups[prefix]]
     ordered = [rows[path] for path in paths]
@@ -219,6 +231,13 @@ def stat_of(found: os.stat_result) -> Stat:
     return Stat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
+def _is_directory(path: bytes) -> bool:
+    try:
+        return stat_module.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def is_special(mode: int) -> bool:
     """Whether a mode is neither a file, a directory, a symbolic link nor nothing."""
     return mode != 0 and not (stat_module.S_ISREG(mode) or stat_module.S_ISDIR(mode) or stat_module.S_ISLNK(mode))
@@ -236,7 +255,7 @@ def _is_rectangular(cache: StatCache) -> bool:
         and all(len(column) == 8 * total for column in eights)
         and len(cache.keys) == 32 * total
         and len(cache.flags) == total
-        and all(count > 0 for count in cache.counts)
+        and all(count >= 0 for count in cache.counts)
         and cache.names.count(b"\0") == max(total - 1, 0)
     )
 

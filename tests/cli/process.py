@@ -162,6 +162,8 @@ def make_project(root: Path) -> Path:
 def make_many(root: Path, count: int) -> Path:
     """A tree of many small modules, each a little different, so that a run lasts a while and has several shards."""
     for index in range(count):
-        body = "".join(f"def f{n}(x):\n    if x > {n}:\n        return x * {index}\n    return {n}\n\n\n" for n in range(8))
+        body = "".join(
+            f"def f{n}(x):\n    if x > {n}:\n        return x * {index}\n    return {n}\n\n\n" for n in range(8)
+        )
         write(root / f"package{index % 7}" / f"module{index:03}.py", f"import os\n\n\n{body}")
     return root

@@ -97,6 +97,13 @@ def _make_a_link(path: Path) -> None:
     path.symlink_to("ab\n")
 
 
+def _put_a_link_in_place_of_its_directory(path: Path) -> None:
+    """The files behind the link keep their inodes and times."""
+    moved = path.parent.parent.parent / "moved"
+    path.parent.rename(moved)
+    path.parent.symlink_to(moved)
+
+
 def _make_a_directory(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -111,18 +118,20 @@ def _make_a_directory(path: Path) -> None:
         _make_executable,
         _make_a_link,
         _make_a_directory,
+        _put_a_link_in_place_of_its_directory,
         Path.unlink,
     ],
 )
 @pytest.mark.parametrize("is_repository", [True, False])
 def test_a_change_that_hides_is_seen(bench: Workbench, change: Callable[[Path], None], is_repository: bool) -> None:
-    bench.write("a.py", "ab\n")
+    bench.write("sub/a.py", "ab\n")
     bench.write("b.py")
     if is_repository:
         bench.commit()
+        bench.write(".gitignore", "/sub\n")
     _warm(bench)
     before = bench.take().snapshot_id
-    change(bench.source / "a.py")
+    change(bench.source / "sub/a.py")
     cached = bench.take()
     assert cached.snapshot_id != before
     assert cached.snapshot_id == bench.take(rehash=True).snapshot_id

@@ -186,7 +186,9 @@ _INTERPRETERS = _spread(
 )
 
 # Configuration that its own tools read as JSON with comments and trailing commas.
-_JSONC_PATH = re.compile(rb"(?:^|/)(?:\.vscode/[^/]+\.json|[jt]sconfig[^/]*\.json|\.eslintrc\.json|api-extractor[^/]*\.json)\Z")
+_JSONC_PATH = re.compile(
+    rb"(?:^|/)(?:\.vscode/[^/]+\.json|[jt]sconfig[^/]*\.json|\.eslintrc\.json|api-extractor[^/]*\.json)\Z"
+)
 _SHEBANG = re.compile(rb"#![ \t]*(\S+)(?:[ \t]+([^\r\n]*))?")
 _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256

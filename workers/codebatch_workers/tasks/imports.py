@@ -49,7 +49,9 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
             bound = name.named_child(0) or name
         found.append(Import(prefix + _text(dotted, utf8), dotted, bound))
     if module is not None:
-        found.extend(Import(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import")
+        found.extend(
+            Import(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"
+        )
     return found
 
 
@@ -102,7 +104,9 @@ def imports_of_go(node: Node, utf8: bytes) -> list[Import]:
     if path is None:
         return []
     name = node.child_by_field_name("name")
-    return [Import(_literal(path, utf8), path, name if name is not None and name.type == "package_identifier" else None)]
+    return [
+        Import(_literal(path, utf8), path, name if name is not None and name.type == "package_identifier" else None)
+    ]
 
 
 def imports_of_java(node: Node, utf8: bytes) -> list[Import]:

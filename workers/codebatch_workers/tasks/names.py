@@ -54,7 +54,9 @@ def names_by_field(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Nam
 
 # -- Python -----------------------------------------------------------------------------------------------------------
 
-_PYTHON_TARGETS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"})
+_PYTHON_TARGETS = frozenset(
+    {"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern", "as_pattern_target"}
+)
 
 
 def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
@@ -122,7 +124,9 @@ def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Na
 # -- C and C++ --------------------------------------------------------------------------------------------------------
 
 _C_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "primitive_type"})
-_CPP_NAMES = frozenset({"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"})
+_CPP_NAMES = frozenset(
+    {"destructor_name", "operator_name", "operator_cast", "qualified_identifier", "template_function"}
+)
 _DECLARATORS = _C_NAMES | _CPP_NAMES
 
 
@@ -152,7 +156,11 @@ def _declared(node: Node | None) -> tuple[Node | None, bool]:
             is_function = inner is not None and inner.type != "parenthesized_declarator"
         if inner is None:
             inner = next(
-                (child for child in node.named_children if child.type.endswith("declarator") or child.type in _DECLARATORS),
+                (
+                    child
+                    for child in node.named_children
+                    if child.type.endswith("declarator") or child.type in _DECLARATORS
+                ),
                 None,
             )
         node = inner

@@ -173,7 +173,9 @@ class _Builder:
         for node in self.captures.get("impl", ()):
             of = node.child_by_field_name("type")
             if of is not None:
-                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:_NAME_BYTES_MAX]).decode("utf-8", "replace")
+                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:_NAME_BYTES_MAX]).decode(
+                    "utf-8", "replace"
+                )
                 name = Name(-1, -1, "class", "", owner)
                 spans[node.start_byte, node.end_byte] = _Span(node.start_byte, -node.end_byte, 0, "class", name)
         return sorted(spans.values(), key=lambda span: span[:3])
@@ -316,10 +318,14 @@ class _Builder:
             end = node.end_byte
             self._edge(node.start_byte, "calls", _callee(self.utf8[max(end - _NAME_BYTES_MAX, 0) : end]))
         for node in self.captures.get("macro", ()):
-            self._edge(node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]) + "!")
+            self._edge(
+                node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]) + "!"
+            )
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
-                self._edge(node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]))
+                self._edge(
+                    node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX])
+                )
         for node in self.captures.get("element", ()):
             text = self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]
             # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.

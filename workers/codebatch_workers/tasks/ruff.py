@@ -228,4 +228,3 @@ class _RuffLines:
         start = self.starts[row - 1]
         line, column = self.file.position(start)
         return line, column + location.column - 1
-

@@ -21,7 +21,9 @@ HUGE_LINE_BYTES_MIN = 10_000
 FINDINGS_MAX = 1000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-_PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n|\\r|[\"'+\s])*(?=[A-Za-z0-9+/:])")
+_PRIVATE_KEY = re.compile(
+    rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n|\\r|[\"'+\s])*(?=[A-Za-z0-9+/:])"
+)
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
 _TODO = re.compile(rb"\b(?:TODO|FIXME|XXX|HACK)\b")
@@ -29,7 +31,9 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _IGNORE = re.compile(rb"codebatch: ?ignore(?:\[([^\]\n]*)\])?")
 
 # Text in these languages may rightly run from right to left.
-_PROSE = frozenset({"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"})
+_PROSE = frozenset(
+    {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

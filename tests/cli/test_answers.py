@@ -1,0 +1,162 @@
+"""What commands print: data alone on standard output, the same for people and programs, whatever the file is called."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+import pytest
+
+from .conftest import Ran
+from .process import CommandLine, make_project
+
+READING = {
+    "snapshot list": 1,
+    "batch list": 1,
+    "config show": 7,
+    "pipelines": 3,
+    "pipeline full": 3,
+    "status": 10,
+    "summary": 9,
+    "tasks": 4,
+    "shards --task parse": 1,
+    "files": 9,
+    "files --snapshot latest": 9,
+    "files --why project/src/main.py": 4,
+    "errors": 1,
+    "top": 3,
+    "top --by path": 2,
+    "top --by code": 1,
+    "top --by lang": 3,
+    "inspect src/main.py": 3,
+    "inspect src/main.py --explain": 4,
+    "query outputs": 9,
+    "query diagnostics": 2,
+}
+
+
+@pytest.mark.parametrize("command", READING)
+def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str) -> None:
+    words = command.split()
+    ended = ran.codebatch(*words, "--store", ran.store, "--json")
+    assert len(ended.json) >= READING[command]
+    assert ran.codebatch("--json", "--store", ran.store, *words).stdout == ended.stdout, "the options may come first"
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_reader_that_leaves_after_one_line_is_no_error(ran: Ran, command: str) -> None:
+    ended = ran.codebatch.shell(f"codebatch {command} --store '{ran.store}' | head -1")
+    assert len(ended.lines) == 1
+    assert ended.stderr == b""
+
+
+@pytest.mark.parametrize("command", READING)
+def test_people_get_lines_without_trailing_blanks(ran: Ran, command: str) -> None:
+    lines = ran.codebatch(*command.split(), "--store", ran.store).lines
+    assert lines
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_options_may_stand_before_a_group_within_it_and_after_it(ran: Ran) -> None:
+    whole = ran.codebatch("batch", "list", "--store", "store", "--json").stdout
+    assert ran.codebatch("--store", "store", "--json", "batch", "list").stdout == whole
+    assert ran.codebatch("batch", "--store", "store", "--json", "list").stdout == whole
+    assert ran.codebatch("--store", "nowhere", "batch", "--json", "list", "--store", "store").stdout == whole
+    assert len(ran.codebatch("snapshot", "--json", "--store=store", "list").json) == 1
+
+
+def test_quiet_leaves_standard_error_empty(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    assert codebatch("run", "project", "-q").stderr == b""
+    assert codebatch("-q", "snapshot", "project").stderr == b""
+    assert codebatch("batch", "init", "-q").stderr == b""
+
+
+def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
+    name = b"caf\xe9.py"
+    encoded = base64.b64encode(name).decode()
+    found = {row.get("path_b64") for row in ran.codebatch("files", "--store", "store", "--json").json}
+    assert encoded in found
+    inspected = ran.codebatch("inspect", name, "--store", "store", "--json").json
+    assert inspected["path_b64"] == encoded
+    assert {record["path_b64"] for record in inspected["records"]} == {encoded}
+    inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store")
+    assert all(line.startswith("caf") for line in inspected.lines)
+    for command in ("files", "query outputs", "query diagnostics", "top --by path", "files --snapshot latest"):
+        assert b"caf" in ran.codebatch(*command.split(), "--store", "store").stdout, command
+    why = ran.codebatch("files", "--why", b"project/" + name, "--store", "store", "--json").json
+    assert why["included"]
+    missing = ran.codebatch("inspect", b"th\xe9.py", "--store", "store", "--json", status=2)
+    assert missing.error["code"] == "invalid_input"
+
+
+def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) -> None:
+    root = os.fsencode(codebatch.directory) + b"/d\xe9p\xf4t"
+    os.mkdir(root)
+    with open(root + b"/a.py", "wb") as file:
+        file.write(b"import os\n")
+    assert codebatch("run", root, "--json").json["files"] == 1
+    for command in ("batch list", "snapshot list", "status", "errors", "inspect a.py"):
+        codebatch(*command.split())
+        codebatch(*command.split(), "--json")
+
+
+def test_output_survives_a_terminal_that_knows_ascii_only(ran: Ran) -> None:
+    ascii_only = CommandLine(ran.codebatch.directory, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+    assert len(ascii_only("files", "--store", "store").lines) == 9
+    assert len(ascii_only("files", "--store", "store", "--json").json) == 9
+    ascii_only("inspect", "Grüße, Welt.py", "--store", "store")
+
+
+def test_inspect_takes_a_path_as_seen_from_where_one_stands(ran: Ran) -> None:
+    expected = ran.codebatch("inspect", "src/main.py", "--store", "store").stdout
+    for path, cwd in (("main.py", "src"), ("../src/main.py", "web"), ("./src/main.py", ""), ("src/../src/main.py", "")):
+        assert ran.codebatch("inspect", path, "--store", ran.store, cwd=ran.project / cwd).stdout == expected
+    assert ran.codebatch("inspect", ran.project / "src" / "main.py", "--store", "store").stdout == expected
+
+
+def test_filters_narrow_what_is_queried(ran: Ran) -> None:
+    def query(*arguments: str) -> list[dict[str, object]]:
+        found = ran.codebatch("query", *arguments, "--store", "store", "--json").json
+        assert isinstance(found, list)
+        return found
+
+    every = query("outputs")
+    assert query("outputs", "--kind", "symbol") == [record for record in every if record["kind"] == "symbol"]
+    assert query("diagnostics") == [record for record in every if record["kind"] == "diagnostic"]
+    errors = query("diagnostics", "--severity", "error")
+    assert {record["path"] for record in errors} == {"src/broken.py"}
+    assert {record["code"] for record in query("diagnostics", "--code", "F4*")} == {"F401"}
+    assert [record["qualified"] for record in query("outputs", "--name", "Mai*", "--path", "src/")] == ["Main"]
+    assert len(query("outputs", "--limit", "2")) == 2
+    assert query("outputs", "--task", "analyze") == query("outputs", "--kind", "metric")
+
+
+def test_counts_agree_between_commands(ran: Ran) -> None:
+    def ask(command: str) -> dict[str, int]:
+        found = ran.codebatch(*command.split(), "--store", "store", "--json").json
+        assert isinstance(found, dict)
+        return found
+
+    every = ran.codebatch("query", "outputs", "--store", "store", "--json").json
+    assert sum(ask("top --limit 99").values()) == len(every)
+    summary = ran.codebatch("summary", "--store", "store", "--json").json
+    assert summary["kinds"] == ask("top --limit 99")
+    assert summary["severities"] == ask("top --by severity")
+    assert sum(task["total_outputs"] for task in summary["tasks"].values()) == len(every)
+
+
+def test_numbers_stand_to_the_right_and_words_to_the_left(ran: Ran) -> None:
+    header, *rows = ran.codebatch("tasks", "--store", "store").lines
+    assert len({len(line) for line in (header, *rows)}) == 1, "the last column holds numbers: all lines end together"
+    assert all(row.split()[0] == row[: len(row.split()[0])] for row in rows)
+
+
+def test_a_batch_is_answered_for_before_it_is_merged_as_after(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    codebatch("run", "project")
+    asked = ("query outputs", "summary", "errors", "files", "top", "inspect src/main.py", "tasks", "shards --task lint")
+    merged = [codebatch(*command.split(), "--json").stdout for command in asked]
+    (outputs,) = (codebatch.directory / ".codebatch" / "batches").glob("*/outputs/*")
+    outputs.rename(codebatch.directory / "away")
+    assert [codebatch(*command.split(), "--json").stdout for command in asked] == merged

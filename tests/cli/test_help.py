@@ -1,0 +1,188 @@
+"""Help, versions and the form of errors."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from codebatch import __version__
+from codebatch.cli import cli
+from codebatch.errors import CodebatchError
+
+from .conftest import Ran
+from .process import CommandLine
+
+
+def every_command() -> list[tuple[str, ...]]:
+    """The words of every command and group."""
+    found: list[tuple[str, ...]] = []
+    left: list[tuple[tuple[str, ...], click.Command]] = [((), cli)]
+    while left:
+        words, command = left.pop()
+        found.append(words)
+        if isinstance(command, click.Group):
+            for name in command.list_commands(click.Context(command)):
+                below = command.get_command(click.Context(command), name)
+                assert below is not None
+                left.append(((*words, name), below))
+    return sorted(found)
+
+
+def command_of(words: tuple[str, ...]) -> click.Command:
+    """The command that the words name."""
+    command: click.Command = cli
+    for word in words:
+        assert isinstance(command, click.Group)
+        below = command.get_command(click.Context(command), word)
+        assert below is not None
+        command = below
+    return command
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_help_explains_the_command_and_every_option(
+    tmp_path_factory: pytest.TempPathFactory, words: tuple[str, ...]
+) -> None:
+    command = command_of(words)
+    assert command.help
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+    names = {name for option in options for name in option.opts}
+    assert {"--store", "--json", "--quiet"} <= names
+    shown = CommandLine(tmp_path_factory.getbasetemp())(*words, "--help")
+    assert shown.stderr == b""
+    assert [name for name in names if name not in shown.text] == []
+
+
+def test_the_short_help_option_says_the_same(codebatch: CommandLine) -> None:
+    assert codebatch("-h").stdout == codebatch("--help").stdout
+
+
+def test_version_is_told(codebatch: CommandLine) -> None:
+    assert codebatch("--version").text == f"codebatch, version {__version__}\n"
+
+
+def test_help_imports_neither_records_nor_progress_bars(codebatch: CommandLine) -> None:
+    imported = CommandLine(codebatch.directory, {"PYTHONPROFILEIMPORTTIME": "1"})("--help").notes
+    assert "codebatch.cli" in imported
+    for heavy in ("msgspec", "rich", "zstandard", "lmdb", "psutil", "tree_sitter", "codebatch_workers"):
+        assert f" {heavy}\n" not in imported, heavy
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "meant"),
+    [("snapshto .", "snapshot"), ("batch lits", "list"), ("query output", "outputs"), ("sumary", "summary")],
+)
+def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
+    codebatch: CommandLine, mistyped: str, meant: str
+) -> None:
+    ended = codebatch(*mistyped.split(), status=2)
+    assert ended.notes.splitlines()[0].endswith(f"did you mean {meant!r}?")
+    assert meant in codebatch(*mistyped.split(), "--json", status=2).error["message"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "frobnicate",
+        "status --nope",
+        "status extra",
+        "run",
+        "run -j 0 .",
+        "run -j many .",
+        "run --file-seconds 0 .",
+        "run . --pipeline nope",
+        "run . --task nope",
+        "run nowhere",
+        "run --batch latest .",
+        "run-shard --shard a",
+        "run-shard --task parse",
+        "pipeline",
+        "pipeline nope",
+        "shards",
+        "shards --task parse --status odd",
+        "top --by colour",
+        "top --limit 0",
+        "query outputs --kind nope",
+        "query diagnostics --severity nope",
+        "query outputs --task nope",
+        "inspect",
+        "inspect nowhere.py",
+        "inspect src/main.py --kinds nope",
+        "errors --limit x",
+        "files --batch latest --snapshot latest",
+        "snapshot nowhere",
+        "snapshot",
+        "batch",
+        "query",
+        "batch init --pipeline nope",
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_what_is_wrong(ran: Ran, wrong: str) -> None:
+    words = wrong.split()
+    ended = CommandLine(ran.codebatch.directory, {"CODEBATCH_STORE": str(ran.store)})(*words, status=2)
+    if wrong in ("batch", "query", "snapshot"):
+        assert ended.notes.startswith("Usage: ")
+        return
+    assert ended.notes.startswith("error: "), ended.notes
+    hints = [line for line in ended.notes.splitlines()[1:] if not line.startswith("hint: ")]
+    assert hints == []
+    as_json = ran.codebatch(*words, "--store", ran.store, "--json", status=2).error
+    assert f"error: {as_json['message']}" == ended.notes.splitlines()[0]
+
+
+def test_a_run_that_is_refused_makes_no_store(codebatch: CommandLine) -> None:
+    (codebatch.directory / "a.py").write_text("x = 1\n")
+    for wrong in ("run nowhere", "run . --pipeline nope", "run . --task nope"):
+        codebatch(*wrong.split(), status=2)
+        assert not (codebatch.directory / ".codebatch").exists(), wrong
+
+
+def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
+    ended = ran.codebatch("status", "--batch", "nope", "--store", "store", status=2)
+    assert ended.notes.splitlines()[1] == "hint: see: codebatch batch list --store store"
+    assert ran.codebatch.shell(ended.notes.splitlines()[1].removeprefix("hint: see: ")).stdout
+    ended = ran.codebatch("run", ran.project, "--store", "store")
+    assert ended.notes.splitlines()[-1] == "next: codebatch errors --store store"
+
+
+def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
+    classes: list[type[CodebatchError]] = [CodebatchError]
+    for one in classes:
+        classes += one.__subclasses__()
+    codes = [one.code for one in classes if one is not CodebatchError]
+    assert len(codes) == len(set(codes))
+    assert {one.exit_status for one in classes} <= {1, 2, 3, 4, 5, 70}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("jobz = 2\n", "did you mean 'jobs'"),
+        ("jobs = 0\n", "at least 1"),
+        ("jobs = 'many'\n", "jobs"),
+        ("jobs = \n", "is no TOML"),
+        ("[shard]\nfiles_min = 'x'\n", "files_min"),
+        ("pipeline = 'nope'\n", "no pipeline"),
+        ("[tasks.lint]\nnope = 1\n", "nope"),
+        ("[tasks.nope]\nx = 1\n", "nope"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_before_anything_is_written(
+    codebatch: CommandLine, text: str, said: str
+) -> None:
+    (codebatch.directory / "a.py").write_text("x = 1\n")
+    (codebatch.directory / "codebatch.toml").write_text(text)
+    ended = codebatch("run", "a.py", "--json", status=2)
+    assert said in ended.error["message"] + str(ended.error["hint"])
+    assert not (codebatch.directory / ".codebatch").exists()
+
+
+def test_config_show_says_where_each_setting_comes_from(codebatch: CommandLine) -> None:
+    (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\n")
+    shown = codebatch("config", "show", "--json").json
+    assert shown["jobs"] == {"value": 1, "origin": str(codebatch.directory / "pyproject.toml")}
+    assert shown["pipeline"] == {"value": "full", "origin": "default"}
+    below = codebatch.directory / "below"
+    below.mkdir()
+    assert codebatch("config", "show", "--json", cwd=below).json == shown

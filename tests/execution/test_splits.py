@@ -1,0 +1,117 @@
+"""However the work on a shard was cut, the merged bytes are the same: outcomes committed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.coordinator.planning import make_plan, resolve_tasks
+from codebatch.errors import StoreCorrupt
+from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.shard import ShardRule
+from codebatch.protocol import names
+from codebatch.store.batches import Batch, create_batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes
+from codebatch.store.outputs import Outputs
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshots import Snapshot, load_snapshot
+from codebatch.store.snapshotting import take_snapshot
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from codebatch_workers.execution import Failed, TaskRunner, UnitResults, load_source
+
+ITEMS = 24
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> tuple[Store, Plan, Snapshot]:
+    """A plan of one shard over made files."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(ITEMS):
+        body = "".join(f"def f{number}_{line}(a, b):\n    return a + {line}\n\n" for line in range(60))
+        (tree / f"m{number:02}.py").write_text(f"import os\n{body}", encoding="utf-8")
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    taken = take_snapshot(store.files, store.root, [tree], SourceRules(), now=lambda: 0.0)
+    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    tasks = resolve_tasks(("parse", "analyze", "symbols", "lint"))
+    rule = ShardRule(files_average=64, files_min=ITEMS, files_max=256)
+    plan = make_plan(snapshot, "full", tasks, rule)
+    assert len(plan.shards) == 1
+    return store, plan, snapshot
+
+
+def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Unit, scratch: Path) -> None:
+    """What a worker does with a unit, without the process."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    runner = TaskRunner(plan.tasks, scratch)
+    items = items_of(snapshot.entries)
+    done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
+    sources = []
+    for item in range(unit.start, unit.end):
+        source = load_source(items[item], lambda e: store.objects().read(e.object, e.size), plan.context_of(item))
+        assert not isinstance(source, Failed)
+        for name, result in runner.run_item(source, unit.tasks).items():
+            done.results[name].append(result)
+        sources.append(source)
+        done.items.append(items[item])
+    for name in unit.tasks:
+        done.results[name] = runner.complete(name, sources, done.results[name])
+    committer = Committer(store.files, batch.root, HolderId(f"{unit.start:032x}"))
+    committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    committer.close()
+
+
+def _merge(planned: tuple[Store, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> Outputs:
+    store, plan, snapshot = planned
+    batch = create_batch(store, plan, source="", at_ns=at_ns)
+    for start, end in zip([0, *cuts], [*cuts, ITEMS], strict=True):
+        unit = Unit(shard=plan.shards[0].id, start=start, end=end, tasks=plan.task_names)
+        _commit(store, batch, plan, snapshot, unit, scratch / f"{at_ns}-{start}")
+    return merge_outputs(batch, plan, load_ledger(plan, Outcomes(store.files, batch.root)))
+
+
+@pytest.mark.parametrize("cuts", [[1], [12], [23], [5, 6, 20], list(range(1, ITEMS))])
+def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
+    tmp_path: Path, planned: tuple[Store, Plan, Snapshot], cuts: list[int]
+) -> None:
+    whole = _merge(planned, [], tmp_path / "scratch", 1)
+    parts = _merge(planned, cuts, tmp_path / "scratch", 2)
+    assert parts.manifest.result_digest == whole.manifest.result_digest
+    for task in whole.manifest.tasks:
+        for name in (names.output_name(task.task), names.table_name(task.task)):
+            assert (parts.root / name).read_bytes() == (whole.root / name).read_bytes()
+
+
+def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
+    tmp_path: Path, planned: tuple[Store, Plan, Snapshot]
+) -> None:
+    store, plan, snapshot = planned
+    whole = _merge(planned, [], tmp_path / "scratch", 1)
+    batch = create_batch(store, plan, source="", at_ns=2)
+    for number, task in enumerate(reversed(plan.task_names)):
+        unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=(task,))
+        _commit(store, batch, plan, snapshot, unit, tmp_path / f"apart-{number}")
+    apart = merge_outputs(batch, plan, load_ledger(plan, Outcomes(store.files, batch.root)))
+    assert apart.manifest.result_digest == whole.manifest.result_digest
+
+
+def test_a_cut_segment_is_named_and_nothing_is_published(
+    tmp_path: Path, planned: tuple[Store, Plan, Snapshot]
+) -> None:
+    store, plan, snapshot = planned
+    batch = create_batch(store, plan, source="", at_ns=1)
+    unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)
+    _commit(store, batch, plan, snapshot, unit, tmp_path / "scratch")
+    (segment,) = (batch.root / names.RESULTS).iterdir()
+    with open(segment, "r+b") as file:
+        file.truncate(segment.stat().st_size // 2)
+    ledger = load_ledger(plan, Outcomes(store.files, batch.root))
+    with pytest.raises(StoreCorrupt, match=segment.name):
+        merge_outputs(batch, plan, ledger)
+    assert list((batch.root / names.OUTPUTS).iterdir()) == []

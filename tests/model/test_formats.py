@@ -1,0 +1,175 @@
+"""Formats on disk: golden bytes, round trips, and a cut at every byte is noticed (SPEC.md "Formats")."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import Entry, decode_entries, encode_entries, is_safe_path, snapshot_id
+from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, item_range, make_row, result_digest, task_digest
+from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
+from codebatch.model.plan import Plan, PlannedTask, decode_plan, encode_plan, order_tasks, plan_digest, task_key
+from codebatch.model.shard import Shard, ShardId, ShardRule
+from codebatch.model.task import task_name
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+ENTRIES = [
+    Entry(b"a/b.py", "file", True, 3, digest_bytes(b"abc")),
+    Entry(b"a/link", "symlink", False, 4, digest_bytes(b"b.py")),
+    Entry("é 'x'\n".encode(), "file", False, 0, digest_bytes(b"")),
+    Entry(b"\xff\xfe.c", "file", False, 1, digest_bytes(b"x")),
+]
+ENTRIES.sort()
+
+COMMIT = Commit(
+    segment=HolderId("0" * 32),
+    epoch=3,
+    round=1,
+    outcomes=(
+        Outcome(
+            shard=ShardId("0123abcd"),
+            task="lint",
+            start=0,
+            end=4,
+            type="result",
+            offset=17,
+            length=90,
+            bytes=400,
+            digest=digest_bytes(b"table"),
+            counts=Counts(kinds={"diagnostic": 2}, severities={"error": 2}, codes={"F821": 2}),
+        ),
+        Outcome(shard=ShardId("0123abcd"), task="lint", start=4, end=5, type="failed", reason="timeout"),
+    ),
+)
+
+
+def _plan() -> Plan:
+    key = task_key(
+        name="parse", version="1", implementation_digest=Digest("1" * 64), config={"a": [1]}, tools={"t": "2"}, needs=[]
+    )
+    task = PlannedTask(
+        name="parse",
+        version="1",
+        scope="file",
+        needs=(),
+        implementation_digest=Digest("1" * 64),
+        config={"a": [1]},
+        tools={"t": "2"},
+        contexts=(),
+        key=key,
+    )
+    return Plan(
+        digest=plan_digest(Digest("2" * 64), [task]),
+        snapshot_id=snapshot_id(Digest("2" * 64)),
+        snapshot_digest=Digest("2" * 64),
+        pipeline="parse",
+        tasks=(task,),
+        shard_rule=ShardRule(),
+        shards=(Shard(id=ShardId("0123abcd"), start=0, end=5, bytes=10),),
+        contexts={},
+    )
+
+
+def test_golden_files_index() -> None:
+    assert encode_entries(ENTRIES) == (GOLDEN / "files.index.jsonl").read_bytes()
+
+
+def test_golden_commit() -> None:
+    assert encode_commit(COMMIT) == (GOLDEN / "commit.json").read_bytes()
+
+
+def test_golden_plan() -> None:
+    assert encode_plan(_plan()) == (GOLDEN / "plan.json").read_bytes()
+
+
+def test_golden_item_row() -> None:
+    row = make_row(b"abc\n")
+    assert row.hex() == "04000000" + hashlib.sha256(b"abc\n").hexdigest()
+    assert len(row) == ROW_BYTES
+
+
+def test_golden_digests() -> None:
+    table = make_row(b"abc\n") + make_row(b"")
+    assert task_digest(table) == hashlib.sha256(table).hexdigest()
+    pairs = [("parse", Digest("b" * 64)), ("lint", Digest("a" * 64))]
+    assert result_digest(pairs) == hashlib.sha256(f"lint {'a' * 64}\nparse {'b' * 64}\n".encode()).hexdigest()
+
+
+def test_entries_survive_a_round_trip() -> None:
+    assert decode_entries(encode_entries(ENTRIES)) == ENTRIES
+
+
+def test_a_files_index_cut_anywhere_is_never_taken_for_the_whole() -> None:
+    data = encode_entries(ENTRIES)
+    for length in range(len(data) - 1):
+        try:
+            assert len(decode_entries(data[:length])) < len(ENTRIES)
+        except ValueError:
+            continue
+
+
+def test_a_commit_or_plan_cut_anywhere_is_refused() -> None:
+    for data, decode in ((encode_commit(COMMIT), decode_commit), (encode_plan(_plan()), decode_plan)):
+        for length in range(len(data)):
+            with pytest.raises(ValueError, match=r"."):
+                decode(data[:length])
+
+
+def test_a_plan_that_was_altered_is_refused() -> None:
+    data = encode_plan(_plan())
+    for old, new in ((b'"end":5', b'"end":0'), (b'"start":0', b'"start":1'), (b'"key":"', b'"key":"0'), (b"222", b"223")):
+        assert old in data
+        with pytest.raises(ValueError, match=r"."):
+            decode_plan(data.replace(old, new))
+
+
+@pytest.mark.parametrize("path", [b"", b"/a", b"a//b", b"a/../b", b"..", b".", b"a/.", b"a\0b", b"x" * 70_000])
+def test_unsafe_paths_are_refused(path: bytes) -> None:
+    assert not is_safe_path(path)
+
+
+def test_hostile_index_lines_are_refused() -> None:
+    line = encode_entries(ENTRIES[:1])
+    hostile = [
+        line.replace(b"a/b.py", b"../b.py"),
+        line.replace(b"a/b.py", b"/b.py"),
+        line + line,
+        line.replace(b'"size":3', b'"size":-3'),
+        line.replace(b'"object":"', b'"object":"z'),
+        line.replace(b'"path":"a/b.py"', b'"path_b64":"*"'),
+        line.replace(b'"path":"a/b.py"', b'"path":"a","path_b64":"YQ=="'),
+        b"[]\n",
+    ]
+    for data in hostile:
+        with pytest.raises(ValueError, match=r"."):
+            decode_entries(data)
+
+
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_the_item_table_finds_and_checks_every_item(items: list[bytes]) -> None:
+    table = b"".join(make_row(item) for item in items)
+    records = b"".join(items)
+    assert item_lengths(table) == [len(item) for item in items]
+    assert check_rows(table, records)
+    assert not check_rows(table, records + b"x")
+    for index, item in enumerate(items):
+        start, end = item_range(table, index)
+        assert records[start:end] == item
+
+
+def test_tasks_are_ordered_by_need_and_a_circle_is_refused() -> None:
+    assert order_tasks(["lint", "parse"], {"lint": ("parse",), "parse": ()}) == ("parse", "lint")
+    with pytest.raises(ValueError, match="circle"):
+        order_tasks(["a", "b"], {"a": ("b",), "b": ("a",)})
+    with pytest.raises(ValueError, match="lacks"):
+        order_tasks(["a"], {"a": ("b",)})
+
+
+def test_task_names_accept_the_numbers_of_codebatch_1() -> None:
+    assert [task_name(name) for name in ("01_parse", "parse", "04_lint", "01_")] == ["parse", "parse", "lint", "01_"]

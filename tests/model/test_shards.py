@@ -1,0 +1,96 @@
+"""Shards are contiguous, cover every item once, and an edit moves one cut, rarely two (SPEC.md "Shards")."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import Entry
+from codebatch.model.shard import ShardRule, cut_shards
+
+RULE = ShardRule()
+
+
+def _item(path: str, content: str = "", size: int = 1000) -> Entry:
+    return Entry(path.encode(), "file", False, size, digest_bytes(content.encode()))
+
+
+def _tree(chance: random.Random, count: int) -> dict[str, Entry]:
+    paths = {f"d{chance.randrange(40)}/s{chance.randrange(9)}/f{chance.randrange(10**9)}.py" for _ in range(count)}
+    return {path: _item(path, path, chance.randrange(20_000)) for path in paths}
+
+
+def _keys(tree: dict[str, Entry]) -> set[Digest]:
+    """What identifies a shard's work: its items' paths and objects."""
+    items = sorted(tree.values())
+    return {
+        digest_bytes(repr([(i.path, i.object) for i in items[shard.start : shard.end]]).encode())
+        for shard in cut_shards(items, RULE)
+    }
+
+
+@given(st.lists(st.tuples(st.binary(min_size=1, max_size=8), st.integers(0, 9_000_000)), unique_by=lambda t: t[0]))
+@settings(max_examples=60, deadline=None)
+def test_shards_cover_every_item_once_within_the_bounds(found: list[tuple[bytes, int]]) -> None:
+    items = sorted(Entry(path, "file", False, size, Digest("0" * 64)) for path, size in found)
+    shards = cut_shards(items, RULE)
+    assert [0, *(shard.end for shard in shards)] == [*(shard.start for shard in shards), len(items)]
+    for shard in shards:
+        assert shard.bytes == sum(item.size for item in items[shard.start : shard.end])
+        assert 1 <= shard.items <= RULE.files_max
+        assert shard.bytes <= RULE.bytes_max or shard.items == 1
+    assert len({shard.id for shard in shards}) == len(shards)
+
+
+def test_a_shard_is_named_by_its_first_path() -> None:
+    items = sorted(_tree(random.Random(1), 3000).values())
+    for shard in cut_shards(items, RULE):
+        assert hashlib.sha256(items[shard.start].path).hexdigest().startswith(shard.id)
+
+
+def test_shards_have_the_size_that_the_rule_aims_at() -> None:
+    items = sorted(_tree(random.Random(2), 20_000).values())
+    average = len(items) / len(cut_shards(items, RULE))
+    assert 50 <= average <= 80
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kind", ["change", "add", "remove", "rename"])
+def test_an_edit_changes_one_shard_rarely_more(kind: str, seed: int) -> None:
+    chance = random.Random(seed)
+    tree = _tree(chance, 4000)
+    before = _keys(tree)
+    victim = chance.choice(sorted(tree))
+    directory = victim.rsplit("/", 1)[0]
+    if kind == "change":
+        tree[victim] = _item(victim, "changed")
+    if kind in ("remove", "rename"):
+        del tree[victim]
+    if kind in ("add", "rename"):
+        new = f"{directory}/new{chance.randrange(10**9)}.py"
+        tree[new] = _item(new)
+    changed = len(_keys(tree) - before)
+    limit = {"change": 1, "add": 6, "remove": 6, "rename": 8}[kind]
+    assert changed <= limit
+
+
+def test_an_edit_changes_between_one_and_two_shards_on_average() -> None:
+    total = 0
+    for seed in range(100):
+        chance = random.Random(seed)
+        tree = _tree(chance, 2000)
+        before = _keys(tree)
+        new = f"d{chance.randrange(40)}/s0/new.py"
+        tree[new] = _item(new)
+        total += len(_keys(tree) - before)
+    assert total / 100 <= 1.5
+
+
+def test_a_file_above_the_limit_stands_alone() -> None:
+    items = [_item("a.py"), _item("b.bin", size=RULE.bytes_max + 1), _item("c.py")]
+    assert [(shard.start, shard.end) for shard in cut_shards(items, RULE)] == [(0, 1), (1, 2), (2, 3)]

@@ -1,0 +1,120 @@
+"""Names, frames and messages: both ways, and nothing foreign gets in (SPEC.md "Store layout", "Frames")."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.model.outcome import HolderId, Register, Unit
+from codebatch.model.shard import ShardId
+from codebatch.protocol import messages
+from codebatch.protocol.frames import FRAME_BYTES, FrameWriter, decode_frames
+from codebatch.protocol.names import lease_name, parse_lease, parse_register, register_name
+
+LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=80)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 1000))
+def test_names_survive_a_round_trip(start: int, number: int) -> None:
+    shard = ShardId("0123abcd")
+    if start < 10**9:
+        assert parse_lease(lease_name(shard, start, number)) == (shard, start, number)
+        register = Register(shard, start, "lint", number)
+        assert parse_register(register_name(register)) == register
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x", "../a.0.parse.r1", "0123abcd.0.parse.r0", "0123abcd.-1.parse.r1", "0123abcd.0.pa/rse.r1", "a.0.1"]
+)
+def test_foreign_names_are_no_registers_and_no_leases(name: str) -> None:
+    assert parse_register(name) is None
+    assert parse_lease(name) is None
+
+
+@given(LINES)
+def test_frames_hold_what_was_put_in_and_cut_where_the_spec_says(lines: list[bytes]) -> None:
+    records = b"".join(lines)
+    frames = FrameWriter().encode(records)
+    assert decode_frames(frames, len(records)) == records
+    sizes = _frame_sizes(frames)
+    assert sum(sizes) == len(records)
+    at = 0
+    for size in sizes[:-1]:
+        at += size
+        assert records[at - 1 : at] == b"\n"
+        boundary = (at - size) // FRAME_BYTES * FRAME_BYTES + FRAME_BYTES
+        assert records.find(b"\n", boundary) == at - 1
+
+
+@given(LINES)
+def test_frames_depend_on_the_records_alone(lines: list[bytes]) -> None:
+    records = b"".join(lines)
+    writer = FrameWriter()
+    writer.encode(b"something before\n")
+    assert writer.encode(records) == FrameWriter().encode(records)
+
+
+def test_every_frame_is_read_not_the_first_alone() -> None:
+    """python-zstandard's one-shot decompress returns the first frame of several and says nothing."""
+    records = b"".join(b"%06d %s\n" % (n, b"x" * 90) for n in range(5000))
+    frames = FrameWriter().encode(records)
+    assert len(zstandard.ZstdDecompressor().decompress(frames)) < len(records)
+    assert decode_frames(frames, len(records)) == records
+
+
+def test_frames_cut_or_flipped_anywhere_are_refused() -> None:
+    records = b"".join(b"%d\n" % n for n in range(20_000))
+    frames = FrameWriter().encode(records)
+    for length in range(0, len(frames), 97):
+        with pytest.raises(ValueError, match=r"."):
+            decode_frames(frames[:length], len(records))
+    for at in range(0, len(frames), 997):
+        damaged = bytearray(frames)
+        damaged[at] ^= 0x40
+        with pytest.raises(ValueError, match=r"."):
+            decode_frames(bytes(damaged), len(records))
+
+
+def test_zstdcat_reads_frames(tmp_path: Path) -> None:
+    records = b"".join(b"%d\n" % n for n in range(50_000))
+    path = tmp_path / "x.zst"
+    path.write_bytes(FrameWriter().encode(records))
+    try:
+        answer = subprocess.run(["zstdcat", path], stdout=subprocess.PIPE, check=True).stdout
+    except FileNotFoundError:
+        pytest.skip("zstdcat is not installed")
+    assert answer == records
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(1, 40))
+def test_messages_survive_any_cutting_of_the_stream(epochs: list[int], piece: int) -> None:
+    unit = Unit(shard=ShardId("0123abcd"), start=1, end=9, tasks=("parse",))
+    sent = [messages.Assign(unit=unit, epoch=epoch) for epoch in epochs]
+    stream = b"".join(map(messages.encode_message, sent))
+    buffer = messages.MessageBuffer()
+    bodies = [body for at in range(0, len(stream), piece) for body in buffer.feed(stream[at : at + piece])]
+    assert [messages.decode_to_worker(body) for body in bodies] == sent
+
+
+def test_every_message_survives_a_round_trip() -> None:
+    said = messages.Hello(version=1, holder=HolderId("0" * 32))
+    assert messages.decode_from_worker(messages.encode_message(said)[4:]) == said
+
+
+def test_an_absurd_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        list(messages.MessageBuffer().feed(b"\xff\xff\xff\xff"))
+
+
+def _frame_sizes(frames: bytes) -> list[int]:
+    sizes = []
+    while frames:
+        one = zstandard.ZstdDecompressor().decompressobj()
+        sizes.append(len(one.decompress(frames)))
+        frames = one.unused_data
+    return sizes
