@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -90,7 +91,8 @@ class Answering:
         if self.as_json:
             sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
         else:
-            sys.stdout.reconfigure(errors="backslashreplace")
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(errors="backslashreplace")
             sys.stdout.writelines(line + "\n" for line in lines)
         sys.stdout.flush()
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.session import Assign, Break, Complete, Finished, Lost, Ready, Session, Spawn, Started, WorkerId
+from codebatch.engine.session import (
+    Assign,
+    Break,
+    Committed,
+    Complete,
+    Finished,
+    Lost,
+    Ready,
+    Session,
+    Spawn,
+    Started,
+    WorkerId,
+)
 from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.shard import ShardId
 from tests.engine.simulation import World, run_world
@@ -71,17 +83,11 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
         if assign.unit.start == 2:
             session.handle(Lost(worker, (2, 3), "crash"))
             continue
-        session.handle(_commit_event(assign.unit.start, assign.unit.end))
+        session.handle(Committed(_result(assign.unit.start, assign.unit.end)))
         session.handle(Finished(worker))
         session.handle(Lost(worker, None, "crash"))
     assert (2, 3) in sizes
     assert all(end - start == 1 or not start <= 2 < end for start, end in sizes)
-
-
-def _commit_event(start: int, end: int) -> object:
-    from codebatch.engine.session import Committed
-
-    return Committed(_result(start, end))
 
 
 def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:

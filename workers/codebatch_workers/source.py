@@ -161,13 +161,13 @@ class SourceFile:
             return _transcode(content, "utf-8", declared=False)
         encoding = _encoding_of_cookie(declared)
         if encoding is None:
-            utf8, encoding, problem = _transcode(content, "utf-8", declared=False)
-            return utf8, encoding, problem or f"unknown encoding `{declared}`, read as UTF-8"
+            utf8, name, problem = _transcode(content, "utf-8", declared=False)
+            return utf8, name, problem or f"unknown encoding `{declared}`, read as UTF-8"
         return _transcode(content, encoding, declared=encoding != "utf-8")
 
     @property
     def encoding(self) -> str:
-        """The IANA name of the encoding, `unknown-8bit` for undeclared bytes that are not UTF-8, empty for binary files."""
+        """Its IANA name; `unknown-8bit` for undeclared bytes that are not UTF-8; empty for binary files."""
         return "" if self.is_binary else self._decoded[1]
 
     @property
@@ -177,7 +177,7 @@ class SourceFile:
 
     @property
     def utf8(self) -> bytes:
-        """The content without its mark, in UTF-8. Bytes that cannot be decoded are U+FFFD. Of a binary file: nothing."""
+        """The content without its mark, in UTF-8; U+FFFD for what cannot be decoded; nothing of a binary file."""
         return b"" if self.is_binary else self._decoded[0]
 
     @cached_property

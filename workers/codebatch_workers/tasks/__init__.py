@@ -1,4 +1,4 @@
-"""The built-in file tasks, as declared to plans. Nothing heavy is imported here: the coordinator never loads a parser."""
+"""The built-in file tasks, as declared to plans. Nothing heavy is imported: the coordinator never loads a parser."""
 
 from __future__ import annotations
 

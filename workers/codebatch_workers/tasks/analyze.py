@@ -26,7 +26,7 @@ _LANGUAGES_OF_DATA = frozenset({"json", "jsonc"})
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
 
-def create(environment: TaskEnvironment) -> Analyze:
+def create(_environment: TaskEnvironment) -> Analyze:
     """The task; it has no configuration."""
     return Analyze()
 
@@ -92,8 +92,8 @@ def _structure(file: SourceFile) -> dict[str, int]:
 
 
 def _complexities(functions: list[tuple[int, int]], decisions: list[int]) -> list[int]:
-    """One and the decision points of each function, without those of functions inside it. Outer functions come first."""
-    own = []
+    """One and the decision points of each function, without those of functions inside it; outer ones first."""
+    own: list[int] = []
     stack: list[tuple[int, int]] = []
     for index, (start, minus_end) in enumerate(functions):
         end = -minus_end

@@ -1,4 +1,4 @@
-"""What the result of a file depends on beside its own bytes: functions of the snapshot's path list (SPEC.md "Context")."""
+"""What a file's result depends on beside its bytes: functions of the snapshot's path list (SPEC.md "Context")."""
 
 from __future__ import annotations
 

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class Import(NamedTuple):
-    """One thing imported: its name as written, where, and the node of the local name that it binds, if one is written."""
+    """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
+
+    Where one statement binds several names of one target, the target stands in the first and is empty in the others.
+    """
 
     target: str
     node: Node
@@ -46,7 +49,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
             dotted = name.child_by_field_name("name") or name
             bound = name.child_by_field_name("alias") or name
         elif not prefix:
-            bound = name.named_child(0) or name
+            bound = name.named_children[0] if name.named_child_count else name
         found.append(Import(prefix + _text(dotted, utf8), dotted, bound))
     if module is not None:
         found.extend(

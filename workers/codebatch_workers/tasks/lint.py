@@ -1,7 +1,7 @@
 """lint: language-neutral rules over every text file, ruff over Python.
 
-Configuration: `off` lists rules not to run, `on` those that are off by default and wanted. Binary and huge files are not
-looked at.
+Configuration: `off` lists rules not to run, `on` those that are off by default and wanted. Binary and huge files are
+not looked at.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
 def create(environment: TaskEnvironment) -> Lint:
-    """The task. Raises ValueError where the configuration names a rule that there is not."""
+    """The task. Raises ValueError where the configuration names an unknown rule, TypeError where it is no list."""
     off = _codes(environment.config, "off")
     on = _codes(environment.config, "on")
     unknown = (off | on) - RULES_BY_CODE.keys() - SEVERITIES.keys()
@@ -34,7 +34,7 @@ def create(environment: TaskEnvironment) -> Lint:
 def _codes(config: Mapping[str, Json], key: str) -> set[str]:
     value = config.get(key, [])
     if not isinstance(value, list):
-        raise ValueError(f"lint: `{key}` must be a list of rule codes")
+        raise TypeError(f"lint: `{key}` must be a list of rule codes")
     return {str(code) for code in value}
 
 
@@ -62,7 +62,7 @@ class Lint:
         final = [list(each) for each in records]
         python = [index for index, file in enumerate(files) if _is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
-        for index, answer in zip(python, answers):
+        for index, answer in zip(python, answers, strict=True):
             final[index].extend(answer)
         return final
 

@@ -47,7 +47,7 @@ def _plain(node: Node | None, symbol_type: SymbolType, owner: str = "") -> list[
     return [] if node is None else [Name(node.start_byte, node.end_byte, symbol_type, owner)]
 
 
-def names_by_field(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+def names_by_field(node: Node, symbol_type: SymbolType, _utf8: bytes) -> list[Name]:
     """The `name` field, as most grammars have it."""
     return _plain(node.child_by_field_name("name"), symbol_type)
 
@@ -72,7 +72,7 @@ def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Na
 
 
 def _identifiers(node: Node, symbol_type: SymbolType, through: frozenset[str], leaves: frozenset[str]) -> list[Name]:
-    """Every leaf under a target, through nodes that only group. Without recursion: patterns nest as deep as they like."""
+    """Every leaf under a target, through nodes that only group. Without recursion: patterns nest arbitrarily deep."""
     found = []
     pending = [node]
     while pending:

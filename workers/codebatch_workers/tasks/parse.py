@@ -1,7 +1,7 @@
 """parse: what a file is, and where its syntax is wrong.
 
-Errors come from tree-sitter's grammar, never from the interpreter that runs us. Only the outermost error of each place is
-reported, for what lies inside is a consequence; after DIAGNOSTICS_MAX a last diagnostic says how many more there are.
+Errors come from tree-sitter's grammar, never from the interpreter that runs us. Only the outermost error of each
+place is reported, for what lies inside is a consequence; after DIAGNOSTICS_MAX a last one says how many more there are.
 Of C, C++ and zsh the tree proves nothing wrong (macros; a borrowed grammar): their files have one `partial-parse` hint.
 """
 
@@ -23,7 +23,7 @@ DIAGNOSTICS_MAX = 50
 _QUOTED_CHARS_MAX = 40
 
 
-def create(environment: TaskEnvironment) -> Parse:
+def create(_environment: TaskEnvironment) -> Parse:
     """The task; it has no configuration."""
     return Parse()
 

@@ -1,9 +1,9 @@
 """ruff over the Python files of a unit, with the answers that it would give over the whole tree.
 
-ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written below
-an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them; each is
-named on the command line, which no exclusion applies to; and no configuration is read. ruff knows UTF-8 only: what it is
-given is `SourceFile.utf8`.
+ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written
+below an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them;
+each is named on the command line, which no exclusion applies to; and no configuration is read. ruff knows UTF-8 only:
+what it is given is `SourceFile.utf8`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
-from ruff import find_ruff_bin
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.source import SourceFile
@@ -84,7 +84,7 @@ class Ruff:
 
     @cached_property
     def _binary(self) -> str:
-        return find_ruff_bin()
+        return str(find_ruff_bin())
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         """The diagnostics of each file, by position. Raises RuffError if ruff cannot run or speaks of another file."""
@@ -101,7 +101,7 @@ class Ruff:
                     found[finding.filename].append(finding)
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
-        return [_diagnostics(file, findings) for file, findings in zip(files, found.values())]
+        return [_diagnostics(file, findings) for file, findings in zip(files, found.values(), strict=True)]
 
     def _materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
         """Write the files and the packages above them; the name of each, relative to the directory."""

@@ -1,4 +1,4 @@
-"""symbols: what a file defines, then what it imports, inherits and calls, each by position. The rules are in outline.py."""
+"""symbols: what a file defines, then what it imports, inherits and calls, each by position. Rules: outline.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.outline import outline
 
 
-def create(environment: TaskEnvironment) -> Symbols:
+def create(_environment: TaskEnvironment) -> Symbols:
     """The task; it has no configuration."""
     return Symbols()
 

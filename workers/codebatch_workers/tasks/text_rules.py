@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from codebatch.model.record import Severity
 from codebatch_workers.source import SourceFile
@@ -17,7 +18,7 @@ from codebatch_workers.source import SourceFile
 Finding = tuple[int, int, str]
 
 HUGE_LINE_BYTES_MIN = 10_000
-# Findings of one rule in one file, the last of which says that there are more: beyond, nobody reads them one by one.
+# Findings of one rule in one file: nobody reads more of them one by one.
 FINDINGS_MAX = 1000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
@@ -124,7 +125,7 @@ def _byte_order_mark(file: SourceFile) -> Iterator[Finding]:
 
 def _huge_line(file: SourceFile) -> Iterator[Finding]:
     starts = [*file.line_starts, len(file.utf8) + 1]
-    for start, after in zip(starts, starts[1:]):
+    for start, after in pairwise(starts):
         if after - start > HUGE_LINE_BYTES_MIN:
             yield start, after - 1, f"line of {after - start - 1} bytes"
 
@@ -150,6 +151,13 @@ def _todo_comment(file: SourceFile) -> Iterator[Finding]:
             yield match.start(), match.end(), f"{match[0].decode('ascii')} comment"
 
 
+def _off_by_default(
+    code: str, severity: Severity, summary: str, find: Callable[[SourceFile], Iterator[Finding]]
+) -> TextRule:
+    """A rule of style that only those want who ask for it."""
+    return TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
+
+
 TEXT_RULES: tuple[TextRule, ...] = (
     TextRule(code="merge-conflict", severity="error", summary="all three markers of a conflict", find=_merge_conflict),
     TextRule(code="private-key", severity="error", summary="a PEM or PGP private key", find=_private_key),
@@ -170,18 +178,13 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_lone_carriage_return,
         is_style=True,
     ),
-    *(
-        TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
-        for code, severity, summary, find in (
-            ("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
-            ("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
-            ("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
-            ("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
-            ("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
-            ("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment, as a word", _todo_comment),
-            ("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
-        )
-    ),
+    _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
+    _off_by_default("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
+    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
+    _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
+    _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
+    _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment, as a word", _todo_comment),
+    _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
 )
 
 

@@ -1,0 +1,160 @@
+"""Stores that are missing, foreign, of another format or not writable; and how a store is found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..cli.process import CommandLine, make_project, write
+
+READING = ("status", "summary", "errors", "top", "tasks", "files", "batch list", "snapshot list", "query outputs")
+WRITING = ("batch init", "resume", "run --batch latest", "run-shard --task parse --shard a")
+
+
+@pytest.mark.parametrize("command", ["status", "batch init", "run --batch latest"])
+def test_a_missing_store_is_named_with_the_way_to_make_one(codebatch: CommandLine, command: str) -> None:
+    named = codebatch(*command.split(), "--store", "nowhere", "--json", status=4)
+    assert named.error["code"] == "store_not_found"
+    assert str(codebatch.directory / "nowhere") in named.error["message"]
+    assert "codebatch init" in named.error["hint"]
+    found = codebatch(*command.split(), status=4)
+    assert found.notes.startswith("error: there is no .codebatch store in ")
+    assert not (codebatch.directory / "nowhere").exists()
+
+
+@pytest.mark.parametrize("command", ["status", "run .", "snapshot .", "init"])
+def test_a_directory_of_something_else_is_no_store_and_is_left_alone(codebatch: CommandLine, command: str) -> None:
+    write(codebatch.directory / "thesis" / "chapter1.txt", "It was a dark and stormy night.\n")
+    ended = codebatch(*command.split(), "--store", "thesis", "--json", status=4)
+    assert ended.error["code"] == "store_foreign"
+    assert [path.name for path in (codebatch.directory / "thesis").iterdir()] == ["chapter1.txt"]
+
+
+def test_a_file_is_no_store(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "file", "x")
+    for command in ("status", "run .", "init"):
+        codebatch(*command.split(), "--store", "file", status=4)
+    codebatch("status", "--store", "file/below", status=4)
+    codebatch("run", ".", "--store", "file/below", status=4)
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "said"),
+    [
+        ('{"format": 999, "id": "x"}', "store_foreign", "upgrade codebatch"),
+        ('{"format": 1, "id": "x"}', "store_foreign", "make a new store"),
+        (
+            '{"schema_name": "codebatch.store", "schema_version": 1, "created_at": "x"}',
+            "store_foreign",
+            "make a new store",
+        ),
+        ('{"name": "left-pad"}', "store_foreign", ""),
+        ('{"format": 2}', "store_corrupt", ""),
+        ('{"format": "two", "id": "x"}', "store_corrupt", ""),
+        ("[]", "store_corrupt", ""),
+        ("", "store_corrupt", ""),
+        ('{"format": 2, "id"', "store_corrupt", ""),
+        ("\x00\xff", "store_corrupt", ""),
+    ],
+)
+def test_a_store_of_another_format_is_told_and_left_alone(
+    codebatch: CommandLine, document: str, code: str, said: str
+) -> None:
+    codebatch("init", "store")
+    write(codebatch.directory / "store" / "store.json", document)
+    before = sorted(codebatch.directory.rglob("*"))
+    for command in ("status", "run ."):
+        ended = codebatch(*command.split(), "--store", "store", "--json", status=4)
+        assert ended.error["code"] == code
+        assert said in str(ended.error["hint"])
+    assert sorted(codebatch.directory.rglob("*")) == before
+    assert (codebatch.directory / "store" / "store.json").read_text() == document
+
+
+def test_the_store_is_found_upwards_and_the_nearest_one_wins(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    outer = codebatch("run", ".", "--json").json["batch_id"]
+    below = codebatch.directory / "project" / "src"
+    assert codebatch("status", "--json", cwd=below).json["batch_id"] == outer
+    codebatch("init", cwd=codebatch.directory / "project")
+    assert "no batch" in codebatch("status", status=2, cwd=below).notes
+    assert codebatch("status", "--json", "--store", "../../.codebatch", cwd=below).json["batch_id"] == outer
+
+
+def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: CommandLine, tmp_path: Path) -> None:
+    make_project(codebatch.directory / "project")
+    variable = CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / "named")})
+    ran = variable("run", "project", "--json")
+    assert (tmp_path / "named" / "store.json").is_file()
+    assert not (tmp_path / ".codebatch").exists()
+    assert variable("status", "--json").json["batch_id"] == ran.json["batch_id"]
+    variable("init", "other")
+    variable("status", "--store", "other", status=2)
+    empty = CommandLine(tmp_path, {"CODEBATCH_STORE": ""})
+    assert empty("status", status=4).notes.startswith("error: there is no .codebatch store")
+    assert variable("status", "--store", "", status=2).notes.startswith("error: --store names nothing")
+
+
+def test_a_new_store_lies_at_the_top_of_the_work_tree_and_is_never_part_of_a_snapshot(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    subprocess.run(["git", "init", "-q", "project"], cwd=codebatch.directory, env=codebatch.environment, check=True)
+    below = codebatch.directory / "project" / "src"
+    first = codebatch("run", ".", "--json", cwd=below).json
+    assert (codebatch.directory / "project" / ".codebatch" / "store.json").is_file()
+    assert first["files"] == 2
+    whole = codebatch("run", "..", "--json", cwd=below).json
+    assert whole["files"] == 9
+    assert codebatch("run", "..", "--json", cwd=below).json["action"] == "up to date"
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored=no"],
+        cwd=below,
+        env=codebatch.environment,
+        capture_output=True,
+        check=True,
+    )
+    assert b".codebatch" not in status.stdout
+    refused = codebatch("run", "../.codebatch", status=2, cwd=below)
+    assert "lies in the store" in refused.notes
+
+
+def test_init_over_a_store_changes_nothing(codebatch: CommandLine) -> None:
+    first = codebatch("init", "store", "--json").json
+    assert first["created"]
+    again = codebatch("init", "store", "--json").json
+    assert again == first | {"created": False}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who may not write")
+def test_a_store_that_cannot_be_written_is_read_and_refuses_work(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path)
+    make_project(tmp_path / "project")
+    batch = codebatch("run", "project", "--json").json
+    for path in (*tmp_path.parents, tmp_path):
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(0o755)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    def ask(command: str, status: int) -> str:
+        done = subprocess.run(
+            [*nobody, "codebatch", *command.split(), "--json"],
+            cwd=tmp_path,
+            env=codebatch.environment | {"TMPDIR": "/tmp"},
+            capture_output=True,
+            check=False,
+        )
+        return codebatch.check(command, done.returncode, done.stdout, done.stderr, status).notes
+
+    for command in READING:
+        ask(command, 0)
+    for command in (*WRITING, "run project", "snapshot project", "run project --again"):
+        if command not in ("resume", "run --batch latest"):
+            assert '"store_unwritable"' in ask(command, 4), command
+    assert ask("resume", 0) == ""
+    assert ask("init .codebatch", 0) == ""
+    assert '"store_unwritable"' in ask("init new", 4)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert codebatch("run", "project", "--json").json["batch_id"] == batch["batch_id"]

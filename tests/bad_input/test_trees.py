@@ -1,0 +1,192 @@
+"""Source trees that are empty, unreadable, deep, huge, or change while they are read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from ..cli.process import CommandLine, make_project, write
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who may not read")
+
+
+def test_an_empty_directory_is_nothing_to_do(codebatch: CommandLine) -> None:
+    (codebatch.directory / "empty").mkdir()
+    ended = codebatch("run", "empty", "--json", status=5)
+    assert ended.error["code"] == "nothing_to_do"
+    assert codebatch("run", "empty", "--allow-empty", "--json").json["status"] == "COMPLETED"
+    for command in ("status", "summary", "errors", "top", "files", "tasks", "shards --task parse", "query outputs"):
+        codebatch(*command.split())
+        codebatch(*command.split(), "--json")
+
+
+def test_a_tree_of_which_nothing_is_taken_is_nothing_to_do(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    assert codebatch("run", "project", "--include", "*.zig", status=5).notes.count("error:") == 1
+    codebatch("run", "project", "--exclude", "*", status=5)
+    assert codebatch("run", "project", "--json").json["files"] == 9
+
+
+@needs_root
+@pytest.mark.parametrize("what", ["src/main.py", "src"])
+def test_what_cannot_be_read_is_named_and_may_be_left_out(tmp_path: Path, what: str) -> None:
+    codebatch = CommandLine(tmp_path)
+    make_project(tmp_path / "project")
+    for path in (*tmp_path.parents, tmp_path):
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(0o777)
+    (tmp_path / "project" / what).chmod(0)
+
+    def run(*arguments: str, status: int) -> str:
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "codebatch", "run", "project", *arguments],
+            cwd=tmp_path,
+            env=codebatch.environment,
+            capture_output=True,
+            check=False,
+        )
+        return codebatch.check("run", done.returncode, done.stdout, done.stderr, status).notes
+
+    refused = run(status=4)
+    assert f"error: cannot read {what}: Permission denied" in refused
+    assert "--exclude" in refused
+    run("--exclude", what, status=0)
+    (tmp_path / "project" / what).chmod(0o755)
+    run(status=0)
+
+
+def test_a_hundred_thousand_nested_brackets_are_a_result_or_a_failure_record(codebatch: CommandLine) -> None:
+    deep = 100_000
+    for name, text in (
+        ("deep.json", "[" * deep + "]" * deep),
+        ("deep.py", "x = " + "(" * deep + ")" * deep),
+        ("deep.js", "x = " + "[" * deep + "]" * deep + ";"),
+        ("open.c", "int x = " + "(" * deep),
+        ("blocks.rs", "fn main() " + "{" * deep + "}" * deep),
+    ):
+        write(codebatch.directory / "deep" / name, text + "\n")
+    write(codebatch.directory / "deep" / "fine.py", "import os\n")
+    process = codebatch.start("run", "deep", "--json", "--file-seconds", "20")
+    stdout, stderr = process.communicate(timeout=200)
+    assert process.returncode in (0, 3), stderr
+    ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
+    assert ended.json["status"] == ("COMPLETED" if process.returncode == 0 else "PARTIAL")
+    failed = {record["path"] for record in codebatch("query", "outputs", "--kind", "failure", "--json").json}
+    told = {record["path"] for record in codebatch("query", "outputs", "--kind", "file", "--json").json}
+    assert failed | told == {"deep.json", "deep.py", "deep.js", "open.c", "blocks.rs", "fine.py"}
+    assert "fine.py" not in failed
+
+
+def test_five_hundred_levels_of_directories_are_walked(codebatch: CommandLine) -> None:
+    levels = 500
+    fd = os.open(codebatch.directory, os.O_RDONLY)
+    for name in ("deep", *["dir"] * levels):
+        os.mkdir(name, dir_fd=fd)
+        below = os.open(name, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    file = os.open("a.py", os.O_WRONLY | os.O_CREAT, dir_fd=fd)
+    os.write(file, b"import os\n")
+    os.close(file)
+    os.close(fd)
+    assert codebatch("run", "deep", "--json").json["files"] == 1
+    (found,) = codebatch("query", "diagnostics", "--json").json
+    assert found["path"] == "dir/" * levels + "a.py"
+    assert codebatch("inspect", found["path"]).lines
+    assert codebatch("run", "deep", "--json").json["action"] == "up to date"
+
+
+@pytest.mark.slow
+def test_a_file_of_200_megabytes_is_stored_and_classified(codebatch: CommandLine) -> None:
+    with open(write(codebatch.directory / "huge" / "huge.py", ""), "wb") as file:
+        for _ in range(200):
+            file.write(b"x = 1\n" * 174_763)
+    process = codebatch.start("run", "huge", "--json")
+    stdout, stderr = process.communicate(timeout=300)
+    ended = codebatch.check("run", process.returncode, stdout, stderr, 0)
+    assert ended.json["status"] == "COMPLETED"
+    (about,) = codebatch("query", "outputs", "--kind", "file", "--json").json
+    assert about["class"] != "text"
+
+
+def test_a_file_that_keeps_changing_fails_the_snapshot_and_one_that_stops_does_not(codebatch: CommandLine) -> None:
+    """A writer replaces the file without pause while codebatch reads it: either it fell between two writes, or it says
+    so. Whatever was stored is one whole version."""
+    versions = {bytes([65 + n]) * 3_000_000 for n in range(4)}
+    source = codebatch.directory / "source"
+    write(source / "busy.txt", min(versions))
+    stop = threading.Event()
+
+    def keep_writing() -> None:
+        while not stop.is_set():
+            for version in versions:
+                with open(source / "busy.txt", "r+b") as file:
+                    file.write(version)
+
+    writer = threading.Thread(target=keep_writing)
+    writer.start()
+    try:
+        process = codebatch.start("snapshot", "source", "--rehash", "--json")
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        stop.set()
+        writer.join()
+    assert process.returncode in (0, 4), stderr
+    ended = codebatch.check("snapshot", process.returncode, stdout, stderr, process.returncode)
+    if process.returncode == 4:
+        assert ended.error["code"] == "snapshot_unstable"
+        assert "busy.txt" in ended.error["message"]
+        assert codebatch("snapshot", "list", "--json").json == []
+    assert codebatch("snapshot", "source", "--json").json["bytes"] == 3_000_000
+
+
+def test_special_files_are_skipped_and_told(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    os.mkfifo(codebatch.directory / "project" / "pipe")
+    os.symlink("nowhere", codebatch.directory / "project" / "dangling")
+    os.symlink("..", codebatch.directory / "project" / "loop")
+    ended = codebatch("snapshot", "project", "--json")
+    assert ended.json["files"] == 9
+    assert [item["reason"] for item in ended.json["skipped"]] == ["fifo"]
+    assert "skipped 1 fifo" in ended.notes
+    assert codebatch("files", "--why", "project/pipe", "--json").json["included"] is False
+
+
+def test_a_named_file_that_is_neither_file_nor_directory_is_refused(codebatch: CommandLine) -> None:
+    os.mkfifo(codebatch.directory / "pipe")
+    for path in ("pipe", "/dev/null", "nowhere", "\udcff", "x" * 300, "", "a\x01b"):
+        codebatch("run", path, "--json", status=2)
+    assert not (codebatch.directory / ".codebatch").exists()
+
+
+def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_settles_it(codebatch: CommandLine) -> None:
+    """The limit of time is what kills here: it is set far below what the file takes."""
+    make_project(codebatch.directory / "project")
+    write(codebatch.directory / "project" / "long.py", "x = [" + "f(1, 'a', {2: 3}), " * 250_000 + "]\n")
+    ended = codebatch("run", "project", "--file-seconds", "0.05", "--json", status=3)
+    assert ended.json["status"] == "PARTIAL"
+    assert ended.error["code"] == "batch_incomplete"
+    assert "resume" in ended.error["hint"]
+    failures = [row for row in codebatch("errors", "--json").json if row["kind"] == "failure"]
+    assert {row["path"] for row in failures} >= {"long.py"}
+    assert {row["reason"] for row in failures} <= {"timeout", "needs"}
+    again = codebatch("run", "project", "--json", status=3)
+    assert again.json["action"] == "ended before"
+    assert again.json["result_digest"] == ended.json["result_digest"]
+    assert codebatch("resume", "--json").json["status"] == "COMPLETED"
+    assert codebatch("resume", "--json").json["action"] == "up to date"
+    assert [row for row in codebatch("errors", "--json").json if row["kind"] == "failure"] == []
+
+
+def test_a_run_that_is_hung_up_on_ends(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    process = codebatch.start("run", "project")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode in (-signal.SIGHUP, 129, 0)
+    assert codebatch("run", "project", "--json").json["status"] == "COMPLETED"

@@ -1,0 +1,64 @@
+"""A second `run` of a batch helps the first; one that outlives the other takes over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codebatch.protocol import names
+from codebatch.store.journal import read_journal
+from tests.cli.process import CommandLine
+from tests.corpora import DJANGO, sdist
+from tests.execution.harness import (
+    check_no_process_left,
+    finished,
+    json_answer,
+    open_latest,
+    write_shard_rule,
+)
+
+
+def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], subprocess.Popen[bytes]]:
+    """A run that has committed so much and has more to do."""
+    write_shard_rule(directory, average=24, least=8, most=64)
+    run = CommandLine(directory)
+    arguments = ["run", str(sdist(*DJANGO)), "--store", str(directory / "store"), "-j", "1", "--json"]
+    process = run.start(*arguments)
+    store = directory / "store"
+    while process.poll() is None and sum(1 for _ in store.glob(f"batches/batch-*/{names.OUTCOMES}/*")) < commits:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.02)
+    assert process.poll() is None, "the first run ended before the second began"
+    return run, arguments, process
+
+
+@pytest.mark.corpus
+def test_a_second_run_helps_and_both_end_well_with_one_digest(tmp_path: Path) -> None:
+    run, arguments, first = _started(tmp_path, 40)
+    second = run(*arguments)
+    answers = [json_answer(second.text), json_answer(run.finish(first).text)]
+    assert [answer["status"] for answer in answers] == ["COMPLETED", "COMPLETED"]
+    assert answers[0]["action"] == "helped"
+    assert answers[0]["result_digest"] == answers[1]["result_digest"]
+    batch = open_latest(tmp_path / "store")
+    lines = read_journal(batch.files, batch.root)
+    parents = {line.worker: line.holder for line in lines if line.event == "spawned"}
+    committers = {parents[line.holder] for line in lines if line.event == "committed"}
+    assert len(committers) == 2, "only one of the two did the work"
+    check_no_process_left(batch)
+    finished(batch)
+
+
+@pytest.mark.corpus
+def test_the_second_run_takes_over_at_once_when_the_first_is_killed(tmp_path: Path) -> None:
+    run, arguments, first = _started(tmp_path, 40)
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    answer = json_answer(run(*arguments).text)
+    assert (answer["status"], answer["action"]) == ("COMPLETED", "continued")
+    check_no_process_left(open_latest(tmp_path / "store"))
