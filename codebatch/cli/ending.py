@@ -41,7 +41,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json)
     except OSError as error:
         if is_refusal(error):
-            refusal = StoreUnwritable(f"cannot write {error.filename or 'to the disk'}: {error.strerror}")
+            refusal = StoreUnwritable(f"{error.filename or 'the disk'}: {error.strerror}")
             return _report(refusal.code, refusal.message, refusal.hint, refusal.exit_status, as_json=as_json)
         return _report_bug(error, as_json=as_json)
     except Exception as error:

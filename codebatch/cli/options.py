@@ -130,6 +130,18 @@ def answering(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
+class SourcePath(click.Path):
+    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # type: ignore[override]
+        if not value:
+            self.fail("it is empty", param, ctx)
+        return Path(value)
+
+
 batch_option = click.option(
     "--batch", "batch_reference", metavar="ID", help="A batch id, unique prefix, latest or latest~N. Default: latest."
 )

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from codebatch.cli.configuration import Configuration, load_configuration
-from codebatch.cli.options import Answering, answering, batch_option, count_of, human_bytes, jobs_option
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes, jobs_option
 from codebatch.cli.show import summary_lines
 from codebatch.coordinator.loop import Limits, Scope
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
@@ -90,7 +90,7 @@ limit_option = click.option(
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=SourcePath())
 @batch_option
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @click.option("--task", "task", metavar="NAME", help="Run this task only.")

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering
+from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.store.store import STORE_DIRECTORY, create_store
 from codebatch.system.files import RealFiles
 
 
 @click.command()
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
     """Make a store at PATH (default: .codebatch here)."""

@@ -9,7 +9,7 @@ import click
 
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, count_of, human_bytes, table
+from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
@@ -43,7 +43,7 @@ def snapshot() -> None:
 
 
 @snapshot.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=SourcePath())
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
 @click.option("--rehash", is_flag=True, help="Read every file, whatever the stat cache says.")
@@ -100,7 +100,7 @@ def snapshot_list(answering: Answering) -> None:
     "--why",
     "why_path",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=SourcePath(),
     help="Which rule takes or leaves out a path of the tree here.",
 )
 @click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")

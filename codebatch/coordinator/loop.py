@@ -151,6 +151,8 @@ class Coordinator:
         for shard in self.ledger.shards:
             for task in self.ledger.tasks:
                 for link in self.ledger.walk(shard, task):
+                    if scope.retry_failed and link.type != "result":
+                        continue
                     self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
 
     def run(self) -> int:

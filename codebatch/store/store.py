@@ -82,8 +82,13 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store", hint="name a directory that does not exist yet"
         )
-    for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
-        files.make_directory(root / name)
+    try:
+        for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
+            files.make_directory(root / name)
+    except (NotADirectoryError, FileExistsError) as error:
+        raise StoreForeign(
+            f"cannot make {root}: {error.filename} is no directory", hint="name a directory that does not exist yet"
+        ) from error
     _probe_link(files, root)
     files.write_atomic(root / ".gitignore", b"*\n")
     files.write_atomic(root / "CACHEDIR.TAG", CACHEDIR_TAG)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
-from ..cli.process import CommandLine, make_project, write
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody who may not read")
+from ..cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
 
 
 def test_an_empty_directory_is_nothing_to_do(codebatch: CommandLine) -> None:
@@ -32,32 +29,36 @@ def test_a_tree_of_which_nothing_is_taken_is_nothing_to_do(codebatch: CommandLin
     assert codebatch("run", "project", "--json").json["files"] == 9
 
 
-@needs_root
+@permissions_bind
 @pytest.mark.parametrize("what", ["src/main.py", "src"])
 def test_what_cannot_be_read_is_named_and_may_be_left_out(tmp_path: Path, what: str) -> None:
-    codebatch = CommandLine(tmp_path)
+    codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
     make_project(tmp_path / "project")
-    for path in (*tmp_path.parents, tmp_path):
-        if path.is_relative_to("/tmp") and path != Path("/tmp"):
-            path.chmod(0o777)
     (tmp_path / "project" / what).chmod(0)
-
-    def run(*arguments: str, status: int) -> str:
-        done = subprocess.run(
-            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "codebatch", "run", "project", *arguments],
-            cwd=tmp_path,
-            env=codebatch.environment,
-            capture_output=True,
-            check=False,
-        )
-        return codebatch.check("run", done.returncode, done.stdout, done.stderr, status).notes
-
-    refused = run(status=4)
-    assert f"error: cannot read {what}: Permission denied" in refused
-    assert "--exclude" in refused
-    run("--exclude", what, status=0)
+    refused = codebatch("run", "project", "--json", status=4).error
+    assert refused["code"] == "source_unreadable"
+    assert refused["message"] == f"cannot read {what}: Permission denied"
+    assert "--exclude" in refused["hint"]
+    left_out = codebatch("run", "project", "--exclude", what, "--json").json
+    assert left_out["files"] == {"src": 7, "src/main.py": 8}[what]
     (tmp_path / "project" / what).chmod(0o755)
-    run(status=0)
+    assert codebatch("run", "project", "--json").json["files"] == 9
+
+
+@permissions_bind
+def test_a_tree_that_cannot_be_written_is_run_and_left_as_it_was(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
+    project = make_project(tmp_path / "project")
+    for path in (*project.rglob("*"), project):
+        path.chmod(path.stat().st_mode & 0o555)
+    before = {path: path.stat() for path in (*project.rglob("*"), project)}
+    assert codebatch("run", "project", "--json").json["status"] == "COMPLETED"
+    refused = codebatch("run", ".", "--store", "project/store", "--json", status=4).error
+    assert refused["code"] == "store_unwritable"
+    after = {path: path.stat() for path in (*project.rglob("*"), project)}
+    assert {path: (now.st_mode, now.st_mtime_ns) for path, now in after.items()} == {
+        path: (was.st_mode, was.st_mtime_ns) for path, was in before.items()
+    }
 
 
 def test_a_hundred_thousand_nested_brackets_are_a_result_or_a_failure_record(codebatch: CommandLine) -> None:
@@ -167,7 +168,7 @@ def test_a_named_file_that_is_neither_file_nor_directory_is_refused(codebatch: C
 def test_a_file_that_kills_its_worker_is_a_failure_with_evidence_and_resume_settles_it(codebatch: CommandLine) -> None:
     """The limit of time is what kills here: it is set far below what the file takes."""
     make_project(codebatch.directory / "project")
-    write(codebatch.directory / "project" / "long.py", "x = [" + "f(1, 'a', {2: 3}), " * 250_000 + "]\n")
+    write(codebatch.directory / "project" / "long.py", "x = [" + "[1, 'a'], " * 150_000 + "]\n")
     ended = codebatch("run", "project", "--file-seconds", "0.05", "--json", status=3)
     assert ended.json["status"] == "PARTIAL"
     assert ended.error["code"] == "batch_incomplete"

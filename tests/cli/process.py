@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ import pytest
 
 SCRIPT = Path(sys.executable).with_name("codebatch")
 DEADLINE_SECONDS = 60.0
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+"""Runs a program that permissions bind, as they do not bind root."""
+
+permissions_bind = pytest.mark.skipif(
+    bool(UNPRIVILEGED) and shutil.which("setpriv") is None,
+    reason="this root cannot give up its privileges (no setpriv)",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +69,12 @@ class Ended:
 class CommandLine:
     """`codebatch` run in a directory. Called with arguments, it answers when the process has ended as expected."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str] | None = None, *, prefix: Sequence[str] = ()
+    ) -> None:
+        """`prefix` is a program that runs the script, such as UNPRIVILEGED."""
         self.directory = directory
+        self.prefix = prefix
         self.environment = {
             "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(directory),
@@ -76,7 +88,7 @@ class CommandLine:
     def __call__(self, *arguments: str | bytes | Path, status: int = 0, cwd: Path | None = None) -> Ended:
         """Run to the end. Fails where the status is another one, or anything looks like a traceback."""
         process = subprocess.run(
-            [SCRIPT, *arguments],
+            [*self.prefix, SCRIPT, *arguments],
             cwd=cwd or self.directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -103,7 +115,7 @@ class CommandLine:
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Start without waiting; the caller ends it with `finish`. It begins with Ctrl-C enabled, as from a terminal."""
         return subprocess.Popen(
-            [SCRIPT, *arguments],
+            [*self.prefix, SCRIPT, *arguments],
             cwd=self.directory,
             env=self.environment,
             stdin=subprocess.DEVNULL,

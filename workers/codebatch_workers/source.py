@@ -159,11 +159,11 @@ class SourceFile:
         declared = _cookie(content) if self.language == "python" else None
         if declared is None:
             return _transcode(content, "utf-8", declared=False)
-        encoding = _encoding_of_cookie(declared)
-        if encoding is None:
+        known = _encoding_of_cookie(declared)
+        if known is None:
             utf8, name, problem = _transcode(content, "utf-8", declared=False)
             return utf8, name, problem or f"unknown encoding `{declared}`, read as UTF-8"
-        return _transcode(content, encoding, declared=encoding != "utf-8")
+        return _transcode(content, known, declared=known != "utf-8")
 
     @property
     def encoding(self) -> str:

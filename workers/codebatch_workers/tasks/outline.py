@@ -15,8 +15,9 @@ found from byte ranges, so no tree is walked and no depth can hurt. Captures:
     call           a callee; `tail` is a callee's last name, the rest of which stands before it
     command, element, macro, decorator, importer, source, import     see the methods below
 
-Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants in a
-function are local and not recorded.
+Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants
+in a function are local and not recorded. Parameters are not recorded. A symbol reaches from its name to the end of its
+definition. A callee of which only the end is a chain of names keeps the dot before it: `f(x).g()` calls `.g`.
 """
 
 from __future__ import annotations

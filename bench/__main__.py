@@ -1,0 +1,90 @@
+"""`python -m bench`: measure scenarios; `python -m bench profile DIR`: where a worker's time goes."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from bench.catalogue import SCENARIOS
+from bench.machine import this_machine
+from bench.markdown import markdown
+from bench.measuring import BrokenSideError, harness_peak_bytes
+from bench.rows import Report, Row
+from bench.setting import REPOSITORY, Setting
+from bench.trees import corpora
+
+RUNS_MIN = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for. The table goes to standard output, what is being done to standard error."""
+    if arguments[:1] == ["profile"]:
+        command = [sys.executable, "-m", "bench.probes.profile", *arguments[1:]]
+        return subprocess.run(command, cwd=REPOSITORY, check=False).returncode
+    given = _parser().parse_args(arguments)
+    if given.list:
+        for name, scenario in SCENARIOS.items():
+            print(f"{name:15} {(scenario.__doc__ or '').strip().splitlines()[0]}")
+        return 0
+    unknown = sorted(set(given.scenarios) - SCENARIOS.keys())
+    if unknown:
+        print(f"error: no scenario {', '.join(unknown)}; see --list", file=sys.stderr)
+        return 2
+    report = _measure(given)
+    print(markdown(report))
+    if given.json is not None:
+        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+    return 0
+
+
+def _measure(given: argparse.Namespace) -> Report:
+    machine = this_machine()
+    chosen = corpora(given.corpus, [_sdist(text) for text in given.sdist])
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="codebatch-bench-", dir=given.scratch) as scratch:
+        setting = Setting(
+            scratch=Path(scratch).resolve(),
+            runs=max(given.runs, RUNS_MIN),
+            corpora=chosen,
+            old_codebatch=given.old_codebatch,
+        )
+        for name in given.scenarios or SCENARIOS:
+            print(f"{name} …", file=sys.stderr, flush=True)
+            try:
+                rows.extend(SCENARIOS[name](setting))
+            except (BrokenSideError, subprocess.CalledProcessError) as error:
+                raise SystemExit(f"{name}: {error}") from error
+    print(f"peaks below {harness_peak_bytes() / 1e6:.0f} MB are the harness's own", file=sys.stderr)
+    return Report(machine=machine, runs=setting.runs, rows=rows)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="all where none is named")
+    parser.add_argument("--list", action="store_true", help="say which scenarios there are")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help=f"measured turns, at least {RUNS_MIN}")
+    parser.add_argument("--corpus", type=Path, action="append", default=[], metavar="DIR", help="a tree to measure on")
+    parser.add_argument("--sdist", action="append", default=[], metavar="NAME==VERSION", help="a tree from PyPI")
+    parser.add_argument(
+        "--scratch", type=Path, metavar="DIR", help="where to work; its file system is what is measured"
+    )
+    parser.add_argument("--old-codebatch", type=Path, metavar="VENV", help="where CodeBatch 1.0.2 is installed")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    return parser
+
+
+def _sdist(text: str) -> tuple[str, str]:
+    name, separator, version = text.partition("==")
+    if not separator:
+        raise SystemExit(f"error: --sdist wants NAME==VERSION, not {text}")
+    return name, version
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,20 @@
+"""The scenarios by name, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.scenarios import command_line, dispatch, execute, snapshots, whole_runs
+from bench.setting import Scenario
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "snapshot-cold": snapshots.cold,
+    "snapshot-again": snapshots.again,
+    "full": execute.full,
+    "again": whole_runs.again,
+    "ten-files": whole_runs.ten_files,
+    "help": command_line.command_line,
+    "dispatch": dispatch.dispatch,
+    "peers": whole_runs.peers,
+    "store-size": snapshots.store_size,
+}

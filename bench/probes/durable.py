@@ -1,0 +1,71 @@
+"""`python -m bench.probes.durable DIRECTORY COUNT`: what a lease and a durable commit of four tasks cost on a disk.
+
+Prints JSON: microseconds each. Run it under strace with two counts to learn how many fsyncs a commit makes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench.probes.engine import TASKS
+from codebatch.model.outcome import Outcome
+from codebatch.model.shard import ShardId
+from codebatch.protocol import names
+from codebatch.protocol.frames import FrameWriter
+from codebatch.store.holders import Holder, HolderFile, new_holder_id
+from codebatch.store.outcomes import Committer, encode_outcome
+from codebatch.system.clock import wall_ns
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+
+# As many lines as 64 files of ordinary code give a task, or thereabouts.
+_ITEMS = [b'{"kind":"metric","path":"a/path/like/others.py","metric":"bytes","value":4711}\n' * 8] * 64
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe prints."""
+
+    lease_us: float
+    encode_us: float
+    commit_us: float
+
+
+def measure(root: Path, count: int) -> Figures:
+    """Lease, encode and commit `count` units in a new batch-like directory."""
+    files = RealFiles()
+    for name in (names.HOLDERS, names.LEASES, names.RESULTS, names.OUTCOMES):
+        files.make_directory(root / name)
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=wall_ns())
+    holder = Holder(files, root, about)
+    committer = Committer(files, root, holder.id)
+    frame_writer = FrameWriter()
+    spent = [0.0, 0.0, 0.0]
+    for index in range(count):
+        shard = ShardId(f"{index:08x}")
+        times = [time.perf_counter()]
+        leased = holder.try_lease(shard, 0, 1)
+        times.append(time.perf_counter())
+        encoded = [
+            encode_outcome(
+                Outcome(shard=shard, task=task, start=0, end=len(_ITEMS), type="result"), _ITEMS, frame_writer
+            )
+            for task in TASKS
+        ]
+        times.append(time.perf_counter())
+        commit = committer.commit(encoded, epoch=1, round_=1)
+        times.append(time.perf_counter())
+        assert leased and len(commit.outcomes) == len(TASKS)
+        spent = [total + after - before for total, before, after in zip(spent, times, times[1:], strict=False)]
+    committer.close()
+    holder.close()
+    lease, encode, commit_us = (total / count * 1e6 for total in spent)
+    return Figures(lease_us=lease, encode_us=encode, commit_us=commit_us)
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(measure(Path(sys.argv[1]), int(sys.argv[2]))).decode())

@@ -1,0 +1,81 @@
+"""`python -m bench.probes.engine ITEMS SHARD_ITEMS JOBS`: the scheduler alone, with commits that cost nothing.
+
+Prints JSON: microseconds for the start, and for each dispatch (Assign, then its Committed and Finished), and events.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+
+import msgspec
+
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import Assign, Committed, Complete, Finished, Ready, Session, Spawn, Started, WorkerId
+from codebatch.model.outcome import Commit, Counts, HolderId, Outcome
+from codebatch.model.shard import ShardId
+
+TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}
+_HOLDER = HolderId("0" * 32)
+_COUNTS = Counts()
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the probe prints."""
+
+    dispatches: int
+    start_us: float
+    dispatch_us: float
+    events_per_second: float
+
+
+def measure(items: int, shard_items: int, jobs: int) -> Figures:
+    """Drive one session from Started to Complete."""
+    sizes = {
+        ShardId(f"{shard:08x}"): min(shard_items, items - shard * shard_items)
+        for shard in range(-(-items // shard_items))
+    }
+    costs = {shard: [float(item) for item in range(size + 1)] for shard, size in sizes.items()}
+    session = Session(Ledger(sizes, TASKS), costs=costs, jobs=jobs)
+    began = time.perf_counter()
+    waiting = deque(session.handle(Started()))
+    started = time.perf_counter()
+    workers = dispatches = events = 0
+    is_complete = False
+    while waiting:
+        match waiting.popleft():
+            case Spawn():
+                workers += 1
+                waiting.extend(session.handle(Ready(WorkerId(workers))))
+                events += 1
+            case Assign() as assign:
+                dispatches += 1
+                waiting.extend(session.handle(Committed(_commit(assign))))
+                waiting.extend(session.handle(Finished(assign.worker)))
+                events += 2
+            case Complete():
+                is_complete = True
+            case _:
+                pass
+    ended = time.perf_counter()
+    assert is_complete, "the session stopped early"
+    return Figures(
+        dispatches=dispatches,
+        start_us=(started - began) * 1e6,
+        dispatch_us=(ended - started) / dispatches * 1e6,
+        events_per_second=events / (ended - started),
+    )
+
+
+def _commit(assign: Assign) -> Commit:
+    unit = assign.unit
+    outcomes = tuple(
+        Outcome(shard=unit.shard, task=task, start=unit.start, end=unit.end, type="result", counts=_COUNTS)
+        for task in unit.tasks
+    )
+    return Commit(segment=_HOLDER, epoch=assign.epoch, round=unit.round, outcomes=outcomes)
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(measure(*map(int, sys.argv[1:4]))).decode())

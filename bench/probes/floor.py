@@ -1,0 +1,81 @@
+"""`python -m bench.probes.floor SELECTION DIR`: the least that work like `full` can cost.
+
+One process parses each file with the same grammars and runs the tags query that the grammar's own authors ship over it;
+then ruff checks the same Python files with the same rules, on one thread. Nothing is stored, joined or looked at.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+import tree_sitter
+from ruff import find_ruff_bin
+
+from bench.probes.selection import Selection
+from codebatch_workers.tasks.ruff import arguments
+from codebatch_workers.tasks.ruff_rules import SEVERITIES
+
+# Language -> module of the wheel, the function in it.
+_GRAMMARS = {
+    "bash": ("tree_sitter_bash", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+    "go": ("tree_sitter_go", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "json": ("tree_sitter_json", "language"),
+    "jsonc": ("tree_sitter_json", "language"),
+    "python": ("tree_sitter_python", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "zsh": ("tree_sitter_bash", "language"),
+}
+# Where the wheel ships no tags query.
+_BASH_TAGS = "(function_definition name: (word) @name) @definition.function (command name: (_) @name) @reference.call"
+_OWN_TAGS = {"bash": _BASH_TAGS, "zsh": _BASH_TAGS, "json": "(pair key: (_) @name)", "jsonc": "(pair key: (_) @name)"}
+_NAMES_IN_ONE_CALL = 1000
+
+
+def parse(root: Path, parsed: dict[str, list[str]]) -> int:
+    """Parse and query every file; how many matches there were."""
+    matches = 0
+    for language, paths in parsed.items():
+        module, function = _GRAMMARS[language]
+        loaded = tree_sitter.Language(getattr(import_module(module), function)())
+        parser = tree_sitter.Parser(loaded)
+        query = tree_sitter.Query(loaded, _OWN_TAGS.get(language) or import_module(module).TAGS_QUERY)
+        for path in paths:
+            tree = parser.parse((root / path).read_bytes())
+            matches += len(tree_sitter.QueryCursor(query).matches(tree.root_node))
+    return matches
+
+
+def lint(root: Path, linted: Sequence[str]) -> None:
+    """Check the Python files with ruff as the lint task would, in as few calls as it takes."""
+    for names in _chunks(linted):
+        done = subprocess.run(
+            [find_ruff_bin(), *arguments(SEVERITIES), *names],
+            cwd=root,
+            env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"ruff ended with {done.returncode}")
+
+
+def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), _NAMES_IN_ONE_CALL):
+        yield names[start : start + _NAMES_IN_ONE_CALL]
+
+
+if __name__ == "__main__":
+    selection = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Selection)
+    parse(Path(sys.argv[2]), selection.parsed)
+    lint(Path(sys.argv[2]), selection.linted)

@@ -1,0 +1,53 @@
+"""`python -m bench.probes.selection STORE OUT`: which files the latest batch parses, and which it gives to ruff.
+
+Asked of codebatch itself, so that the floor works over the same files, no more and no fewer.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from codebatch.model.entry import display_path
+from codebatch.model.plan import items_of
+from codebatch.store.batches import resolve_batch
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
+from codebatch_workers.source import SourceFile
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Paths below the tree's root: those parsed, by language, and those for ruff. Names that are not UTF-8 are left out."""
+
+    parsed: dict[str, list[str]]
+    linted: list[str]
+    files: int
+
+
+def select(store_root: Path) -> Selection:
+    """The selection of a store's latest batch."""
+    files = RealFiles()
+    store = open_store(files, store_root)
+    plan = resolve_batch(store, None).plan()
+    objects = store.objects()
+    parsed: dict[str, list[str]] = {}
+    linted: list[str] = []
+    items = items_of(load_snapshot(files, store.root, plan.snapshot_id).entries)
+    for index, entry in enumerate(items):
+        content = objects.read(entry.object, entry.size)
+        source = SourceFile(entry.path, content, entry.executable, plan.context_of(index))
+        path = display_path(entry.path)
+        if path.encode() != entry.path:
+            continue
+        if source.is_parsed:
+            parsed.setdefault(source.language, []).append(path)
+        if source.language == "python" and source.file_class not in ("binary", "huge", "empty"):
+            linted.append(path)
+    return Selection(parsed, linted, len(items))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_bytes(msgspec.json.encode(select(Path(sys.argv[1]))))

@@ -1,0 +1,128 @@
+"""Whole runs: again with nothing changed, ten files, and beside tools that do a part of the work."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.measuring import Side, alternate
+from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
+from bench.setting import Setting, without
+from bench.trees import Corpus, copy_without_git
+
+_AGAIN_RATIO = 0.1
+_AGAIN_SECONDS = 0.4
+_TEN_FILES = Target(limit=0.6)
+_TEN = 10
+_SMALL_BYTES = range(200, 8000)
+
+
+def again(setting: Setting) -> Iterator[Row]:
+    """`run` where nothing changed, against the run before it into a store that did not exist."""
+    for corpus in setting.corpora:
+        tree = copy_without_git(corpus, setting.scratch / "tree")
+        store = setting.scratch / "store"
+        try:
+            cold = setting.codebatch("run, cold", "run", tree, "--store", store, "--quiet", prepare=without(store))
+            warm = setting.codebatch("run, again", "run", tree, "--store", store, "--quiet")
+            first, second = alternate([cold, warm], setting.runs)
+            # The larger of the two limits counts: as a ratio, for one column to hold.
+            seconds = [usage.wall_s for usage in first]
+            limit = max(_AGAIN_RATIO, _AGAIN_SECONDS / (sum(seconds) / len(seconds)))
+            yield pair_row(
+                "again",
+                "run, nothing changed",
+                corpus.name,
+                ours=("codebatch run, again", second),
+                theirs=("codebatch run, cold", first),
+                target=Target(limit=round(limit, 3)),
+            )
+        finally:
+            without(tree)()
+            without(store)()
+
+
+def ten_files(setting: Setting) -> Iterator[Row]:
+    """Ten small files of a corpus, from nothing to answers."""
+    for corpus in setting.corpora:
+        tree, store = setting.scratch / "ten", setting.scratch / "store"
+        tree.mkdir()
+        try:
+            for index, path in enumerate(_some_small(corpus)):
+                shutil.copy2(path, tree / f"{index}{path.suffix}")
+            side = setting.codebatch("run", "run", tree, "--store", store, "--quiet", prepare=without(store))
+            bare = Side(name="bare", command=[sys.executable, "-c", "pass"])
+            ours, theirs = alternate([side, bare], setting.runs_of_short)
+            yield figure_row(
+                "ten-files",
+                "run over ten small files, cold, whole process, wall",
+                corpus.name,
+                [usage.wall_s for usage in ours],
+                "s",
+                target=_TEN_FILES,
+                peer=f"`python -c pass` {sorted(usage.wall_s for usage in theirs)[len(theirs) // 2]:.3f} s",
+            )
+        finally:
+            without(tree)()
+            without(store)()
+
+
+def _some_small(corpus: Corpus) -> list[Path]:
+    """Ten small source files, spread over a corpus; Python where there is enough of it."""
+    small = [path for path in sorted(corpus.root.rglob("*.*")) if path.is_file() and not path.is_symlink()]
+    small = [path for path in small if path.stat().st_size in _SMALL_BYTES and ".git" not in path.parts]
+    python = [path for path in small if path.suffix == ".py"]
+    chosen = python if len(python) >= _TEN else small
+    return chosen[:: max(1, len(chosen) // _TEN)][:_TEN]
+
+
+def peers(setting: Setting) -> Iterator[Row]:
+    """A cold run beside tools that people would use for a part of what it does. No targets: they do less."""
+    for corpus in setting.corpora:
+        tree = copy_without_git(corpus, setting.scratch / "tree")
+        store, old = setting.scratch / "store", setting.scratch / "old"
+        try:
+            ours = setting.codebatch("run, cold", "run", tree, "--store", store, "--quiet", prepare=without(store))
+            rivals: list[tuple[str, Side]] = []
+            for what, side in _rivals(setting, tree, old):
+                if side is None:
+                    yield SkippedRow(scenario="peers", what=what, why="it is not here")
+                else:
+                    rivals.append((what, side))
+            usages = alternate([ours, *(side for _, side in rivals)], setting.runs)
+            for (what, side), theirs in zip(rivals, usages[1:], strict=True):
+                yield pair_row(
+                    "peers", what, corpus.name, ours=("codebatch run, cold", usages[0]), theirs=(side.name, theirs)
+                )
+        finally:
+            for path in (tree, store, old):
+                without(path)()
+
+
+def _rivals(setting: Setting, tree: Path, old: Path) -> Iterator[tuple[str, Side | None]]:
+    ctags = shutil.which("ctags") or shutil.which("universal-ctags")
+    command = [ctags or "", "-R", "-f", "/dev/null", "."]
+    yield "full against tags alone", Side(name="ctags -R", command=command, cwd=tree) if ctags else None
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [str(ruff), "check", "--isolated", "--no-cache", "--quiet", "."]
+    lint = Side(name="ruff check, its defaults, all cores", command=command, cwd=tree, statuses=(0, 1))
+    yield "full against lint alone", lint if ruff.exists() else None
+    console = setting.old_codebatch / "bin/codebatch" if setting.old_codebatch else None
+    name = "full against CodeBatch 1.0.2"
+    yield name, _old_run(console, tree, old) if console is not None and console.exists() else None
+
+
+def _old_run(console: Path, tree: Path, store: Path) -> Side:
+    """CodeBatch 1.0.2: the same four tasks, in the steps that it wants."""
+    script = f"""
+        set -e
+        '{console}' init '{store}'
+        '{console}' snapshot '{tree}' --store '{store}'
+        snapshot=$(ls '{store}/snapshots' | head -1)
+        '{console}' batch init --snapshot "$snapshot" --pipeline full --store '{store}'
+        batch=$(ls '{store}/batches' | head -1)
+        '{console}' run --batch "$batch" --store '{store}'
+    """
+    return Side(name="CodeBatch 1.0.2", command=["sh", "-c", script], prepare=without(store))

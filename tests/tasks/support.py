@@ -1,0 +1,54 @@
+"""Files and tasks for the tests of this directory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.model.record import Diagnostic, Record
+from codebatch.model.task import Json, SnapshotView
+from codebatch_workers import tasks
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
+
+
+def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:
+    """A file that is not executable."""
+    path = path.encode() if isinstance(path, str) else path
+    content = content.encode() if isinstance(content, str) else content
+    return SourceFile(path, content, executable=False, contexts=contexts or {})
+
+
+def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) -> FileTask:
+    """A built-in task, made as a worker makes it."""
+    declaration = getattr(tasks, name.upper())
+    module, _, attribute = declaration.implementation.partition(":")
+    factory = getattr(importlib.import_module(module), attribute)
+    made: Any = factory(TaskEnvironment(config={**declaration.config, **(config or {})}, scratch=scratch))
+    return cast("FileTask", made)
+
+
+def lint_all(files: list[SourceFile], scratch: Path, config: Mapping[str, Json] | None = None) -> list[list[Diagnostic]]:
+    """What lint says of the files of one unit."""
+    task = created("lint", scratch, config)
+    assert isinstance(task, BatchedFileTask)
+    records: list[list[Record]] = [task.run(file) for file in files]
+    return [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
+
+
+class Snapshot(SnapshotView):
+    """A snapshot of files by path."""
+
+    def __init__(self, *paths: str) -> None:
+        self._entries = [Entry(path.encode(), "file", False, 0, Digest("")) for path in sorted(paths)]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return self._entries
+
+    def read(self, path: bytes) -> bytes | None:
+        return None

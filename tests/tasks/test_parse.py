@@ -1,0 +1,76 @@
+"""parse: the file record, and syntax errors without cascades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.record import Diagnostic, File
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
+from tests.tasks.support import created, source
+
+
+def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
+    record, *errors = created("parse", Path()).run(file)
+    assert isinstance(record, File)
+    return record, [error for error in errors if isinstance(error, Diagnostic)]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("a.py", b"x = 1\n", ("python", "utf-8", 1, "text", "ok")),
+        ("a.py", b"x = (\n", ("python", "utf-8", 1, "text", "errors")),
+        ("a.py", b"", ("python", "utf-8", 0, "empty", "ok")),
+        ("a.py", b"\0", ("binary", "", 0, "binary", "skipped")),
+        ("a.md", b"x", ("markdown", "utf-8", 1, "text", "unsupported")),
+        ("a.min.js", b"x", ("javascript", "utf-8", 1, "minified", "skipped")),
+        ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "ok")),
+    ],
+)
+def test_file_record_says_what_a_file_is(path: str, content: bytes, expected: tuple[str, str, int, str, str]) -> None:
+    record, _ = parse(source(path, content))
+    assert (record.lang, record.encoding, record.lines, record.class_, record.parse) == expected
+
+
+def test_path_that_is_no_utf8_is_base64() -> None:
+    record, _ = parse(source(b"\xff.py", b"x = 1\n"))
+    assert (record.path_b64, record.lang) == ("/y5weQ==", "python")
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("a.py", "def f(:\n    pass\n", [(1, 7, "missing `)`")]),
+        ("a.py", "x = = 1\ny = 2\n", [(1, 5, "unexpected `=`")]),
+        ("a.py", "é𐐀 = = 1\n", [(1, 6, "unexpected `=`")]),
+        ("a.json", '{"a": 1,}', [(1, 8, "unexpected `,`")]),
+        ("a.json", '// a comment\n{"a": 1}', []),
+        ("tsconfig.json", '{"a": [1,], /* b */ "c": 2,}', []),
+        ("tsconfig.json", '{"a" 1}', [(1, 6, "unexpected `1`")]),
+        ("a.ndjson", '{"a": 1}\n{"b": 2}\n', []),
+        ("a.sh", "if x; then\n  y\n", [(3, 1, "missing `fi`")]),
+        ("a.ts", "const x: = 1;\n", [(1, 8, "unexpected `:`")]),
+        ("a.py", "print 'python 2'\n", []),
+        ("a.py", "match x:\n    case 1: pass\ntype A = int\n", []),
+    ],
+)
+def test_syntax_errors_are_where_they_are(path: str, content: str, expected: list[tuple[int, int, str]]) -> None:
+    _, errors = parse(source(path, content))
+    assert [(error.line, error.column, error.message) for error in errors] == expected
+    assert all((error.severity, error.code, error.tool) == ("error", "syntax-error", "codebatch") for error in errors)
+
+
+def test_errors_beyond_the_cap_are_counted() -> None:
+    _, errors = parse(source("a.py", "x = = 1\n" * (DIAGNOSTICS_MAX + 7)))
+    assert len(errors) == DIAGNOSTICS_MAX + 1
+    assert errors[-1].message == "7 more syntax errors are not listed"
+
+
+def test_macros_are_no_syntax_errors() -> None:
+    """`va_arg(ap, long long)` is C, but no tree shows it: one hint, and the state that says the tree is not whole."""
+    record, errors = parse(source("a.c", "int f(void) { x = va_arg(ap, long long); y = va_arg(ap, char*); return 0; }\n"))
+    assert record.parse == "errors"
+    assert [(error.severity, error.code) for error in errors] == [("hint", "partial-parse")]

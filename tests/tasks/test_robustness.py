@@ -1,0 +1,113 @@
+"""No input raises, and none takes long."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.record import Record
+from codebatch_workers.languages import PARSED_LANGUAGES
+from codebatch_workers.source import SourceFile
+from tests.tasks.support import created, source
+
+EXTENSIONS = {
+    "bash": "sh",
+    "c": "c",
+    "cpp": "cpp",
+    "go": "go",
+    "java": "java",
+    "javascript": "js",
+    "json": "json",
+    "jsonc": "jsonc",
+    "python": "py",
+    "rust": "rs",
+    "tsx": "tsx",
+    "typescript": "ts",
+    "zsh": "zsh",
+}
+TASKS = [created(name, Path()) for name in ("parse", "analyze", "symbols", "lint")]
+DEEP = 100_000
+
+
+def run_all(file: SourceFile) -> list[list[Record]]:
+    return [task.run(file) for task in TASKS]
+
+
+def test_every_language_with_a_grammar_is_fuzzed() -> None:
+    assert EXTENSIONS.keys() == PARSED_LANGUAGES
+
+
+@pytest.mark.parametrize("language", sorted(EXTENSIONS))
+@pytest.mark.parametrize("bracket", ["(", "[", "{"])
+def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) -> None:
+    started = time.process_time()
+    run_all(source(f"a.{EXTENSIONS[language]}", bracket * DEEP))
+    closing = {"(": ")", "[": "]", "{": "}"}[bracket]
+    run_all(source(f"a.{EXTENSIONS[language]}", "x = " + bracket * DEEP + closing * DEEP + "\n"))
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.py", "f(" * DEEP + ")" * DEEP),
+        ("a.ts", "a" + ".b()" * DEEP),
+        ("a.js", "function abcdefghij(){" * DEEP),
+        ("a.java", "class A{" * DEEP),
+        ("a.rs", "use " + "a::{" * DEEP + "b" + "}" * DEEP + ";"),
+        ("a.c", "int " + "*" * DEEP + "x;"),
+        ("a.cpp", "void " + "a::" * DEEP + "f() {}"),
+        ("a.js", "const " + "[" * DEEP + "a" + "]" * DEEP + " = 1;"),
+        ("a.ts", "x = " + "1+" * DEEP + "1;"),
+        ("a.py", "if x: pass\n" + "elif y: pass\n" * 50_000),
+        ("a.py", 'x = "' + "a" * 500_000 + '"\n'),
+        ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + "a()," * 50_000 + "];\n"),
+    ],
+)
+def test_monsters_neither_crash_nor_take_long(path: str, content: str) -> None:
+    started = time.process_time()
+    run_all(source(path, content))
+    assert time.process_time() - started < 10
+
+
+def test_qualified_names_cannot_grow_without_bound() -> None:
+    _, _, symbols, _ = run_all(source("a.js", "function abcdefghij(){" * 3000 + "}" * 3000))
+    assert max(len(record.qualified) for record in symbols if hasattr(record, "qualified")) <= 1024
+
+
+@pytest.mark.parametrize("language", sorted(EXTENSIONS))
+@settings(max_examples=30, deadline=None, database=None, derandomize=True)
+@given(content=st.binary(max_size=300))
+def test_random_bytes_are_only_another_file(language: str, content: bytes) -> None:
+    check(language, content)
+
+
+FRAGMENTS = st.sampled_from(
+    "def class function struct enum impl use import from export default const let var type interface package func fn if "
+    "for while x y A self. = == => -> :: . , ; : ( ) [ ] { } < > \" ' ` # // /* */ @ \\ \n \t \r \x0c é 𐐀 \0 1".split(" ")
+)
+
+
+@pytest.mark.parametrize("language", sorted(EXTENSIONS))
+@settings(max_examples=40, deadline=None, database=None, derandomize=True)
+@given(parts=st.lists(FRAGMENTS, max_size=60))
+def test_random_code_is_only_another_file(language: str, parts: list[str]) -> None:
+    check(language, " ".join(parts).encode())
+
+
+def check(language: str, content: bytes) -> None:
+    """The records are the same again, and alone, and each has sound positions."""
+    path = f"a.{EXTENSIONS[language]}"
+    together = run_all(source(path, content))
+    alone = [task.run(source(path, content)) for task in TASKS]
+    assert together == alone
+    for record in (record for records in together for record in records):
+        line, column = getattr(record, "line", 1), getattr(record, "column", 1)
+        end = (getattr(record, "end_line", line), getattr(record, "end_column", column))
+        assert line >= 1
+        assert column >= 1
+        assert (line, column) <= end

@@ -1,0 +1,64 @@
+"""The house rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from codebatch import errors
+
+ROOT = Path(__file__).parent.parent
+OURS = sorted(path for folder in ("codebatch", "workers", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
+SHIPPED = [path for path in OURS if path.is_relative_to(ROOT / "codebatch") or path.is_relative_to(ROOT / "workers")]
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
+TOP_LEVEL = {
+    ".ci", ".git", ".github", ".gitignore", "LICENSE", "README.md", "SPEC.md",
+    "bench", "codebatch", "pyproject.toml", "schemas", "tests", "workers",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_are_short_and_named_for_what_they_hold(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert path.name not in BANNED_NAMES
+    assert text.count("\n") <= FILE_LINES_MAX
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < FUNCTION_LINES_MAX, node.name
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_shipped_modules_say_what_they_are_and_leave_nothing_unfinished(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text))
+    assert not re.search(r"#.*\b(FIXME|XXX|HACK)\b|NotImplementedError", text)
+
+
+def test_the_top_level_is_as_the_owner_fixed_it() -> None:
+    tracked = {path.name for path in ROOT.iterdir()} - _ignored()
+    assert tracked <= TOP_LEVEL
+
+
+def test_every_error_code_stands_in_the_specification() -> None:
+    text = (ROOT / "SPEC.md").read_text(encoding="utf-8")
+    table = text[text.index("## Exit codes") : text.index("## Safety")]
+    for error in _every(errors.CodebatchError):
+        row = next(line for line in table.splitlines() if line.startswith(f"| {error.exit_status} |"))
+        assert re.search(rf"\b{error.code}\b", row), f"{error.code} is not in the row of {error.exit_status}"
+
+
+def _every(kind: type[errors.CodebatchError]) -> list[type[errors.CodebatchError]]:
+    return [kind, *(deeper for direct in kind.__subclasses__() for deeper in _every(direct))]
+
+
+def _ignored() -> set[str]:
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    names = {line.strip("/") for line in lines}
+    return names | {path.name for path in ROOT.glob("*.egg-info")}
