@@ -32,7 +32,8 @@ def markdown(report: Report) -> str:
         parts.append(_table(_PAIR_HEADER, map(_pair, pairs)))
     if figures:
         parts.append(_table(_FIGURE_HEADER, map(_figure, figures)))
-    notes = [f"- {row.scenario}, {row.what}: {row.note}" for row in [*pairs, *figures] if row.note]
+    measured: list[PairRow | FigureRow] = [*pairs, *figures]
+    notes = [f"- {row.scenario}, {row.what}: {row.note}" for row in measured if row.note]
     notes += [f"- {row.scenario}, {row.what}: skipped, {row.why}" for row in skipped]
     if notes:
         parts.append("\n".join(dict.fromkeys(notes)))

@@ -118,7 +118,7 @@ def _start(side: Side) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         list(side.command),
         cwd=side.cwd,
-        env=environment() | side.environment,
+        env={**environment(), **side.environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

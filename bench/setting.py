@@ -48,7 +48,7 @@ def answer(side: Side) -> bytes:
     """What a command prints, unmeasured. Raises CalledProcessError where it fails."""
     side.prepare()
     done = subprocess.run(
-        list(side.command), cwd=side.cwd, env=environment() | side.environment, check=True, capture_output=True
+        list(side.command), cwd=side.cwd, env={**environment(), **side.environment}, check=True, capture_output=True
     )
     return done.stdout
 

@@ -36,15 +36,15 @@ def copy_without_git(corpus: Corpus, target: Path) -> Path:
     return target
 
 
-def many_files(sources: Sequence[Corpus], target: Path, *, files_min: int = MANY_FILES_MIN) -> Path:
-    """A git work tree of at least so many files, all in its index: the corpora again and again, side by side."""
+def many_files(sources: Sequence[Corpus], target: Path, *, files_min: int = MANY_FILES_MIN) -> int:
+    """Make a git work tree of at least so many files, all in its index: the corpora again and again, side by side."""
     count = copies = 0
     while count < files_min:
         corpus = sources[copies % len(sources)]
         copies += 1
         count += count_files(copy_without_git(corpus, target / f"copy-{copies:03}"))
     make_work_tree(target)
-    return target
+    return count
 
 
 def make_work_tree(root: Path) -> None:

@@ -59,7 +59,8 @@ def measure(root: Path, count: int) -> Figures:
         times.append(time.perf_counter())
         commit = committer.commit(encoded, epoch=1, round_=1)
         times.append(time.perf_counter())
-        assert leased and len(commit.outcomes) == len(TASKS)
+        assert leased
+        assert len(commit.outcomes) == len(TASKS)
         spent = [total + after - before for total, before, after in zip(spent, times, times[1:], strict=False)]
     committer.close()
     holder.close()

@@ -1,4 +1,4 @@
-"""Run as `python -c` with this file's text: the least that finding nothing changed can cost, an interpreter included."""
+"""This file's text is run by `python -c`: the least that finding nothing changed can cost, an interpreter included."""
 
 # No import that the interpreter has not made already, but for what starts git.
 import os

@@ -20,7 +20,7 @@ from codebatch_workers.source import SourceFile
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Paths below the tree's root: those parsed, by language, and those for ruff. Names that are not UTF-8 are left out."""
+    """Paths below the tree's root: those parsed, by language, and those for ruff; none that is not UTF-8."""
 
     parsed: dict[str, list[str]]
     linted: list[str]

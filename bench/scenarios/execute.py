@@ -37,7 +37,7 @@ def full(setting: Setting) -> Iterator[Row]:
 
 
 def _execute(setting: Setting, planned: Path, store: Path, jobs: int) -> Side:
-    arguments = ["run", "--batch", "latest", "--quiet", "--jobs", str(jobs), "--store", store]
+    arguments: list[str | Path] = ["run", "--batch", "latest", "--quiet", "--jobs", str(jobs), "--store", store]
     return setting.codebatch(f"run -j {jobs}", *arguments, prepare=as_copy_of(planned, store))
 
 
@@ -56,7 +56,7 @@ def _rows(corpus: Corpus, one: list[Usage], two: list[Usage], least: list[Usage]
     efficiency = [first.wall_s / (2 * second.wall_s) for first, second in zip(one, two, strict=True)]
     yield figure_row(
         "full",
-        "parallel efficiency, wall of -j 1 / (2 × wall of -j 2)",
+        "parallel efficiency, wall of -j 1 / (2 * wall of -j 2)",
         corpus.name,
         efficiency,
         "",

@@ -29,6 +29,7 @@ def cold(setting: Setting) -> Iterator[Row]:
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         try:
+            files = count_files(tree)
             for listed_by in ("walk", "git"):
                 if listed_by == "git":
                     make_work_tree(tree)
@@ -36,7 +37,7 @@ def cold(setting: Setting) -> Iterator[Row]:
                 ours = setting.codebatch("snapshot", "snapshot", tree, "--store", store, prepare=without(store))
                 theirs = _git_add(tree, git_dir)
                 usages = alternate([ours, theirs], setting.runs)
-                what = f"snapshot of {count_files(tree):,} files, listed by {listed_by}"
+                what = f"snapshot of {files:,} files, listed by {listed_by}"
                 yield pair_row(
                     "snapshot-cold",
                     what,
@@ -53,7 +54,8 @@ def cold(setting: Setting) -> Iterator[Row]:
 
 def again(setting: Setting) -> Iterator[Row]:
     """A big work tree where nothing changed, against git's list and a bare lstat of each of its names."""
-    tree = many_files(setting.corpora, setting.scratch / "tree")
+    tree = setting.scratch / "tree"
+    files = many_files(setting.corpora, tree)
     store = setting.scratch / "store"
     try:
         ours = setting.codebatch("snapshot again", "snapshot", tree, "--store", store)
@@ -63,7 +65,7 @@ def again(setting: Setting) -> Iterator[Row]:
         usages = alternate([ours, theirs], setting.runs_of_short)
         yield pair_row(
             "snapshot-again",
-            f"snapshot of {count_files(tree):,} files, nothing changed, none read",
+            f"snapshot of {files:,} files, nothing changed, none read",
             " + ".join(corpus.name for corpus in setting.corpora),
             ours=("codebatch snapshot", usages[0]),
             theirs=("python -c: git ls-files, os.lstat of each", usages[1]),
@@ -108,14 +110,14 @@ def _sizes(
     apparent = ours.apparent / 1e6
     yield figure_row("store-size", f"store {when}", corpus.name, [apparent], "MB", peer=peer)
     yield figure_row(
-        "store-size", f"store {when}, to the tree", corpus.name, [ours.apparent / whole.apparent], "×", peer=peer
+        "store-size", f"store {when}, to the tree", corpus.name, [ours.apparent / whole.apparent], "times", peer=peer
     )
     yield figure_row(
         "store-size",
         f"store {when}, to git, on disk",
         corpus.name,
         [ours.on_disk / theirs.on_disk],
-        "×",
+        "times",
         target=target,
         peer=git_peer,
     )

@@ -153,7 +153,8 @@ def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], excl
     settings = load_configuration(Path.cwd()).settings
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
     here = Path.cwd()
-    root = here if path.absolute().is_relative_to(here) else path.absolute().parent
+    target = Path(os.path.abspath(path))
+    root = here if target.is_relative_to(here) else target.parent
     answer = why([root], path, rules, store_root=answering.store_root())
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)

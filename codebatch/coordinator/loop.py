@@ -411,7 +411,7 @@ class Coordinator:
         live = {holder.holder for holder, is_live in self._leases.holders() if is_live}
         scratch = self._batch.root / names.SCRATCH
         for name, _ in self._batch.files.listing(scratch):
-            if name not in live and self._is_abandoned(name):
+            if names.HOLDER_PATTERN.match(name) and name not in live and self._is_abandoned(name):
                 self._batch.files.remove_tree(scratch / name)
 
     def _is_abandoned(self, holder: str) -> bool:

@@ -72,7 +72,10 @@ class ObjectStore:
         for _ in range(2):
             while (location := self.location(digest)) is not None:
                 data = self._try_read(key, location)
-                if data is not None and size in (None, len(data)):
+                if data is not None:
+                    # The hash is right, so it is whoever remembers another size that is wrong: the object stays.
+                    if size not in (None, len(data)):
+                        raise ObjectMissing(f"object {digest} has {len(data)} bytes and not {size}")
                     return data
                 bad_pack = location.pack
                 self._condemn(key, location.pack)

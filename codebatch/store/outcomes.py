@@ -167,7 +167,7 @@ class Outcomes:
         return found
 
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
-        """The frames and the item table of an outcome, unchecked but for their length. Raises StoreCorrupt."""
+        """The frames of an outcome, unchecked but for their length, and its item table. Raises StoreCorrupt."""
         rows = (outcome.end - outcome.start) * ROW_BYTES
         path = self._results / names.segment_name(segment)
         try:
@@ -175,8 +175,11 @@ class Outcomes:
         except FileNotFoundError:
             data = b""
         if len(data) != outcome.length + rows:
-            raise StoreCorrupt(f"{path} is cut or missing", hint="run the batch anew with: codebatch run --again PATH")
-        return data[: outcome.length], data[outcome.length :]
+            raise StoreCorrupt(f"{path} is cut or missing", hint=_HINT)
+        frames, table = data[: outcome.length], data[outcome.length :]
+        if digest_bytes(table) != outcome.digest:
+            raise StoreCorrupt(f"{path} is damaged: an item table does not have its digest", hint=_HINT)
+        return frames, table
 
     def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
         """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
@@ -184,10 +187,13 @@ class Outcomes:
         try:
             records = decode_frames(frames, outcome.bytes)
         except ValueError as error:
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}") from error
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
         if not check_rows(table, records):
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table")
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
         return records
+
+
+_HINT = "run the batch anew with: codebatch run --again PATH"
 
 
 def _register(commit: Commit, outcome: Outcome) -> Register:

@@ -94,7 +94,10 @@ class Outputs:
         path = self.root / names.table_name(task.task)
         table = self._read(path, first * ROW_BYTES, (item - first + 1) * ROW_BYTES)
         start, end = item_range(table, item - first)
-        return self.shard_records(task, index)[start:end]
+        records = self.shard_records(task, index)[start:end]
+        if not check_rows(table[-ROW_BYTES:], records):
+            raise self._corrupt(path, f"row {item} does not fit its records")
+        return records
 
     def check(self, task: TaskOutput, index: int, start: int, end: int) -> bool:
         """Whether a shard, items [start, end), still has the bytes its item table says."""
@@ -113,7 +116,8 @@ class Outputs:
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
         return StoreCorrupt(
             f"{path} is damaged: {problem}",
-            hint=f"remove the directory {self.root} and run `codebatch resume`: it is merged again",
+            hint=f"remove the directory {self.root} and run `codebatch resume`: it is merged again; "
+            "where that does not help, make a new batch with: codebatch run --again PATH",
         )
 
 

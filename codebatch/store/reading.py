@@ -78,7 +78,8 @@ def _capture_file(name: bytes, parent: int, writer: PackWriter) -> Row:
             after = os.fstat(fd)
             if len(data) != before.st_size or _identity(after) != _identity(before):
                 raise _ChangedError
-            key, flags = writer.add_key(data), _flags(data)
+            key = writer.add_key(data)
+            flags = _flags(data) if len(data) < _LFS_POINTER_BYTES_MAX else 0
     finally:
         os.close(fd)
     return Row(stat_of(before), key, flags)
@@ -122,4 +123,4 @@ def _identity(found: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _flags(data: bytes) -> int:
-    return FLAG_LFS_POINTER if len(data) < _LFS_POINTER_BYTES_MAX and data.startswith(_LFS_POINTER) else 0
+    return FLAG_LFS_POINTER if data.startswith(_LFS_POINTER) else 0

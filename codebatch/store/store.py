@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class Store:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the store-wide lock that keeps a collector of garbage out (flock, shared)."""
+        self.files.make_directory(self.root / LOCKS)
         lock: Lock = wait_lock(self.root / LOCKS / "store", shared=True)
         try:
             yield
@@ -110,7 +112,9 @@ def open_store(files: Files, root: Path) -> Store:
             raise StoreForeign(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
-        raise StoreNotFound(f"there is no store at {root}", hint=f"make one with: codebatch init {root}") from error
+        raise StoreNotFound(
+            f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
+        ) from error
     except OSError as error:
         raise StoreError(f"cannot read {root / STORE_FILE}: {error.strerror}") from error
     try:

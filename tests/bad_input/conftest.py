@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..cli.process import CommandLine, make_many
+from tests.cli.process import CommandLine, make_many
 
 
 @pytest.fixture

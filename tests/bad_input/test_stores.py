@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ..cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
+from tests.cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
 
 READING = ("status", "summary", "errors", "top", "tasks", "files", "batch list", "snapshot list", "query outputs")
 WRITING = ("batch init", "run project", "run project --again", "snapshot project", "run-shard --task parse --shard=")

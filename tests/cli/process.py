@@ -113,7 +113,9 @@ class CommandLine:
         return self.check(line, process.returncode, process.stdout, process.stderr, status)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        """Start without waiting; the caller ends it with `finish`. It begins with Ctrl-C enabled, as from a terminal."""
+        """Start without waiting; the caller ends it with `finish`. Ctrl-C works on it, as from a terminal."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # We are a background job; what is ignored is inherited.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             [*self.prefix, SCRIPT, *arguments],
             cwd=self.directory,
@@ -121,7 +123,6 @@ class CommandLine:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def finish(self, process: subprocess.Popen[bytes], *, status: int = 0) -> Ended:

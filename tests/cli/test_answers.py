@@ -37,24 +37,15 @@ READING = {
 
 @pytest.mark.parametrize("command", READING)
 def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str) -> None:
-    words = command.split()
-    ended = ran.codebatch(*words, "--store", ran.store, "--json")
-    assert len(ended.json) >= READING[command]
-    assert ran.codebatch("--json", "--store", ran.store, *words).stdout == ended.stdout, "the options may come first"
+    assert len(ran.codebatch(*command.split(), "--store", ran.store, "--json").json) >= READING[command]
 
 
 @pytest.mark.parametrize("command", READING)
 def test_a_reader_that_leaves_after_one_line_is_no_error(ran: Ran, command: str) -> None:
     ended = ran.codebatch.shell(f"codebatch {command} --store '{ran.store}' | head -1")
-    assert len(ended.lines) == 1
+    (line,) = ended.lines
+    assert line == line.rstrip() != ""
     assert ended.stderr == b""
-
-
-@pytest.mark.parametrize("command", READING)
-def test_people_get_lines_without_trailing_blanks(ran: Ran, command: str) -> None:
-    lines = ran.codebatch(*command.split(), "--store", ran.store).lines
-    assert lines
-    assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_options_may_stand_before_a_group_within_it_and_after_it(ran: Ran) -> None:

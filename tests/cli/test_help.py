@@ -127,8 +127,13 @@ def test_wrong_usage_ends_with_2_and_says_what_is_wrong(ran: Ran, wrong: str) ->
     assert ended.notes.startswith("error: "), ended.notes
     hints = [line for line in ended.notes.splitlines()[1:] if not line.startswith("hint: ")]
     assert hints == []
-    as_json = ran.codebatch(*words, "--store", ran.store, "--json", status=2).error
-    assert f"error: {as_json['message']}" == ended.notes.splitlines()[0]
+
+
+def test_an_error_in_json_says_the_same_and_its_status(ran: Ran) -> None:
+    for wrong, code in (("status --nope", "usage"), ("frobnicate", "usage"), ("pipeline nope", "invalid_input")):
+        plain, as_json = (ran.codebatch(*wrong.split(), *more, status=2) for more in ((), ("--json",)))
+        assert plain.notes.splitlines()[0] == f"error: {as_json.error['message']}"
+        assert as_json.error["code"] == code
 
 
 def test_a_run_that_is_refused_makes_no_store(codebatch: CommandLine) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from .conftest import Ran
 from .process import CommandLine, make_project
 
@@ -52,12 +50,6 @@ def test_the_quick_start_works_line_by_line(codebatch: CommandLine) -> None:
     assert known.startswith("batch-")
     for line in COMMAND_LISTS:
         assert codebatch.shell(line.replace("<id>", known)).stdout, line
-
-
-@pytest.mark.parametrize("line", COMMAND_LISTS)
-def test_every_line_of_the_command_lists_answers_in_json_too(ran: Ran, line: str) -> None:
-    named = line.replace("<id>", ran.batch_id).replace("./store", str(ran.store))
-    assert ran.codebatch.shell(f"{named} --json").json not in (None, [], {})
 
 
 def test_each_step_tells_the_ids_that_the_next_one_asks_for(codebatch: CommandLine) -> None:

@@ -121,6 +121,13 @@ def test_the_error_names_the_pack(root: Path) -> None:
         _store(root).read(digest)
 
 
+def test_a_reader_that_remembers_a_wrong_size_does_not_spoil_a_sound_object(root: Path) -> None:
+    (digest,) = _fill(root, b"a" * 100)
+    with pytest.raises(ObjectMissing):
+        _store(root).read(digest, 99)
+    assert _store(root).read(digest, 100) == b"a" * 100
+
+
 def test_a_lost_pack_and_a_torn_one_make_their_objects_missing(root: Path) -> None:
     contents = [os.urandom(500) for _ in range(3)]
     digests = _fill(root, *contents)

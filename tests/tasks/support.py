@@ -32,7 +32,9 @@ def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) 
     return cast("FileTask", made)
 
 
-def lint_all(files: list[SourceFile], scratch: Path, config: Mapping[str, Json] | None = None) -> list[list[Diagnostic]]:
+def lint_all(
+    files: list[SourceFile], scratch: Path, config: Mapping[str, Json] | None = None
+) -> list[list[Diagnostic]]:
     """What lint says of the files of one unit."""
     task = created("lint", scratch, config)
     assert isinstance(task, BatchedFileTask)

@@ -16,7 +16,9 @@ from tests.tasks.support import Snapshot
 
 
 def test_declaring_tasks_loads_no_parser_and_no_ruff() -> None:
-    code = "import sys, codebatch_workers.tasks; print([m for m in sys.modules if m.startswith(('tree_sitter', 'ruff'))])"
+    code = (
+        "import sys, codebatch_workers.tasks; print([m for m in sys.modules if m.startswith(('tree_sitter', 'ruff'))])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "[]\n"
 
 

@@ -49,11 +49,13 @@ def test_path_that_is_no_utf8_is_base64() -> None:
         ("a.json", '{"a": 1,}', [(1, 8, "unexpected `,`")]),
         ("a.json", '// a comment\n{"a": 1}', []),
         ("tsconfig.json", '{"a": [1,], /* b */ "c": 2,}', []),
-        ("tsconfig.json", '{"a" 1}', [(1, 6, "unexpected `1`")]),
+        ("tsconfig.json", '{"a" 1}', [(1, 2, 'unexpected `"a" 1`')]),
         ("a.ndjson", '{"a": 1}\n{"b": 2}\n', []),
         ("a.sh", "if x; then\n  y\n", [(3, 1, "missing `fi`")]),
         ("a.ts", "const x: = 1;\n", [(1, 8, "unexpected `:`")]),
         ("a.py", "print 'python 2'\n", []),
+        ("a.py", "x = 1\ry = 2\r", []),
+        ("a.py", "def f():\r\n\x0c\r\n    pass\r\n", []),
         ("a.py", "match x:\n    case 1: pass\ntype A = int\n", []),
     ],
 )
@@ -71,6 +73,8 @@ def test_errors_beyond_the_cap_are_counted() -> None:
 
 def test_macros_are_no_syntax_errors() -> None:
     """`va_arg(ap, long long)` is C, but no tree shows it: one hint, and the state that says the tree is not whole."""
-    record, errors = parse(source("a.c", "int f(void) { x = va_arg(ap, long long); y = va_arg(ap, char*); return 0; }\n"))
+    record, errors = parse(
+        source("a.c", "int f(void) { x = va_arg(ap, long long); y = va_arg(ap, char*); return 0; }\n")
+    )
     assert record.parse == "errors"
     assert [(error.severity, error.code) for error in errors] == [("hint", "partial-parse")]

@@ -33,6 +33,11 @@ TASKS = [created(name, Path()) for name in ("parse", "analyze", "symbols", "lint
 DEEP = 100_000
 
 
+def lines_of(text: str, count: int) -> str:
+    """A text many times, in lines short enough that no file is taken for minified and left alone."""
+    return (text * (count // 1000) + "\n") * 1000
+
+
 def run_all(file: SourceFile) -> list[list[Record]]:
     return [task.run(file) for task in TASKS]
 
@@ -45,27 +50,37 @@ def test_every_language_with_a_grammar_is_fuzzed() -> None:
 @pytest.mark.parametrize("bracket", ["(", "[", "{"])
 def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) -> None:
     started = time.process_time()
-    run_all(source(f"a.{EXTENSIONS[language]}", bracket * DEEP))
+    path = f"a.{EXTENSIONS[language]}"
     closing = {"(": ")", "[": "]", "{": "}"}[bracket]
-    run_all(source(f"a.{EXTENSIONS[language]}", "x = " + bracket * DEEP + closing * DEEP + "\n"))
+    # tree-sitter-bash recovers in quadratic time from stray `)` on lines of their own, in C, beyond any reach of ours:
+    # there the worker's time limit is what helps.
+    deep = DEEP // 20 if language in ("bash", "zsh") and bracket == "(" else DEEP
+    opened, closed = lines_of(bracket, deep), lines_of(closing, deep)
+    one_line = (bracket * DEEP, "x = " + bracket * DEEP + closing * DEEP + "\n")
+    for content in (opened, closed, f"x = {opened}{closed}", opened + "1" + closed, *one_line):
+        file = source(path, content)
+        assert file.is_parsed or language == "javascript"
+        run_all(file)
     assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(
     ("path", "content"),
     [
-        ("a.py", "f(" * DEEP + ")" * DEEP),
-        ("a.ts", "a" + ".b()" * DEEP),
-        ("a.js", "function abcdefghij(){" * DEEP),
-        ("a.java", "class A{" * DEEP),
-        ("a.rs", "use " + "a::{" * DEEP + "b" + "}" * DEEP + ";"),
-        ("a.c", "int " + "*" * DEEP + "x;"),
-        ("a.cpp", "void " + "a::" * DEEP + "f() {}"),
-        ("a.js", "const " + "[" * DEEP + "a" + "]" * DEEP + " = 1;"),
-        ("a.ts", "x = " + "1+" * DEEP + "1;"),
+        ("a.py", lines_of("f(", DEEP) + lines_of(")", DEEP)),
+        ("a.ts", "a" + lines_of(".b()", DEEP)),
+        ("a.js", "a" + lines_of(".b()", DEEP)),
+        ("a.js", lines_of("function abcdefghij(){", DEEP)),
+        ("a.java", lines_of("class A{", DEEP)),
+        ("a.rs", "use " + lines_of("a::{", DEEP) + "b" + lines_of("}", DEEP) + ";"),
+        ("a.c", "int " + lines_of("*", DEEP) + "x;"),
+        ("a.cpp", "void " + lines_of("a::", DEEP) + "f() {}"),
+        ("a.js", "const " + lines_of("[", DEEP) + "a" + lines_of("]", DEEP) + " = 1;"),
+        ("a.ts", "x = " + lines_of("1+", DEEP) + "1;"),
+        ("a.js", "x = " + lines_of("a&&", DEEP) + "1;"),
         ("a.py", "if x: pass\n" + "elif y: pass\n" * 50_000),
         ("a.py", 'x = "' + "a" * 500_000 + '"\n'),
-        ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + "a()," * 50_000 + "];\n"),
+        ("a.js", 'x = ["' + "𐐀é" * 60_000 + '", ' + lines_of("a(),", 50_000) + "];\n"),
     ],
 )
 def test_monsters_neither_crash_nor_take_long(path: str, content: str) -> None:
@@ -75,7 +90,7 @@ def test_monsters_neither_crash_nor_take_long(path: str, content: str) -> None:
 
 
 def test_qualified_names_cannot_grow_without_bound() -> None:
-    _, _, symbols, _ = run_all(source("a.js", "function abcdefghij(){" * 3000 + "}" * 3000))
+    _, _, symbols, _ = run_all(source("a.js", lines_of("function abcdefghij(){", 3000) + lines_of("}", 3000)))
     assert max(len(record.qualified) for record in symbols if hasattr(record, "qualified")) <= 1024
 
 
@@ -86,10 +101,11 @@ def test_random_bytes_are_only_another_file(language: str, content: bytes) -> No
     check(language, content)
 
 
-FRAGMENTS = st.sampled_from(
-    "def class function struct enum impl use import from export default const let var type interface package func fn if "
-    "for while x y A self. = == => -> :: . , ; : ( ) [ ] { } < > \" ' ` # // /* */ @ \\ \n \t \r \x0c é 𐐀 \0 1".split(" ")
-)
+WORDS = """
+def class function struct enum impl use import from export default const let var type interface package func fn if for
+while x y A self. = == => -> :: . , ; : ( ) [ ] { } < > " ' ` # // /* */ @ \\ é 𐐀 1
+"""
+FRAGMENTS = st.sampled_from([*WORDS.split(), "\n", "\t", "\r", "\x0c", "\0"])
 
 
 @pytest.mark.parametrize("language", sorted(EXTENSIONS))

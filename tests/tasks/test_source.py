@@ -69,15 +69,29 @@ def test_context_makes_a_header_cpp() -> None:
         ("a.txt", codecs.BOM_UTF16_LE + b"\x00\xd8", "utf-16le", "\ufffd", "not valid UTF-16LE: byte 0 is 0x00"),
         ("a.txt", b"ab\xe9c", "unknown-8bit", "ab\ufffdc", "not valid UTF-8: byte 2 is 0xe9"),
         ("a.py", b"# coding: latin-1\n# \xe9", "iso-8859-1", "# coding: latin-1\n# é", ""),
-        ("a.py", b"#!x\n# vim: set fileencoding=cp1252 :\n#\x80", "windows-1252", "#!x\n# vim: set fileencoding=cp1252 :\n#€", ""),
+        (
+            "a.py",
+            b"#!x\n# vim: set fileencoding=cp1252 :\n#\x80",
+            "windows-1252",
+            "#!x\n# vim: set fileencoding=cp1252 :\n#€",
+            "",
+        ),
         ("a.py", b"x = 1\n# coding: latin-1\n#\xc3\xa9", "utf-8", "x = 1\n# coding: latin-1\n#é", ""),
         ("a.py", b"# coding: rot13\n", "utf-8", "# coding: rot13\n", "unknown encoding `rot13`, read as UTF-8"),
-        ("a.py", b"# coding: ascii\n#\xff", "unknown-8bit", "# coding: ascii\n#\ufffd", "not valid UTF-8: byte 17 is 0xff"),
+        (
+            "a.py",
+            b"# coding: ascii\n#\xff",
+            "unknown-8bit",
+            "# coding: ascii\n#\ufffd",
+            "not valid UTF-8: byte 17 is 0xff",
+        ),
         ("a.txt", b"# coding: latin-1\n# \xc3\xa9", "utf-8", "# coding: latin-1\n# é", ""),
         ("a.bin", b"a\0b", "", "", ""),
     ],
 )
-def test_text_is_transcoded_from_what_it_declares(path: str, content: bytes, encoding: str, utf8: str, problem: str) -> None:
+def test_text_is_transcoded_from_what_it_declares(
+    path: str, content: bytes, encoding: str, utf8: str, problem: str
+) -> None:
     file = source(path, content)
     assert (file.encoding, file.utf8.decode(), file.encoding_problem) == (encoding, utf8, problem)
 
@@ -133,6 +147,8 @@ def test_release_changes_no_answer() -> None:
     assert (file.has_syntax_error, file.utf8, file.position(4), file.captures.keys()) == before
 
 
-@pytest.mark.parametrize(("content", "lines"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\rb", 1)])
+@pytest.mark.parametrize(
+    ("content", "lines"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\rb", 1)]
+)
 def test_lines_are_ended_by_line_feeds(content: bytes, lines: int) -> None:
     assert source("a.txt", content).line_count == lines

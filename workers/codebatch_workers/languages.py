@@ -235,7 +235,7 @@ def _language_of_shebang(head: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """A loaded grammar: the parser, and the one query whose captures all tasks share (tasks/queries/README)."""
+    """A loaded grammar: the parser, and the one query whose captures all tasks share (tasks/outline.py)."""
 
     language: tree_sitter.Language
     parser: tree_sitter.Parser

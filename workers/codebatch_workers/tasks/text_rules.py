@@ -22,8 +22,10 @@ HUGE_LINE_BYTES_MIN = 10_000
 FINDINGS_MAX = 1000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+# The line must end, as written or as an escape in a literal, and base64 or a header must follow.
 _PRIVATE_KEY = re.compile(
-    rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*(?:\\n|\\r|[\"'+\s])*(?=[A-Za-z0-9+/:])"
+    rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4}"
 )
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")

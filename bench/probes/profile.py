@@ -1,0 +1,165 @@
+"""`python -m bench profile DIR [--functions]`: where a worker's time goes over a tree, in one process.
+
+Snapshots the tree into a store of its own, plans `full`, and takes every unit through the very steps of a worker, each
+timed by CPU: what a task shares with others (text, tree, captures) is asked for before the task is. `--functions` runs
+the same under cProfile instead, which makes Python's share look greater than it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import os
+import pstats
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Unit
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.shard import Shard, ShardRule
+from codebatch.protocol import names
+from codebatch.store.holders import new_holder_id
+from codebatch.store.outcomes import Committer
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.snapshotting import take_snapshot
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from codebatch_workers.execution import Failed, TaskRunner, UnitResults, load_source
+from codebatch_workers.source import SourceFile
+
+_FUNCTIONS_SHOWN = 40
+
+
+class Clock:
+    """CPU seconds by step, those of reaped children included."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Charge what runs inside to a step."""
+        began = _cpu_seconds()
+        try:
+            yield
+        finally:
+            self.seconds[name] += _cpu_seconds() - began
+
+
+class Pass:
+    """All units of a plan, one after the other, as a worker takes them."""
+
+    def __init__(self, store: Store, plan: Plan, items: Sequence[Entry], scratch: Path, clock: Clock) -> None:
+        self._plan = plan
+        self._items = items
+        self._clock = clock
+        self._objects = store.objects()
+        self._runner = TaskRunner(plan.tasks, scratch)
+        root = scratch / "batch"
+        for name in (names.RESULTS, names.OUTCOMES):
+            store.files.make_directory(root / name)
+        self._committer = Committer(store.files, root, new_holder_id())
+        self.records: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Every unit."""
+        for shard in self._plan.shards:
+            unit = Unit(shard=shard.id, start=0, end=shard.items, tasks=self._plan.task_names)
+            self._run_unit(shard, unit)
+        self._committer.close()
+
+    def _run_unit(self, shard: Shard, unit: Unit) -> None:
+        step = self._clock.step
+        done = UnitResults(start=0, results={name: [] for name in unit.tasks})
+        sources = []
+        for index in range(shard.start, shard.end):
+            entry = self._items[index]
+            with step("read object, decompress, verify"):
+                source = load_source(entry, self._read, self._plan.context_of(index))
+            assert not isinstance(source, Failed), source
+            self._share(source)
+            for name in unit.tasks:
+                with step(f"task {name}, its own part"):
+                    done.results[name].append(self._runner.run_item(source, (name,))[name])
+            with step("release the tree"):
+                source.release()
+            sources.append(source)
+            done.items.append(entry)
+        for name in unit.tasks:
+            with step(f"task {name}, batched part (ruff)"):
+                done.results[name] = self._runner.complete(name, sources, done.results[name])
+        with step("encode records, count, compress"):
+            encoded = list(self._runner.encode(unit, done))
+        with step("commit (CPU; fsync waits are none)"):
+            commit = self._committer.commit(encoded, epoch=1, round_=1)
+        for outcome in commit.outcomes:
+            self.records.update(outcome.counts.kinds)
+
+    def _share(self, source: SourceFile) -> None:
+        """What several tasks use, charged to itself."""
+        for name, ask in _SHARED:
+            with self._clock.step(name):
+                ask(source)
+
+    def _read(self, entry: Entry) -> bytes:
+        return self._objects.read(entry.object, entry.size)
+
+
+_SHARED: tuple[tuple[str, Callable[[SourceFile], object]], ...] = (
+    ("classify, decode, find lines", lambda source: (source.file_class, source.line_starts, source.is_ascii)),
+    ("tree-sitter: parse", lambda source: source.tree),
+    ("tree-sitter: query, sort captures", lambda source: source.captures),
+)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Profile one tree and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench profile", description=__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--functions", action="store_true", help="cProfile: by function")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="codebatch-profile-") as name:
+        scratch, files, clock = Path(name).resolve(), RealFiles(), Clock()
+        os.environ["RAYON_NUM_THREADS"] = "1"
+        store, _ = create_store(files, scratch / "store")
+        with clock.step("(snapshot)"):
+            taken = take_snapshot(files, store.root, [given.directory], SourceRules(), now=time.time)
+        with clock.step("(plan)"):
+            snapshot = load_snapshot(files, store.root, taken.snapshot_id)
+            tasks = resolve_tasks(find_pipeline("full").tasks)
+            plan = make_plan(snapshot, "full", tasks, ShardRule())
+        one = Pass(store, plan, items_of(snapshot.entries), scratch, clock)
+        if given.functions:
+            with cProfile.Profile() as profile:
+                one.run()
+            pstats.Stats(profile).sort_stats("tottime").print_stats(_FUNCTIONS_SHOWN)
+        else:
+            one.run()
+            print(_table(clock, one.records))
+
+
+def _table(clock: Clock, records: Counter[str]) -> str:
+    whole = sum(seconds for name, seconds in clock.seconds.items() if not name.startswith("("))
+    lines = [
+        f"{name:42} {seconds:8.3f} s" + ("" if name.startswith("(") else f" {seconds / whole:6.1%}")
+        for name, seconds in clock.seconds.items()
+    ]
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(records.items()))
+    return "\n".join([*lines, f"{'sum of the execute phase':42} {whole:8.3f} s", f"records: {counted}"])
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

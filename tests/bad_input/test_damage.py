@@ -1,0 +1,256 @@
+"""A store whose bytes were cut, flipped or deleted: told, never believed, and no more is lost than what was damaged."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, make_project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A project, and its store with one batch in it."""
+
+    codebatch: CommandLine
+    store: Path
+    batch_id: str
+    digest: str
+
+    @property
+    def batch(self) -> Path:
+        return self.store / "batches" / self.batch_id
+
+    def one(self, pattern: str) -> Path:
+        """The first file of the store that fits a pattern."""
+        return min(self.store.glob(pattern))
+
+    @property
+    def snapshot_id(self) -> str:
+        return self.one("snapshots/snap-*").name
+
+    def largest_segment(self) -> Path:
+        """The results of the worker that did most."""
+        return max(self.store.glob("batches/*/results/*.seg"), key=lambda path: path.stat().st_size)
+
+    def unmerge(self) -> None:
+        """Take the merged outputs away, as if the coordinator had died before it merged."""
+        shutil.rmtree(self.batch / "outputs")
+        (self.batch / "outputs").mkdir()
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """Copied by every test that damages it."""
+    root = tmp_path_factory.mktemp("pristine")
+    codebatch = CommandLine(root)
+    make_project(root / "project")
+    answer = codebatch("run", "project", "--json").json
+    assert answer["status"] == "COMPLETED"
+    return Stored(
+        codebatch=codebatch,
+        store=root / ".codebatch",
+        batch_id=answer["batch_id"],
+        digest=answer["result_digest"],
+    )
+
+
+@pytest.fixture
+def stored(pristine: Stored, tmp_path: Path) -> Stored:
+    """A copy to damage."""
+    shutil.copytree(pristine.codebatch.directory, tmp_path, dirs_exist_ok=True, symlinks=True)
+    return Stored(
+        codebatch=CommandLine(tmp_path),
+        store=tmp_path / ".codebatch",
+        batch_id=pristine.batch_id,
+        digest=pristine.digest,
+    )
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    path.write_bytes(bytes(data))
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+every_damage = pytest.mark.parametrize("damage", [cut, empty, flip, delete], ids=lambda damage: str(damage.__name__))
+
+
+@every_damage
+def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
+    stored: Stored, damage: Callable[[Path], None]
+) -> None:
+    damage(stored.one("objects/*.pack"))
+    codebatch = stored.codebatch
+    ended = codebatch("run", "--batch", "latest", "--json")
+    assert ended.json["result_digest"] == stored.digest, "what is merged is not touched by it"
+    codebatch("batch", "init")
+    broken = codebatch("run", "--batch", "latest", "--json", status=3)
+    assert broken.json["status"] in ("PARTIAL", "FAILED")
+    failures = codebatch("query", "outputs", "--kind", "failure", "--json").json
+    assert {record["reason"] for record in failures} <= {"object", "needs"}
+    repaired = codebatch("run", "project", "--again", "--json").json
+    assert (repaired["status"], repaired["result_digest"]) == ("COMPLETED", stored.digest)
+
+
+def test_a_deleted_pack_index_is_made_again(stored: Stored) -> None:
+    stored.one("objects/*.idx").unlink()
+    assert stored.codebatch("run", "project", "--again", "--json").json["result_digest"] == stored.digest
+
+
+@every_damage
+@pytest.mark.parametrize("name", ["snapshot.json", "files.index.jsonl.zst"])
+def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it(
+    stored: Stored, damage: Callable[[Path], None], name: str
+) -> None:
+    damage(stored.one(f"snapshots/*/{name}"))
+    is_gone = damage is delete and name == "snapshot.json"
+    told = stored.codebatch("files", "--snapshot", stored.snapshot_id, "--json", status=2 if is_gone else 4)
+    assert told.error["code"] == ("unknown_id" if is_gone else "store_corrupt")
+    stored.codebatch("snapshot", "project")
+    assert len(stored.codebatch("files", "--snapshot", "latest", "--json").json) == 9
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+
+
+@every_damage
+def test_a_damaged_outcome_is_done_again(stored: Stored, damage: Callable[[Path], None]) -> None:
+    stored.unmerge()
+    damage(stored.one("batches/*/outcomes/*.parse.r1"))
+    ended = stored.codebatch("run", "project", "--json").json
+    assert (ended["status"], ended["result_digest"]) == ("COMPLETED", stored.digest)
+
+
+@pytest.mark.parametrize("damage", [cut, empty, delete], ids=lambda damage: str(damage.__name__))
+def test_a_damaged_segment_is_told_and_a_new_batch_has_the_same_result(
+    stored: Stored, damage: Callable[[Path], None]
+) -> None:
+    stored.unmerge()
+    damage(stored.largest_segment())
+    told = stored.codebatch("run", "project", "--json", status=4).error
+    assert told["code"] == "store_corrupt"
+    assert "--again" in told["hint"]
+    ended = stored.codebatch("run", "project", "--again", "--json").json
+    assert ended["result_digest"] == stored.digest
+
+
+def test_a_flipped_byte_in_a_segment_never_becomes_an_answer(stored: Stored) -> None:
+    """An item table is checked by the merge; records are copied, and checked whenever they are read."""
+    segment = stored.largest_segment()
+    sound = segment.read_bytes()
+    told = 0
+    for place in range(8, len(sound), len(sound) // 6):
+        stored.unmerge()
+        segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
+        line = "codebatch run project --json -q > ran; echo $?; codebatch query outputs --json > asked; echo $?"
+        statuses = [int(word) for word in stored.codebatch.shell(line).lines]
+        assert set(statuses) == {4} or statuses == [0, 4], f"byte {place}: {statuses}"
+        told += 1
+    assert told >= 6
+
+
+@every_damage
+def test_a_damaged_plan_costs_its_batch_alone(stored: Stored, damage: Callable[[Path], None]) -> None:
+    stored.unmerge()
+    damage(stored.batch / "plan.json")
+    for command in ("status", "run --batch latest", "summary"):
+        told = stored.codebatch(*command.split(), "--json", status=4).error
+        assert told["code"] == "store_corrupt", command
+        assert "plan.json" in told["message"]
+    assert [row["status"] for row in stored.codebatch("batch", "list", "--json").json] == ["DAMAGED"]
+    ended = stored.codebatch("run", "project", "--json")
+    assert "is passed over" in ended.notes
+    assert ended.json["result_digest"] == stored.digest
+    assert ended.json["batch_id"] != stored.batch_id
+    assert stored.codebatch("status", "--json").json["status"] == "COMPLETED"
+
+
+@every_damage
+def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Callable[[Path], None]) -> None:
+    damage(stored.batch / "batch.json")
+    ended = stored.codebatch("run", "project", "--json").json
+    assert ended["result_digest"] == stored.digest
+    listed = {row["batch_id"]: row["status"] for row in stored.codebatch("batch", "list", "--json").json}
+    assert listed[ended["batch_id"]] == "COMPLETED"
+    if damage is not flip:  # One flipped byte of a title still is a title.
+        assert listed[stored.batch_id] == "DAMAGED"
+        stored.codebatch("status", "--batch", stored.batch_id, "--json", status=2 if damage is delete else 4)
+
+
+@every_damage
+def test_damaged_journals_cost_evidence_alone(stored: Stored, damage: Callable[[Path], None]) -> None:
+    for path in stored.batch.glob("journal/*"):
+        damage(path)
+    for command in ("status", "errors", "tasks", "summary"):
+        stored.codebatch(*command.split(), "--json")
+    stored.unmerge()
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+
+
+@every_damage
+def test_damaged_holders_and_leases_cost_nothing(stored: Stored, damage: Callable[[Path], None]) -> None:
+    for path in (*stored.batch.glob("holders/*"), *stored.batch.glob("leases/*")):
+        damage(path)
+    for path in stored.batch.glob("outcomes/*.lint.*"):
+        path.unlink()
+    stored.unmerge()
+    stored.codebatch("status")
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+
+
+@every_damage
+@pytest.mark.parametrize("name", ["manifest.json", "lint.jsonl.zst", "symbols.items"])
+def test_damaged_outputs_are_told_and_can_be_merged_again(
+    stored: Stored, damage: Callable[[Path], None], name: str
+) -> None:
+    """As the hint says: remove the directory, resume."""
+    path = stored.one(f"batches/*/outputs/*/{name}")
+    damage(path)
+    questions = {
+        "manifest.json": "summary",
+        "lint.jsonl.zst": "query outputs",
+        "symbols.items": "inspect native/main.c",  # The item in the middle of the table.
+    }
+    asked = questions[name]
+    told = stored.codebatch(*asked.split(), "--json", status=4).error
+    assert told["code"] == "store_corrupt"
+    assert str(path.parent) in told["hint"]
+    shutil.rmtree(path.parent)
+    assert stored.codebatch("resume", "--json").json["result_digest"] == stored.digest
+    stored.codebatch(*asked.split())
+
+
+def test_files_that_nobody_knows_disturb_nothing(stored: Stored) -> None:
+    for directory in (stored.store, *(path for path in stored.store.rglob("*") if path.is_dir())):
+        (directory / "README").write_text("left here by a person\n")
+        (directory / ".DS_Store").write_bytes(b"\0")
+        (directory / "folder").mkdir()
+    assert stored.codebatch("run", "project", "--json").json["action"] == "up to date"
+    for command in ("status", "batch list", "snapshot list", "errors", "query outputs", "files", "shards --task lint"):
+        stored.codebatch(*command.split(), "--json")
+    stored.unmerge()
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    assert stored.codebatch("run", "project", "--again", "--json").json["result_digest"] == stored.digest
+
+
+def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
+    for name in ("indexes", "cache", "locks"):
+        shutil.rmtree(stored.store / name)
+    for command in ("status", "errors", "query outputs", "files"):
+        stored.codebatch(*command.split())
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest

@@ -1,0 +1,92 @@
+"""A disk that fills up at every write that there is: exit 4, and a store that a later run completes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, make_many
+
+PAGE_BYTES = 4096
+RUNS_MAX = 100
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own in memory, made with one page; grown with `resize`."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={64 * PAGE_BYTES}", "codebatch-test", disk],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def resize(disk: Path, pages: int) -> None:
+    """Give a disk another size. One that is fuller than that stays as it is."""
+    subprocess.run(["mount", "-o", f"remount,size={pages * PAGE_BYTES}", disk], capture_output=True, check=True)
+
+
+def used_pages(disk: Path) -> int:
+    about = os.statvfs(disk)
+    return (about.f_blocks - about.f_bfree) * about.f_frsize // PAGE_BYTES
+
+
+def test_a_full_disk_ends_each_run_with_4_and_one_page_more_gets_further(
+    small_disk: Path, digest_of_many: str, tmp_path: Path
+) -> None:
+    """Each run may write one page more than the one before it. The last one completes what all of them began."""
+    codebatch = CommandLine(tmp_path)
+    make_many(tmp_path / "many", 40)
+    store = small_disk / "store"
+    refusals: list[str] = []
+    for pages in range(1, RUNS_MAX):
+        resize(small_disk, used_pages(small_disk) + pages)
+        process = codebatch.start("run", "many", "--store", store, "--json", "-q", "-j", "1")
+        stdout, stderr = process.communicate(timeout=60)
+        ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
+        if process.returncode == 0:
+            assert ended.json["result_digest"] == digest_of_many
+            break
+        assert process.returncode == 4, ended.notes
+        assert ended.error["code"] == "store_unwritable", ended.notes
+        assert "space" in ended.error["hint"]
+        refusals.append(ended.error["message"])
+    else:
+        pytest.fail("never completed")
+    assert len({message.rpartition("/")[0] for message in refusals}) > 1, "it was refused in several places"
+    assert codebatch("status", "--store", store, "--json").json["result_digest"] == digest_of_many
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 60, 3))
+def test_a_disk_of_any_size_leaves_a_store_that_more_space_completes(
+    small_disk: Path, digest_of_many: str, tmp_path: Path, start: int
+) -> None:
+    codebatch = CommandLine(tmp_path)
+    make_many(tmp_path / "many", 40)
+    resize(small_disk, used_pages(small_disk) + 1 + start)
+    process = codebatch.start("run", "many", "--store", small_disk / "store", "--json", "-q")
+    stdout, stderr = process.communicate(timeout=60)
+    ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
+    if process.returncode != 0:
+        assert ended.error["code"] == "store_unwritable", ended.notes
+    resize(small_disk, 4096)
+    again = codebatch("run", "many", "--store", small_disk / "store", "--json").json
+    assert (again["status"], again["result_digest"]) == ("COMPLETED", digest_of_many)
+
+
+def test_standard_output_on_a_full_disk_is_told(codebatch: CommandLine) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    ended = codebatch.shell("codebatch pipelines > /dev/full", status=4)
+    assert ended.notes.startswith("error: ")

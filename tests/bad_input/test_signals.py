@@ -1,0 +1,140 @@
+"""Ctrl-C and its like in every phase: the exit says so, nothing stays behind, and the next run has the same digest."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.process import CommandLine, make_many, wait_until
+
+COUNT = 40
+SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
+
+
+@pytest.fixture
+def codebatch(tmp_path: Path) -> CommandLine:
+    """The command line beside a tree of many small shards."""
+    make_many(tmp_path / "many", COUNT)
+    (tmp_path / "codebatch.toml").write_text(SMALL_SHARDS)
+    return CommandLine(tmp_path)
+
+
+def has(pattern: str) -> Callable[[Path], bool]:
+    """Whether a store has a file that fits a pattern."""
+    return lambda store: any(store.glob(pattern))
+
+
+def journal_says(event: str) -> Callable[[Path], bool]:
+    """Whether some journal has an event."""
+    needle = f'"event":"{event}"'.encode()
+    return lambda store: any(needle in path.read_bytes() for path in store.glob("batches/*/journal/*.jsonl"))
+
+
+MOMENTS = {
+    "the store is made": has("store.json"),
+    "an object is written": has("objects/*"),
+    "the snapshot is published": has("snapshots/snap-*"),
+    "the batch is made": has("batches/batch-*"),
+    "the coordinator has begun": journal_says("started"),
+    "a worker is spawned": journal_says("spawned"),
+    "a unit has begun": journal_says("began"),
+    "a unit is committed": journal_says("committed"),
+    "the coordinator has ended its work": journal_says("ended"),
+    "merging has begun": has("batches/*/outputs/.*.tmp"),
+}
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_ends_the_run_with_130_and_the_next_one_completes_it(
+    codebatch: CommandLine, digest_of_many: str, moment: str
+) -> None:
+    """The moment may have passed by when the signal arrives: then the run ends well, which is no less correct."""
+    store = codebatch.directory / ".codebatch"
+    process = codebatch.start("run", "many", "--json")
+    children: dict[int, psutil.Process] = {}
+
+    def is_the_moment() -> bool:
+        children.update({child.pid: child for child in children_of(process)})
+        return MOMENTS[moment](store) or process.poll() is not None
+
+    wait_until(is_the_moment, moment)
+    children.update({child.pid: child for child in children_of(process)})
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
+    assert process.returncode in (0, 130), ended.notes
+    assert stdout == b"" or ended.json["batch_id"]
+    _, alive = psutil.wait_procs(children.values(), timeout=10)
+    assert alive == [], "no worker outlives its coordinator"
+    if process.returncode == 130 and journal_says("spawned")(store) and stdout:
+        assert "continue with: codebatch run --batch" in ended.notes
+    whole = codebatch("run", "many", "--json").json
+    assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
+
+
+def test_ctrl_c_commits_what_is_finished_and_says_how_to_go_on(codebatch: CommandLine, digest_of_many: str) -> None:
+    store = codebatch.directory / ".codebatch"
+    process = codebatch.start("run", "many", "-j", "1")
+    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    process.send_signal(signal.SIGINT)
+    ended = codebatch.finish(process, status=130)
+    (hint,) = [line for line in ended.notes.splitlines() if "continue with: " in line]
+    continued = codebatch.shell(hint.partition("continue with: ")[2] + " --json").json
+    assert (continued["status"], continued["result_digest"]) == ("COMPLETED", digest_of_many)
+
+
+def test_sigterm_ends_the_run_with_143(codebatch: CommandLine, digest_of_many: str) -> None:
+    store = codebatch.directory / ".codebatch"
+    process = codebatch.start("run", "many", "--json")
+    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert json.loads(stdout)["status"] in ("RUNNING", "COMPLETED")
+    assert codebatch("resume", "--json").json["result_digest"] == digest_of_many
+
+
+def test_a_killed_run_is_stalled_and_the_next_one_takes_over_at_once(
+    codebatch: CommandLine, digest_of_many: str
+) -> None:
+    store = codebatch.directory / ".codebatch"
+    process = codebatch.start("run", "many", "-j", "1")
+    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    children = children_of(process)
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
+    told = codebatch("status", "--json")
+    assert told.json["status"] in ("RUNNING", "COMPLETED")
+    if told.json["status"] == "RUNNING":
+        assert told.json["stalled"]
+        assert told.json["holders"] == []
+        assert "continue with: codebatch run --batch" in told.notes
+    whole = codebatch("run", "many", "--json").json
+    assert whole["action"] in ("continued", "up to date")
+    assert (whole["status"], whole["result_digest"]) == ("COMPLETED", digest_of_many)
+
+
+def test_a_second_run_helps_the_first_and_both_end_well(codebatch: CommandLine, digest_of_many: str) -> None:
+    store = codebatch.directory / ".codebatch"
+    first = codebatch.start("run", "many", "--json", "-j", "1")
+    wait_until(lambda: journal_says("began")(store), "a unit has begun")
+    second = codebatch.start("run", "many", "--json", "-j", "1")
+    answers = [codebatch.finish(process).json for process in (first, second)]
+    assert {answer["batch_id"] for answer in answers} == {answers[0]["batch_id"]}
+    assert {answer["result_digest"] for answer in answers} == {digest_of_many}
+    assert answers[1]["action"] in ("helped", "continued", "up to date")

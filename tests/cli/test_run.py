@@ -1,0 +1,101 @@
+"""What `run` takes, and what it does over a batch that is there already."""
+
+from __future__ import annotations
+
+import pytest
+
+from .process import CommandLine, Ended, make_project, write
+
+
+@pytest.fixture
+def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The command line beside a project."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("run"))
+    make_project(codebatch.directory / "project")
+    return codebatch
+
+
+def paths_of(codebatch: CommandLine, ended: Ended) -> list[str]:
+    """The paths of the batch that a run answered with."""
+    rows = codebatch("files", "--batch", ended.json["batch_id"], "--json").json
+    return [row.get("path", "?") for row in rows]
+
+
+def test_include_and_exclude_choose_files(codebatch: CommandLine) -> None:
+    only = codebatch("run", "project", "--json", "--include", "*.py", "--exclude", "src/broken.py")
+    assert paths_of(codebatch, only) == ["Grüße, Welt.py", "?", "src/main.py"]
+    without = codebatch("run", "project", "--json", "--exclude", "src/", "--exclude", "*.bin", "--exclude", "caf*")
+    assert paths_of(codebatch, without)[1:] == ["data.json", "native/main.c", "web/app.js", "web/types.ts"]
+
+
+def test_one_file_can_be_run(codebatch: CommandLine) -> None:
+    assert paths_of(codebatch, codebatch("run", "project/src/main.py", "--json")) == ["main.py"]
+    assert codebatch("inspect", "project/src/main.py").lines
+
+
+def test_several_roots_are_one_batch_whose_paths_begin_where_they_part(codebatch: CommandLine) -> None:
+    ended = codebatch("run", "project/src", "project/web/app.js", "--json")
+    assert paths_of(codebatch, ended) == ["src/broken.py", "src/main.py", "web/app.js"]
+    assert codebatch("inspect", "project/src/main.py").stdout == codebatch("inspect", "src/main.py").stdout
+    assert codebatch("run", "project/web/app.js", "project/src", "--json").json["action"] == "up to date"
+
+
+def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLine) -> None:
+    first = codebatch("run", "project", "--json").json
+    assert first["action"] == "ran"
+    again = codebatch("run", "project", "--json")
+    assert again.json | {"seconds": 0, "action": "", "store_bytes": 0} == first | {
+        "seconds": 0,
+        "action": "",
+        "store_bytes": 0,
+    }
+    assert again.json["action"] == "up to date"
+    assert "nothing to do" in again.notes
+    write(codebatch.directory / "project" / "new.py", "y = 2\n")
+    changed = codebatch("run", "project", "--json").json
+    assert (changed["action"], changed["files"]) == ("ran", 10)
+    (codebatch.directory / "project" / "new.py").unlink()
+    back = codebatch("run", "project")
+    assert back.lines[0].startswith(f"COMPLETED: batch {first['batch_id']}, up to date")
+    assert back.notes.splitlines()[-1] == f"next: codebatch errors --batch {first['batch_id']}", "it is not the latest"
+
+
+def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
+    first = codebatch("run", "project", "--json").json
+    again = codebatch("run", "project", "--again", "--json").json
+    assert again["batch_id"] != first["batch_id"]
+    assert again["result_digest"] == first["result_digest"]
+    assert codebatch("status", "--batch", "latest~1", "--json").json["batch_id"] == first["batch_id"]
+
+
+def test_the_number_of_workers_changes_no_byte(codebatch: CommandLine) -> None:
+    (codebatch.directory / "codebatch.toml").write_text("[shard]\nfiles_average = 2\nfiles_min = 1\nfiles_max = 3\n")
+    one, three = (codebatch("run", "project", "--again", "-j", jobs, "--json").json for jobs in ("1", "3"))
+    assert one["result_digest"] == three["result_digest"]
+
+
+def test_a_pipeline_can_be_chosen(codebatch: CommandLine) -> None:
+    parsed = codebatch("run", "project", "--pipeline", "parse", "--json").json
+    assert [task["task_id"] for task in codebatch("tasks", "--json").json] == ["parse"]
+    whole = codebatch("run", "project", "--json").json
+    assert whole["snapshot_id"] == parsed["snapshot_id"]
+    assert whole["batch_id"] != parsed["batch_id"]
+
+
+def test_the_size_of_the_store_is_told(codebatch: CommandLine) -> None:
+    told = codebatch("run", "project", "--json").json["store_bytes"]
+    files = [path for path in (codebatch.directory / ".codebatch").rglob("*") if path.is_file()]
+    assert 0 < told <= sum(max(4096, path.stat().st_size) for path in files) + 100 * 4096
+
+
+def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "project" / ".codebatchignore", "*.ts\n")
+    left_out = codebatch("files", "--why", "project/web/types.ts", "--json").json
+    assert (left_out["path"], left_out["included"]) == ("project/web/types.ts", False)
+    assert ".codebatchignore:1:*.ts" in left_out["rule"]
+    assert codebatch("files", "--why", "project/web/app.js", "--json").json["included"] is True
+    excluded = codebatch("files", "--why", "project/web/app.js", "--exclude", "web/")
+    assert "left out" in excluded.lines[0]
+    assert "not there" in codebatch("files", "--why", "project/nowhere.py").lines[0]
+    elsewhere = codebatch("files", "--why", "../web/app.js", cwd=codebatch.directory / "project" / "src")
+    assert "taken" in elsewhere.lines[0]
