@@ -126,6 +126,16 @@ class NothingToDo(CodebatchError):
     exit_status = 5
 
 
+def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
+    """The error that another process of ours met, from its fields."""
+    kinds: list[type[CodebatchError]] = [CodebatchError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind is not CodebatchError and kind.code == code:
+            return kind(message, hint=hint)
+    return InternalError(message, hint=hint)
+
+
 class InternalError(CodebatchError):
     """A bug in codebatch. The text says where; please report it."""
 

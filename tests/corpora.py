@@ -1,7 +1,7 @@
 """Real codebases that we did not write, from PyPI: downloaded once into a cache, unpacked once.
 
-`CODEBATCH_TEST_CORPORA` names the cache; the default is below the user's cache directory. A corpus that cannot be had fails
-the test that needs it: a proof on real code that silently did not run is none.
+`CODEBATCH_TEST_CORPORA` names the cache; the default is below the user's cache directory. A corpus that cannot be had
+fails the test that needs it: a proof on real code that silently did not run is none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ DJANGO = ("Django", "5.2.8")
 def corpora_directory() -> Path:
     """Where corpora are kept."""
     named = os.environ.get("CODEBATCH_TEST_CORPORA")
-    cache = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "codebatch-corpora"
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    cache = Path(named) if named else home / "codebatch-corpora"
     cache.mkdir(parents=True, exist_ok=True)
     return cache
 

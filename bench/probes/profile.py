@@ -1,7 +1,7 @@
 """`python -m bench profile DIR [--functions]`: where a worker's time goes over a tree, in one process.
 
 Snapshots the tree into a store of its own, plans `full`, and takes every unit through the very steps of a worker, each
-timed by CPU: what a task shares with others (text, tree, captures) is asked for before the task is. `--functions` runs
+timed by CPU and by the wall: what a task shares with others (text, tree, captures) is asked for before the task is. `--functions` runs
 the same under cProfile instead, which makes Python's share look greater than it is.
 """
 
@@ -14,7 +14,7 @@ import pstats
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,19 +39,21 @@ _FUNCTIONS_SHOWN = 40
 
 
 class Clock:
-    """CPU seconds by step, those of reaped children included."""
+    """Seconds by step: of the CPU, reaped children included, and of the wall."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.cpu: dict[str, float] = defaultdict(float)
+        self.wall: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Charge what runs inside to a step."""
-        began = _cpu_seconds()
+        wall, cpu = time.perf_counter(), _cpu_seconds()
         try:
             yield
         finally:
-            self.seconds[name] += _cpu_seconds() - began
+            self.wall[name] += time.perf_counter() - wall
+            self.cpu[name] += _cpu_seconds() - cpu
 
 
 class Pass:
@@ -98,7 +100,7 @@ class Pass:
                 done.results[name] = self._runner.complete(name, sources, done.results[name])
         with step("encode records, count, compress"):
             encoded = list(self._runner.encode(unit, done))
-        with step("commit (CPU; fsync waits are none)"):
+        with step("commit"):
             commit = self._committer.commit(encoded, epoch=1, round_=1)
         for outcome in commit.outcomes:
             self.records.update(outcome.counts.kinds)
@@ -147,13 +149,18 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _table(clock: Clock, records: Counter[str]) -> str:
-    whole = sum(seconds for name, seconds in clock.seconds.items() if not name.startswith("("))
-    lines = [
-        f"{name:42} {seconds:8.3f} s" + ("" if name.startswith("(") else f" {seconds / whole:6.1%}")
-        for name, seconds in clock.seconds.items()
-    ]
+    """CPU, share of it, wall; what stands in parentheses came before the execute phase."""
+    counted_in = [name for name in clock.cpu if not name.startswith("(")]
+    whole = sum(clock.cpu[name] for name in counted_in)
+    wall = sum(clock.wall[name] for name in counted_in)
+    lines = [f"{'':42} {'CPU s':>8} {'share':>7} {'wall s':>8}"]
+    for name, seconds in clock.cpu.items():
+        share = f"{seconds / whole:7.1%}" if name in counted_in else " " * 7
+        lines.append(f"{name:42} {seconds:8.3f} {share} {clock.wall[name]:8.3f}")
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(records.items()))
-    return "\n".join([*lines, f"{'sum of the execute phase':42} {whole:8.3f} s", f"records: {counted}"])
+    return "\n".join(
+        [*lines, f"{'sum of the execute phase':42} {whole:8.3f} {'':7} {wall:8.3f}", f"records: {counted}"]
+    )
 
 
 def _cpu_seconds() -> float:

@@ -37,7 +37,7 @@ from codebatch.engine.session import (
     Started,
     WorkerId,
 )
-from codebatch.errors import EnvironmentBroken, StoreUnwritable
+from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Commit, Register
 from codebatch.model.plan import Plan, items_of
@@ -142,7 +142,7 @@ class Coordinator:
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._spawned = 0
         self._end: Complete | Drained | Break | None = None
-        self._refusal: str | None = None
+        self._refusal: CodebatchError | None = None
         self._selector = selectors.DefaultSelector()
         self._signals = SignalCounter()
         self._signals_seen = 0
@@ -158,7 +158,7 @@ class Coordinator:
     def run(self) -> int:
         """Work until nothing is left to do here, or a signal drains us.
 
-        Returns 0, or the exit status of the signal. Raises EnvironmentBroken or StoreUnwritable; what is committed
+        Returns 0, or the exit status of the signal. Raises EnvironmentBroken, or what a worker gave up for; what is committed
         stays, and the next run continues.
         """
         self._journal.write("started", pid=os.getpid())
@@ -174,9 +174,7 @@ class Coordinator:
                 self._committer.close()
         self._journal.write("ended", reason=type(self._end).__name__.lower())
         if self._refusal is not None:
-            raise StoreUnwritable(
-                self._refusal, hint="free some space, then run the same command again: what is committed is kept"
-            )
+            raise self._refusal
         if isinstance(self._end, Break):
             raise EnvironmentBroken(
                 f"{self._end.deaths} workers died in a row without finishing anything",
@@ -259,8 +257,8 @@ class Coordinator:
                         self._learn()
                 case messages.Finished():
                     self._idle(worker, Finished(worker.id))
-                case messages.StoreRefused(message=text):
-                    self._refusal = self._refusal or text
+                case messages.GaveUp(code=code, message=text, hint=hint):
+                    self._refusal = self._refusal or error_of(code, text, hint)
                     self._handle(DrainRequested())
 
     def _idle(self, worker: WorkerProcess, event: Ready | Refused | Finished) -> None:
@@ -421,7 +419,7 @@ class Coordinator:
 
 def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
     """Cumulative cost estimates: bytes, and 2 KB more for each file's own overhead; at random where a seed is given."""
-    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None
+    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
         factor = chance.random() if chance else 1.0

@@ -101,7 +101,7 @@ def _assemble(
     """The frames, the item table and the size in bytes of a shard's records."""
     assert [0, *(link.end for link in links)] == [*(link.start for link in links), shard.items], "a chain with a hole"
     if len(links) == 1 and links[0].type == "result":
-        frames, rows = outcomes.read_bytes(links[0].segment, links[0].outcome)
+        frames, rows = outcomes.read_frames(links[0].segment, links[0].outcome)
         return frames, rows, links[0].outcome.bytes
     tables: list[bytes] = []
     records: list[bytes] = []

@@ -64,10 +64,15 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
     seconds: float
 
 
-class StoreRefused(msgspec.Struct, frozen=True, kw_only=True, tag="store_refused"):
-    """The disk refused a write, so the worker ends. Nothing of the unit that is not committed is done."""
+class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
+    """The worker cannot go on, through no fault of a file: the disk refused a write, a task cannot be set up.
 
+    It ends now. Nothing of the unit that is not committed is done. The fields are those of a CodebatchError.
+    """
+
+    code: str
     message: str
+    hint: str | None
 
 
 class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
@@ -79,7 +84,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 ToWorker = Assign | Drain | Stop
-FromWorker = Hello | Began | Refused | Committed | Finished | StoreRefused
+FromWorker = Hello | Began | Refused | Committed | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

@@ -181,16 +181,25 @@ class Outcomes:
             raise StoreCorrupt(f"{path} is damaged: an item table does not have its digest", hint=_HINT)
         return frames, table
 
+    def read_frames(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
+        """The frames and the item table of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""
+        frames, table = self.read_bytes(segment, outcome)
+        self._decode(outcome, frames)
+        return frames, table
+
     def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
         """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
-        try:
-            records = decode_frames(frames, outcome.bytes)
-        except ValueError as error:
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
+        records = self._decode(outcome, frames)
         if not check_rows(table, records):
             raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
         return records
+
+    def _decode(self, outcome: Outcome, frames: bytes) -> bytes:
+        try:
+            return decode_frames(frames, outcome.bytes)
+        except ValueError as error:
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
 
 
 _HINT = "run the batch anew with: codebatch run --again PATH"

@@ -101,9 +101,7 @@ def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
     assert apart.manifest.result_digest == whole.manifest.result_digest
 
 
-def test_a_cut_segment_is_named_and_nothing_is_published(
-    tmp_path: Path, planned: tuple[Store, Plan, Snapshot]
-) -> None:
+def test_a_cut_segment_is_named_and_nothing_is_published(tmp_path: Path, planned: tuple[Store, Plan, Snapshot]) -> None:
     store, plan, snapshot = planned
     batch = create_batch(store, plan, source="", at_ns=1)
     unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)

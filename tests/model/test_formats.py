@@ -123,7 +123,12 @@ def test_a_commit_or_plan_cut_anywhere_is_refused() -> None:
 
 def test_a_plan_that_was_altered_is_refused() -> None:
     data = encode_plan(_plan())
-    for old, new in ((b'"end":5', b'"end":0'), (b'"start":0', b'"start":1'), (b'"key":"', b'"key":"0'), (b"222", b"223")):
+    for old, new in (
+        (b'"end":5', b'"end":0'),
+        (b'"start":0', b'"start":1'),
+        (b'"key":"', b'"key":"0'),
+        (b"222", b"223"),
+    ):
         assert old in data
         with pytest.raises(ValueError, match=r"."):
             decode_plan(data.replace(old, new))

@@ -46,15 +46,16 @@ def test_every_language_with_a_grammar_is_fuzzed() -> None:
     assert EXTENSIONS.keys() == PARSED_LANGUAGES
 
 
-@pytest.mark.parametrize("language", sorted(EXTENSIONS))
+# zsh and jsonc share the grammars of bash and json.
+@pytest.mark.parametrize("language", sorted(EXTENSIONS.keys() - {"zsh", "jsonc"}))
 @pytest.mark.parametrize("bracket", ["(", "[", "{"])
 def test_deep_brackets_neither_crash_nor_take_long(language: str, bracket: str) -> None:
     started = time.process_time()
     path = f"a.{EXTENSIONS[language]}"
     closing = {"(": ")", "[": "]", "{": "}"}[bracket]
-    # tree-sitter-bash recovers in quadratic time from stray `)` on lines of their own, in C, beyond any reach of ours:
-    # there the worker's time limit is what helps.
-    deep = DEEP // 20 if language in ("bash", "zsh") and bracket == "(" else DEEP
+    # tree-sitter-bash recovers in quadratic time from brackets on many lines, in C, beyond any reach of ours: there the
+    # worker's time limit is what helps. On one line it copes.
+    deep = DEEP // 20 if language == "bash" else DEEP
     opened, closed = lines_of(bracket, deep), lines_of(closing, deep)
     one_line = (bracket * DEEP, "x = " + bracket * DEEP + closing * DEEP + "\n")
     for content in (opened, closed, f"x = {opened}{closed}", opened + "1" + closed, *one_line):

@@ -14,7 +14,7 @@ from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import Launch
 from codebatch.system.processes import die_with_parent
 from codebatch_workers.channel import Channel, CoordinatorGone
-from codebatch_workers.worker import Worker, report_refusal
+from codebatch_workers.worker import Worker, give_up
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         try:
             worker = Worker(launch, channel, pid=os.getpid())
         except CodebatchError as error:
-            report_refusal(channel, error)
+            give_up(channel, error)
             return error.exit_status
         gc.freeze()
         worker.run()

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 
 import msgspec
 
-from codebatch.errors import ObjectMissing
+from codebatch.errors import InvalidConfiguration, ObjectMissing
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Counts, Outcome, Register, Unit
@@ -74,6 +74,11 @@ class TaskRunner:
         self._loaded: dict[str, FileTask | BatchedFileTask] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
+
+    def set_up(self, tasks: Sequence[str]) -> None:
+        """Load the tasks that are not loaded yet. Raises InvalidConfiguration."""
+        for name in tasks:
+            self._task(name)
 
     def run_item(self, file: SourceFile, tasks: Sequence[str]) -> dict[str, Result]:
         """One file through the per-file part of the tasks, in plan order."""
@@ -158,13 +163,25 @@ class TaskRunner:
     def _task(self, name: str) -> FileTask | BatchedFileTask:
         task = self._loaded.get(name)
         if task is None:
-            factory = load_implementation(load_declaration(name))
-            scratch = self._scratch / name
-            scratch.mkdir(exist_ok=True)
-            assert callable(factory)
-            task = factory(TaskEnvironment(config=self._planned[name].config, scratch=scratch))
-            assert isinstance(task, FileTask | BatchedFileTask)
-            self._loaded[name] = task
+            task = self._loaded[name] = self._set_up(name)
+        return task
+
+    def _set_up(self, name: str) -> FileTask | BatchedFileTask:
+        """Load a task. A task that cannot be set up fails no file: it is the configuration, or the task, that is wrong."""
+        declaration = load_declaration(name)
+        scratch = self._scratch / name
+        scratch.mkdir(exist_ok=True)
+        try:
+            factory = load_implementation(declaration)
+            if not callable(factory):
+                raise TypeError(f"{declaration.implementation} is not callable")
+            task: object = factory(TaskEnvironment(config=self._planned[name].config, scratch=scratch))
+        except Exception as error:
+            raise InvalidConfiguration(
+                f"the task {name!r} cannot be set up: {error}", hint=f"check [tasks.{name}] of your configuration"
+            ) from error
+        if not isinstance(task, FileTask | BatchedFileTask):
+            raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
         return task
 
 

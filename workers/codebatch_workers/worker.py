@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, StoreUnwritable
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreUnwritable
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import items_of
@@ -18,10 +18,10 @@ from codebatch.protocol.messages import (
     Committed,
     Drain,
     Finished,
+    GaveUp,
     Hello,
     Refused,
     Stop,
-    StoreRefused,
 )
 from codebatch.store.batches import open_batch
 from codebatch.store.holders import Holder, HolderFile
@@ -75,8 +75,8 @@ class Worker:
                 case Assign(unit=unit, epoch=epoch):
                     try:
                         self._do(unit, epoch)
-                    except StoreUnwritable as error:
-                        self._channel.send(StoreRefused(message=error.message))
+                    except (InvalidConfiguration, StoreUnwritable) as error:
+                        give_up(self._channel, error)
                         return
                 case Drain():
                     self._is_draining = True
@@ -84,6 +84,7 @@ class Worker:
                     return
 
     def _do(self, unit: Unit, epoch: int) -> None:
+        self._runner.set_up(unit.tasks)
         if not self._holder.try_lease(unit.shard, unit.start, epoch):
             self._channel.send(Refused(epoch=epoch))
             return
@@ -169,6 +170,6 @@ class Worker:
         self._cell.write(Step(running_ns(), self._items_done, self._records, item, end, phase))
 
 
-def report_refusal(channel: Channel, error: CodebatchError) -> None:
-    """Tell the coordinator that this worker cannot even begin."""
-    channel.send(StoreRefused(message=error.message))
+def give_up(channel: Channel, error: CodebatchError) -> None:
+    """Tell the coordinator that this worker ends, and that no file is to blame."""
+    channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))
