@@ -1,8 +1,8 @@
 """`python -m bench profile DIR [--functions]`: where a worker's time goes over a tree, in one process.
 
 Snapshots the tree into a store of its own, plans `full`, and takes every unit through the very steps of a worker, each
-timed by CPU and by the wall: what a task shares with others (text, tree, captures) is asked for before the task is. `--functions` runs
-the same under cProfile instead, which makes Python's share look greater than it is.
+timed by CPU and by the wall: what tasks share (text, tree, captures) is asked for before the tasks are. `--functions`
+runs the same under cProfile instead, which makes Python's share look greater than it is.
 """
 
 from __future__ import annotations

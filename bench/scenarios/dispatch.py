@@ -38,7 +38,7 @@ class _Durable(msgspec.Struct, frozen=True):
 
 
 def dispatch(setting: Setting) -> Iterator[Row]:
-    """Sides take turns here too, in processes of their own."""
+    """The scheduler, a lease and a durable commit, each in processes of their own that take turns."""
     engines: dict[int, list[_Engine]] = {size: [] for size in _SHARD_ITEMS}
     durables: list[_Durable] = []
     pools: list[float] = []

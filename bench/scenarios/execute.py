@@ -16,7 +16,7 @@ _COORDINATOR_AND_WORKERS_BYTES = 250e6 + 400e6
 
 
 def full(setting: Setting) -> Iterator[Row]:
-    """Only what follows the snapshot and the plan is measured: those are in the store before each turn."""
+    """The execute phase against its floor. Snapshot and plan are made before, and copied anew for each turn."""
     for corpus in setting.corpora:
         tree = copy_without_git(corpus, setting.scratch / "tree")
         planned, store, selection = (setting.scratch / name for name in ("planned", "store", "selection.json"))

@@ -158,8 +158,8 @@ class Coordinator:
     def run(self) -> int:
         """Work until nothing is left to do here, or a signal drains us.
 
-        Returns 0, or the exit status of the signal. Raises EnvironmentBroken, or what a worker gave up for; what is committed
-        stays, and the next run continues.
+        Returns 0, or the exit status of the signal. Raises EnvironmentBroken, or what a worker gave up for; what is
+        committed stays, and the next run continues.
         """
         self._journal.write("started", pid=os.getpid())
         with self._signals:

@@ -167,7 +167,7 @@ class TaskRunner:
         return task
 
     def _set_up(self, name: str) -> FileTask | BatchedFileTask:
-        """Load a task. A task that cannot be set up fails no file: it is the configuration, or the task, that is wrong."""
+        """Load a task. Where that fails no file is to blame, but the configuration or the task."""
         declaration = load_declaration(name)
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
