@@ -132,4 +132,4 @@ def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_t
 
 
 def _first_line(errors: bytes) -> str:
-    return errors.decode("utf-8", "replace").strip().partition("\n")[0]
+    return errors.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix("fatal: ")
