@@ -3,166 +3,96 @@
 The rules:
 1. Pending units lie in a heap, the costliest first (longest processing time first, Graham 1969); ties by path order.
 2. A worker has one unit at a time. It links the unit's lease when it begins; where that link is refused another
-   process has the unit, which becomes `foreign`: it is watched and taken only when its holder is dead.
+   process has the unit, which becomes `foreign`: it is watched and taken only when its holder is dead or stuck.
 3. A commit is true whoever made it: the ledger only ever grows, and open work is always computed from the ledger.
-4. When a worker dies, what it had not committed is open again. The item it died on is tried alone; dead again there, it
-   is failed. Only a death that this living coordinator saw is charged to an item.
-5. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
+4. When nothing is queued, an idle worker steals: the running unit with the most work left is surveyed, its owner is
+   told a smaller end, and the thief gets the tail half. An owner that did not hear in time does some items twice.
+5. When a worker dies, what it had not committed is open again. The item it died on is tried alone in a fresh worker;
+   an item that kills again is failed. A kill from outside weighs less than a crash, for it is hardly the item's fault.
+   Only a death that this living coordinator saw is charged to an item.
+6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
 """
 
 from __future__ import annotations
 
+import bisect
 import heapq
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NewType
 
+from codebatch.engine.events import (
+    Action,
+    Assign,
+    Break,
+    Committed,
+    Complete,
+    Drained,
+    DrainRequested,
+    Event,
+    Fail,
+    Finished,
+    Lost,
+    Ready,
+    Refused,
+    Released,
+    Retire,
+    Shrink,
+    Spawn,
+    Started,
+    Survey,
+    Surveyed,
+    UnitKey,
+    WorkerId,
+)
 from codebatch.engine.ledger import Ledger
 from codebatch.model.outcome import Commit, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 
-WorkerId = NewType("WorkerId", int)
-UnitKey = tuple[ShardId, int]
-"""A unit's identity for leases: its shard and first item. Its end may shrink while it runs."""
+CHARGE_MAX = 10
+CHARGE_OF_CRASH = 5
+CHARGE_OF_KILL = 2
 
-CHARGES_MAX = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The session begins; leases of other live processes are known by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A worker can take its first unit."""
-
-    worker: WorkerId
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A worker could not lease its unit: epoch `epoch` of it was taken by another process."""
-
-    worker: WorkerId
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A worker has no unit any more; its commits were reported before."""
-
-    worker: WorkerId
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """Outcomes became durable: by our worker, by ourselves, or by another process (found on disk)."""
-
-    commit: Commit
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A worker is dead. `items` are what it worked on, shard-relative; None where nothing was begun."""
-
-    worker: WorkerId
-    items: tuple[int, int] | None
-    reason: FailureReason
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The holder of a foreign unit is dead; `epoch` was its last."""
-
-    key: UnitKey
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class DrainRequested:
-    """Begin nothing new; units that run may finish their item and commit."""
-
-
-Event = Started | Ready | Refused | Finished | Committed | Lost | Released | DrainRequested
-
-
-@dataclass(frozen=True, slots=True)
-class Spawn:
-    """Start a worker."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """Give a unit to an idle worker, to be leased under this epoch."""
-
-    worker: WorkerId
-    unit: Unit
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """Commit `failed` outcomes for one item, under this coordinator's own name, then report them as Committed."""
-
-    shard: ShardId
-    item: int
-    tasks: tuple[str, ...]
-    round: int
-    reason: FailureReason
-
-
-@dataclass(frozen=True, slots=True)
-class Retire:
-    """Tell an idle worker to end."""
-
-    worker: WorkerId
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """Every item has an outcome of every task: merge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drained:
-    """Nothing runs any more and work is left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """Give up: `deaths` workers died in a row with no commit between."""
-
-    deaths: int
-
-
-Action = Spawn | Assign | Fail | Retire | Complete | Drained | Break
-
-
-@dataclass(slots=True)
-class _Running:
-    unit: Unit
-    epoch: int
+DEATHS_MAX = 6
+DEATHS_PER_JOB_MAX = 3
 
 
 @dataclass(slots=True)
 class _Pool:
+    """Our workers by what they do."""
+
     spawning: int = 0
     idle: set[WorkerId] = field(default_factory=set)
-    running: dict[WorkerId, _Running] = field(default_factory=dict)
+    fresh: set[WorkerId] = field(default_factory=set)
+    running: dict[WorkerId, Unit] = field(default_factory=dict)
+    by_shard: dict[ShardId, set[WorkerId]] = field(default_factory=dict)
     retired: set[WorkerId] = field(default_factory=set)
-
-    def retire_idle(self) -> list[Action]:
-        retired = sorted(self.idle)
-        self.idle.clear()
-        self.retired.update(retired)
-        return [Retire(worker) for worker in retired]
 
     @property
     def size(self) -> int:
         return self.spawning + len(self.idle) + len(self.running)
+
+    def assign(self, worker: WorkerId, unit: Unit) -> None:
+        self.idle.discard(worker)
+        self.fresh.discard(worker)
+        self.running[worker] = unit
+        self.by_shard.setdefault(unit.shard, set()).add(worker)
+
+    def end(self, worker: WorkerId) -> Unit | None:
+        unit = self.running.pop(worker, None)
+        if unit is not None:
+            self.by_shard[unit.shard].discard(worker)
+        return unit
+
+    def retire(self, workers: set[WorkerId]) -> list[Action]:
+        self.idle -= workers
+        self.retired |= workers
+        return [Retire(worker) for worker in sorted(workers)]
+
+    def busy_in(self, shard: ShardId) -> list[Unit]:
+        return [self.running[worker] for worker in self.by_shard.get(shard, ())]
 
 
 class Session:
@@ -174,31 +104,42 @@ class Session:
         *,
         costs: Mapping[ShardId, Sequence[float]],
         jobs: int,
+        cost_per_worker: float = 0.0,
         retry_below: int = 0,
         tasks: frozenset[str] | None = None,
         shards: frozenset[ShardId] | None = None,
         leased: Mapping[UnitKey, int] | None = None,
         epochs: Mapping[UnitKey, int] | None = None,
     ) -> None:
-        """`costs[shard]` are cumulative, one more than items. `leased` are units that live others hold, `epochs` the
-        last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do."""
+        """`costs[shard]` are cumulative estimates, one more than items; a worker is worth starting for `cost_per_worker`.
+
+        `leased` are units that live others hold, `epochs` the last epoch of every unit ever leased. `tasks` and
+        `shards` narrow the work to do; failures of rounds up to `retry_below` are done again.
+        """
         self.ledger = ledger
         self._costs = costs
         self._jobs = jobs
+        self._cost_per_worker = cost_per_worker
         self._retry_below = retry_below
         self._tasks = tasks
         self._shards = shards
-        self._order = {shard: index for index, shard in enumerate(ledger.shards)}
-        self._epochs = dict(epochs or {})
-        self._foreign: set[UnitKey] = set(leased or {})
-        self._epochs.update(leased or {})
-        self._heap: list[tuple[float, int, int, Unit]] = []
-        self._queued: set[UnitKey] = set()
-        self._open: set[ShardId] = set()
-        self._alone: set[tuple[ShardId, int]] = set()
+        self._names = tuple(ledger.shards)
+        self._order = {shard: index for index, shard in enumerate(self._names)}
+        self._epochs = {**(epochs or {}), **(leased or {})}
+        self._foreign: dict[ShardId, set[int]] = {}
+        for shard, start in leased or {}:
+            self._foreign.setdefault(shard, set()).add(start)
+        self._heap: list[tuple[float, int, int]] = []
+        self._queued: dict[UnitKey, Unit] = {}
+        self._open: dict[ShardId, float] = {}
+        self._open_cost = 0.0
+        self._alone: dict[ShardId, set[int]] = {}
         self._charges: dict[tuple[ShardId, int], int] = {}
-        self._failing: set[tuple[ShardId, int, str]] = set()
+        self._failing: dict[ShardId, set[tuple[int, str]]] = {}
         self._pool = _Pool()
+        self._victims: list[tuple[float, int, WorkerId, Unit]] = []
+        self._surveyed: WorkerId | None = None
+        self._assignments = 0
         self._deaths = 0
         self._draining = False
         self._ended = False
@@ -206,177 +147,277 @@ class Session:
     @property
     def foreign(self) -> frozenset[UnitKey]:
         """Units that others hold and that are still open here: the coordinator watches them."""
-        return frozenset(self._foreign)
+        return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
 
     @property
     def is_waiting_for_others(self) -> bool:
-        """Whether nothing is left for this coordinator's workers but what others hold."""
-        return not self._heap and not self._pool.running and bool(self._foreign)
+        """Whether a worker could do more than there is here, and others hold open units."""
+        return not self._heap and len(self._pool.running) < self._jobs and bool(self._foreign)
 
     def running_unit(self, worker: WorkerId) -> Unit | None:
         """The unit a worker has now."""
-        running = self._pool.running.get(worker)
-        return running.unit if running else None
+        return self._pool.running.get(worker)
 
     def handle(self, event: Event) -> list[Action]:
         """Take an event, return what to do, in order."""
         actions: list[Action] = []
         match event:
             case Started():
-                for shard in self.ledger.shards:
+                for shard in self._names:
                     actions += self._reopen(shard)
             case Ready(worker):
                 self._pool.spawning -= 1
                 self._pool.idle.add(worker)
+                self._pool.fresh.add(worker)
             case Refused(worker, epoch):
-                running = self._pool.running.pop(worker)
-                key = (running.unit.shard, running.unit.start)
-                self._epochs[key] = max(epoch, self._epochs.get(key, 0))
-                self._foreign.add(key)
+                actions += self._refuse(worker, epoch)
+            case Finished(worker, is_worn):
+                unit = self._pool.end(worker)
                 self._pool.idle.add(worker)
-            case Finished(worker):
-                running = self._pool.running.pop(worker)
-                self._pool.idle.add(worker)
-                actions += self._reopen(running.unit.shard)
+                actions += self._pool.retire({worker}) if is_worn else []
+                actions += self._reopen(unit.shard) if unit else []
             case Committed(commit):
-                self._deaths = 0
                 actions += self._take(commit)
-            case Lost(worker, items, reason):
-                actions += self._bury(worker, items, reason)
+            case Lost():
+                actions += self._bury(event)
             case Released(key, epoch):
-                self._foreign.discard(key)
+                self._release(key)
                 self._epochs[key] = max(epoch, self._epochs.get(key, 0))
                 actions += self._reopen(key[0])
+            case Surveyed(worker, position):
+                actions += self._steal(worker, position)
             case DrainRequested():
                 self._draining = True
         return actions + self._settle()
 
+    # -- What is open ---------------------------------------------------------------------------------------------
+
     def _take(self, commit: Commit) -> list[Action]:
-        touched = self.ledger.add(commit)
+        if commit.outcomes:
+            self._deaths = 0
         actions: list[Action] = []
-        for shard in touched:
-            covered = {
-                key for key in self._foreign if key[0] == shard and all(u.start != key[1] for u in self._units(shard))
-            }
-            self._foreign -= covered
+        for shard in self.ledger.add(commit):
+            starts = self._foreign.get(shard)
+            if starts:
+                units = self._units(shard)
+                for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:
+                    self._release((shard, start))
             actions += self._reopen(shard)
         return actions
 
-    def _bury(self, worker: WorkerId, items: tuple[int, int] | None, reason: FailureReason) -> list[Action]:
-        if worker in self._pool.retired:
-            return []
-        self._deaths += 1
-        running = self._pool.running.pop(worker, None)
-        if running is None:
-            if worker in self._pool.idle:
-                self._pool.idle.discard(worker)
-            else:
-                self._pool.spawning -= 1
-            return []
-        shard = running.unit.shard
-        if items is not None:
-            first, end = items
-            self._alone.update((shard, item) for item in range(first, end))
-            if end == first + 1:
-                charges = self._charges[shard, first] = self._charges.get((shard, first), 0) + 1
-                if charges >= CHARGES_MAX:
-                    return self._fail(running.unit, first, running.unit.tasks, reason) + self._reopen(shard)
-        return self._reopen(shard)
+    def _release(self, key: UnitKey) -> None:
+        starts = self._foreign.get(key[0], set())
+        starts.discard(key[1])
+        if not starts:
+            self._foreign.pop(key[0], None)
 
-    def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        new = tuple(task for task in tasks if (unit.shard, item, task) not in self._failing)
-        self._failing.update((unit.shard, item, task) for task in new)
-        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
+    def _refuse(self, worker: WorkerId, epoch: int) -> list[Action]:
+        unit = self._pool.end(worker)
+        assert unit is not None
+        self._pool.idle.add(worker)
+        key = (unit.shard, unit.start)
+        self._epochs[key] = max(epoch, self._epochs.get(key, 0))
+        self._foreign.setdefault(unit.shard, set()).add(unit.start)
+        return []
 
     def _units(self, shard: ShardId) -> list[Unit]:
+        """The open work of a shard within this session's scope, whoever is at it."""
         if self._shards is not None and shard not in self._shards:
             return []
         units = self.ledger.open_units(shard, retry_below=self._retry_below)
         if self._tasks is None:
             return units
-        narrowed = (tuple(task for task in unit.tasks if task in self._tasks) for unit in units)
-        return [
-            Unit(shard=unit.shard, start=unit.start, end=unit.end, tasks=tasks, round=unit.round)
-            for unit, tasks in zip(units, narrowed, strict=True)
-            if tasks
-        ]
+        narrowed = ((unit, tuple(task for task in unit.tasks if task in self._tasks)) for unit in units)
+        return [_part(unit, unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
 
     def _reopen(self, shard: ShardId) -> list[Action]:
-        """Queue what is open in a shard and neither queued, running nor held by others."""
-        actions: list[Action] = []
+        """Queue what is open in a shard and neither running nor held by others."""
         units = self._units(shard)
-        if units:
-            self._open.add(shard)
-        else:
-            self._open.discard(shard)
-        busy = [r.unit for r in self._pool.running.values() if r.unit.shard == shard]
+        self._open_cost -= self._open.pop(shard, 0.0)
+        if not units:
+            return []
+        self._open[shard] = sum(map(self._cost, units))
+        self._open_cost += self._open[shard]
+        actions: list[Action] = []
         for unit in units:
             for item, tasks in self.ledger.doomed(unit):
                 actions += self._fail(unit, item, tasks, "needs")
-            for part in self._parts(unit):
-                key = (shard, part.start)
-                is_busy = any(b.start <= part.start < b.end for b in busy)
-                if not is_busy and key not in self._queued and key not in self._foreign:
-                    self._queued.add(key)
-                    heapq.heappush(self._heap, (-self._cost(part), self._order[shard], part.start, part))
+        for part in self._free_parts(shard, units):
+            key = (shard, part.start)
+            if key not in self._queued:
+                heapq.heappush(self._heap, (-self._cost(part), self._order[shard], part.start))
+            self._queued[key] = part
         return actions
 
-    def _parts(self, unit: Unit) -> list[Unit]:
-        """A unit cut so that items that killed a worker, and items about to be failed, stand alone."""
-        special = {item for shard, item in self._alone if shard == unit.shard and unit.start <= item < unit.end}
-        failing = {item for shard, item, _ in self._failing if shard == unit.shard and unit.start <= item < unit.end}
-        if not special and not failing:
-            return [unit]
-        bounds = sorted({unit.start, unit.end, *(bound for item in special | failing for bound in (item, item + 1))})
-        parts: list[Unit] = []
-        for start, end in pairwise(bounds):
-            tasks = unit.tasks
-            if start in failing:
-                tasks = tuple(task for task in tasks if (unit.shard, start, task) not in self._failing)
-            if tasks:
-                parts.append(Unit(shard=unit.shard, start=start, end=end, tasks=tasks, round=unit.round))
-        return parts
+    def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
+        """Open work cut so that what runs, what others hold and what is being failed is left out, and items that killed
+        a worker stand alone."""
+        busy = self._pool.busy_in(shard)
+        alone = self._alone.get(shard, set())
+        failing = self._failing.get(shard, set())
+        foreign = self._foreign.get(shard, set())
+        if not (busy or alone or failing or foreign):
+            yield from units
+            return
+        cuts = {bound for b in busy for bound in (b.start, b.end)} | foreign
+        cuts |= {bound for item in alone | {item for item, _ in failing} for bound in (item, item + 1)}
+        for unit in units:
+            bounds = sorted({unit.start, unit.end, *(cut for cut in cuts if unit.start < cut < unit.end)})
+            held = False
+            for start, end in pairwise(bounds):
+                held = start in foreign or (held and start not in cuts - foreign)
+                if held or any(b.start <= start < b.end for b in busy):
+                    continue
+                tasks = tuple(task for task in unit.tasks if (start, task) not in failing)
+                if tasks:
+                    yield _part(unit, start, end, tasks)
 
     def _cost(self, unit: Unit) -> float:
         costs = self._costs[unit.shard]
         return costs[unit.end] - costs[unit.start]
 
+    def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
+        failing = self._failing.setdefault(unit.shard, set())
+        new = tuple(task for task in tasks if (item, task) not in failing)
+        failing.update((item, task) for task in new)
+        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
+
+    def _bury(self, lost: Lost) -> list[Action]:
+        worker = lost.worker
+        if worker in self._pool.retired:
+            return []
+        self._deaths += 1
+        unit = self._pool.end(worker)
+        if unit is None:
+            if worker in self._pool.idle:
+                self._pool.idle.discard(worker)
+                self._pool.fresh.discard(worker)
+            else:
+                self._pool.spawning -= 1
+            return []
+        actions: list[Action] = []
+        if lost.items is not None:
+            first, end = lost.items
+            self._alone.setdefault(unit.shard, set()).update(range(first, end))
+            if end == first + 1:
+                key = (unit.shard, first)
+                charge = CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
+                self._charges[key] = self._charges.get(key, 0) + charge
+                if self._charges[key] >= CHARGE_MAX:
+                    actions += self._fail(unit, first, unit.tasks, lost.reason)
+        return actions + self._reopen(unit.shard)
+
+    # -- Who does it ----------------------------------------------------------------------------------------------
+
     def _settle(self) -> list[Action]:
         """Hand out work, ask for workers, and see whether the session is over."""
         if self._ended:
             return []
-        actions: list[Action] = []
-        if self._deaths >= max(6, 3 * self._jobs):
+        if self._deaths >= max(DEATHS_MAX, DEATHS_PER_JOB_MAX * self._jobs):
             self._ended = True
             return [Break(self._deaths)]
         if self._draining:
-            actions += self._pool.retire_idle()
+            actions = self._pool.retire(set(self._pool.idle))
             if not self._pool.running:
                 self._ended = True
                 actions.append(Drained() if self._open else Complete())
             return actions
         if not self._open:
             self._ended = True
-            return [*self._pool.retire_idle(), Complete()]
-        while self._pool.idle and (unit := self._next()) is not None:
-            worker = min(self._pool.idle)
-            self._pool.idle.remove(worker)
-            key = (unit.shard, unit.start)
-            epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
-            self._pool.running[worker] = _Running(unit, epoch)
-            actions.append(Assign(worker, unit, epoch))
-        wanted = min(self._jobs, len(self._pool.running) + len(self._heap))
-        missing = max(0, wanted - self._pool.size)
+            return [*self._pool.retire(set(self._pool.idle)), Complete()]
+        actions = self._hand_out()
+        if self._pool.idle and not self._heap:
+            actions += self._survey()
+        missing = max(0, self._workers_wanted() - self._pool.size)
         self._pool.spawning += missing
         return actions + [Spawn()] * missing
 
-    def _next(self) -> Unit | None:
-        while self._heap:
-            _, _, _, queued = heapq.heappop(self._heap)
-            key = (queued.shard, queued.start)
-            self._queued.discard(key)
-            for unit in self._units(queued.shard):
-                for part in self._parts(unit):
-                    if part.start == queued.start and key not in self._foreign:
-                        return part
-        return None
+    def _workers_wanted(self) -> int:
+        units = len(self._pool.running) + len(self._queued)
+        if self._cost_per_worker and units:
+            by_cost = math.ceil(self._open_cost / self._cost_per_worker)
+            return min(self._jobs, max(1, by_cost))
+        return min(self._jobs, units)
+
+    def _hand_out(self) -> list[Action]:
+        actions: list[Action] = []
+        waiting: list[tuple[float, int, int]] = []
+        while self._pool.idle and self._heap:
+            entry = heapq.heappop(self._heap)
+            shard = self._names[entry[1]]
+            unit = self._queued.get((shard, entry[2]))
+            if unit is None or not self._is_free(unit):
+                self._queued.pop((shard, entry[2]), None)
+                continue
+            candidates = self._pool.fresh if self._must_be_alone(unit) else self._pool.idle
+            if not candidates:
+                waiting.append(entry)
+                continue
+            del self._queued[shard, unit.start]
+            actions.append(self._assign(min(candidates), unit))
+        for entry in waiting:
+            heapq.heappush(self._heap, entry)
+        if waiting and self._pool.idle and not self._pool.spawning:
+            actions += self._pool.retire({min(self._pool.idle)})  # A fresh one takes its place.
+        return actions
+
+    def _is_free(self, unit: Unit) -> bool:
+        """Whether a queued unit is still what is open there; what became of its shard since may have changed it."""
+        return any(part == unit for part in self._free_parts(unit.shard, self._units(unit.shard)))
+
+    def _must_be_alone(self, unit: Unit) -> bool:
+        return unit.end == unit.start + 1 and unit.start in self._alone.get(unit.shard, ())
+
+    def _assign(self, worker: WorkerId, unit: Unit) -> Action:
+        key = (unit.shard, unit.start)
+        epoch = self._epochs[key] = self._epochs.get(key, 0) + 1
+        self._pool.assign(worker, unit)
+        self._watch(worker, unit, self._cost(unit))
+        return Assign(worker, unit, epoch)
+
+    # -- Work stealing --------------------------------------------------------------------------------------------
+
+    def _watch(self, worker: WorkerId, unit: Unit, left: float) -> None:
+        """Remember a running unit as one that may be stolen from; `left` is at least what is left of it."""
+        if unit.end - unit.start > 1:
+            self._assignments += 1
+            heapq.heappush(self._victims, (-left, self._assignments, worker, unit))
+
+    def _survey(self) -> list[Action]:
+        """Ask where the unit stands that may have the most work left."""
+        if self._surveyed is not None and self._surveyed in self._pool.running:
+            return []
+        self._surveyed = None
+        while self._victims:
+            _, _, worker, unit = self._victims[0]
+            if self._pool.running.get(worker) is unit:
+                self._surveyed = worker
+                return [Survey(worker)]
+            heapq.heappop(self._victims)
+        return []
+
+    def _steal(self, worker: WorkerId, position: int) -> list[Action]:
+        """Cut the surveyed unit behind the item at hand, by estimated cost, and give the tail to an idle worker."""
+        self._surveyed = None
+        unit = self._pool.running.get(worker)
+        if not self._victims or unit is None or self._victims[0][3] is not unit:
+            return []
+        heapq.heappop(self._victims)
+        first = max(position + 1, unit.start + 1)
+        if first >= unit.end or not self._pool.idle or self._draining:
+            return []
+        costs = self._costs[unit.shard]
+        left = costs[unit.end] - costs[first]
+        if self._victims and left < -self._victims[0][0]:
+            self._watch(worker, unit, left)
+            return []
+        middle = bisect.bisect_left(costs, costs[first] + left / 2, first, unit.end)
+        cut = min(max(middle, first), unit.end - 1)
+        mine, tail = _part(unit, unit.start, cut, unit.tasks), _part(unit, cut, unit.end, unit.tasks)
+        self._pool.running[worker] = mine
+        self._watch(worker, mine, costs[cut] - costs[first])
+        return [Shrink(worker, cut), self._assign(min(self._pool.idle), tail)]
+
+
+def _part(unit: Unit, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
+    return Unit(shard=unit.shard, start=start, end=end, tasks=tasks, round=unit.round)

@@ -9,7 +9,8 @@ pair made by the coordinator; its end of file means that the peer is dead.
         |  <------------------------------  Began | Refused
         |  <------------------------------  Committed ...   (once or more)
         |  <------------------------------  Finished
-        |  Stop | Drain  ------------------>  |
+        |  Shrink | Drain  ---------------->  |         (while it works)
+        |  Stop  -------------------------->  |
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """Nothing of the unit is left to this worker; it is idle."""
+    """Nothing of the unit is left to this worker; it is idle. A worn one wants to be replaced (leaked descriptors)."""
 
     seconds: float
+    is_worn: bool = False
 
 
 class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave_up"):
@@ -79,11 +81,21 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
     """Finish the item at hand, commit, report, and be idle."""
 
 
+class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
+    """The unit at hand, which began at this item, ends earlier now: another worker has the rest.
+
+    An owner that is past that end already ends where it is; what is done twice then is refused or never read.
+    """
+
+    start: int
+    end: int
+
+
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """End now; only sent to an idle worker."""
 
 
-ToWorker = Assign | Drain | Stop
+ToWorker = Assign | Shrink | Drain | Stop
 FromWorker = Hello | Began | Refused | Committed | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()

@@ -11,15 +11,17 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.session import (
+from codebatch.engine.session import Session
+from codebatch.engine.events import (
     Action,
     Assign,
     Break,
     Committed,
     Complete,
     Drained,
-    DrainRequested,
     Event,
     Fail,
     Finished,
@@ -28,9 +30,11 @@ from codebatch.engine.session import (
     Refused,
     Released,
     Retire,
-    Session,
+    Shrink,
     Spawn,
     Started,
+    Survey,
+    Surveyed,
     UnitKey,
     WorkerId,
 )
@@ -81,8 +85,7 @@ class SimulatedWorker:
     epoch: int = 0
     at: int = 0
     leased: bool = False
-    is_draining: bool = False
-    inbox: list[Assign | Retire | DrainRequested] = field(default_factory=list)
+    inbox: list[Assign | Retire | Shrink] = field(default_factory=list)
 
 
 class SimulatedCoordinator:
@@ -160,8 +163,10 @@ class SimulatedCoordinator:
                     self.world.disk.live.add(worker.holder)
                     self.workers[worker.id] = worker
                     self.inbox.append((worker, Ready(worker.id)))
-                case Assign(worker=id_) | Retire(worker=id_):
+                case Assign(worker=id_) | Retire(worker=id_) | Shrink(worker=id_):
                     self.workers[id_].inbox.append(action)
+                case Survey(worker=id_):
+                    self._perform(self.session.handle(Surveyed(id_, self._position(id_))))
                 case Fail():
                     outcomes = tuple(
                         _outcome(action.shard, task, action.item, action.item + 1, action.reason)
@@ -184,9 +189,13 @@ class SimulatedCoordinator:
                     case Retire():
                         self.world.disk.live.discard(worker.holder)
                         del self.workers[worker.id]
-                    case DrainRequested():
-                        worker.is_draining = True
+                    case Shrink():
+                        pass  # For a unit that it has finished.
             return
+        if worker.inbox and chance.random() < 0.7 and isinstance(shrink := worker.inbox[0], Shrink):
+            worker.inbox.pop(0)
+            if worker.at < shrink.end < worker.unit.end:
+                worker.unit = replace(worker.unit, end=shrink.end)
         if worker.at == worker.unit.end:
             self._commit(worker, chance)
             return
@@ -197,6 +206,11 @@ class SimulatedCoordinator:
         for task in worker.unit.tasks:
             self.world.executed[shard, worker.at, task, worker.unit.round] += 1
         worker.at += 1
+
+    def _position(self, id_: WorkerId) -> int:
+        worker, unit = self.workers[id_], self.session.running_unit(id_)
+        assert unit is not None
+        return worker.at if worker.unit is not None and worker.leased else unit.start
 
     def _lease(self, worker: SimulatedWorker, unit: Unit, epoch: int) -> None:
         key = (unit.shard, unit.start, epoch)
@@ -265,11 +279,13 @@ class World:
         return ledger
 
     def check_nothing_committed(self, unit: Unit) -> None:
-        """What a lone coordinator begins, no one has committed."""
+        """What a lone coordinator begins, no one has committed; but for an owner that heard too late of a thief."""
         ledger = self.ledger()
         for task in unit.tasks:
             for link in ledger.walk(unit.shard, task):
-                assert link.end <= unit.start or unit.end <= link.start, "committed work is begun again"
+                is_late_owner = link.start < unit.start < link.end
+                is_apart = link.end <= unit.start or unit.end <= link.start
+                assert is_late_owner or is_apart, "committed work is begun again"
 
     def check(self) -> None:
         """The invariants of a finished batch."""

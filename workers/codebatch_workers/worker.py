@@ -21,6 +21,7 @@ from codebatch.protocol.messages import (
     GaveUp,
     Hello,
     Refused,
+    Shrink,
     Stop,
 )
 from codebatch.store.batches import open_batch
@@ -33,9 +34,12 @@ from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
+from codebatch.system.processes import open_descriptors
 from codebatch_workers.channel import Channel
 from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
 from codebatch_workers.source import SourceFile
+
+DESCRIPTORS_LEAKED_MAX = 100
 
 
 class Worker:
@@ -66,6 +70,7 @@ class Worker:
         self._items_done = 0
         self._records = 0
         self._is_draining = False
+        self._descriptors = open_descriptors()
 
     def run(self) -> None:
         """Work until told to stop. Raises CoordinatorGone."""
@@ -80,6 +85,8 @@ class Worker:
                         return
                 case Drain():
                     self._is_draining = True
+                case Shrink():
+                    pass  # For a unit that is finished.
                 case Stop():
                     return
 
@@ -109,14 +116,16 @@ class Worker:
             seconds=round(seconds, 6),
             cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
         )
-        self._channel.send(Finished(seconds=seconds))
+        self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn()))
 
     def _execute(self, unit: Unit) -> UnitResults:
         first = self._shards[unit.shard].start
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
         sources: list[SourceFile] = []
+        end = unit.end
         for item in range(unit.start, unit.end):
-            if self._must_drain():
+            end = self._heed(unit, end)
+            if item >= end or self._is_draining:
                 break
             self._step(item, item + 1, PHASE_ITEM)
             entry = self._items[first + item]
@@ -160,11 +169,21 @@ class Worker:
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
 
-    def _must_drain(self) -> bool:
-        message = self._channel.try_receive()
-        if isinstance(message, Drain):
-            self._is_draining = True
-        return self._is_draining
+    def _heed(self, unit: Unit, end: int) -> int:
+        """Take what the coordinator has sent meanwhile; the unit's end now."""
+        while (message := self._channel.try_receive()) is not None:
+            match message:
+                case Shrink(start=unit.start, end=smaller):
+                    end = min(end, smaller)
+                case Drain():
+                    self._is_draining = True
+                case _:
+                    pass  # A Shrink for a unit that is finished.
+        return end
+
+    def _is_worn(self) -> bool:
+        """Whether tasks have left descriptors open in this process."""
+        return open_descriptors() > self._descriptors + DESCRIPTORS_LEAKED_MAX
 
     def _step(self, item: int, end: int, phase: int) -> None:
         self._cell.write(Step(running_ns(), self._items_done, self._records, item, end, phase))
