@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     file_seconds_max: float = 30.0
+    memory_mb_max: int | None = None
     shard: ShardRule = msgspec.field(default_factory=ShardRule)
     tasks: dict[str, dict[str, Json]] = {}
 
@@ -42,6 +43,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("`jobs` must be at least 1")
         if not self.file_seconds_max > 0:
             raise ValueError("`file_seconds_max` must be more than 0")
+        if self.memory_mb_max is not None and self.memory_mb_max < 1:
+            raise ValueError("`memory_mb_max` must be at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +60,16 @@ class Configuration:
         """Worker processes: as set, else the usable cores."""
         return self.settings.jobs or usable_cores()
 
-    def rows(self) -> list[tuple[str, Json, str]]:
-        """(name, value, origin) of every setting, by name."""
+    def rows(self, memory_bytes: int) -> list[tuple[str, Json, str]]:
+        """(name, value, origin) of every setting, by name; `memory_bytes` is what a worker may have by default."""
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         rows: list[tuple[str, Json, str]] = []
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
                 value, origin = self.jobs, "usable cores"
+            elif name == "memory_mb_max" and value is None:
+                value, origin = memory_bytes >> 20, "available memory"
             rows.append((name, value, origin))
         return rows
 

@@ -145,9 +145,6 @@ class SourcePath(click.Path):
 batch_option = click.option(
     "--batch", "batch_reference", metavar="ID", help="A batch id, unique prefix, latest or latest~N. Default: latest."
 )
-jobs_option = click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores."
-)
 
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:

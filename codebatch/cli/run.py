@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +13,10 @@ import click
 import msgspec
 
 from codebatch.cli.configuration import Configuration, load_configuration
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes, jobs_option
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
 from codebatch.cli.show import summary_lines
-from codebatch.coordinator.loop import Limits, Scope
+from codebatch.coordinator.limits import Limits, default_memory_bytes
+from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
 from codebatch.coordinator.progress import Display, choose_display
 from codebatch.coordinator.run import execute
@@ -67,26 +70,53 @@ class _Runner:
 
     answering: Answering
     configuration: Configuration
-    jobs: int | None
-    file_seconds: float | None
+    jobs: int
+    limits: Limits
     shuffle_seed: int | None = None
 
     def execute(self, store: Store, batch: Batch, scope: Scope, display: Display) -> int:
-        settings = self.configuration.settings
         with store.writing():
             return execute(
                 store,
                 batch,
-                jobs=self.jobs or self.configuration.jobs,
-                limits=Limits(file_seconds=self.file_seconds or settings.file_seconds_max),
+                jobs=self.jobs,
+                limits=self.limits,
                 scope=replace(scope, shuffle_seed=self.shuffle_seed),
                 watcher=display,
             )
 
 
-limit_option = click.option(
-    "--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30."
-)
+def _running(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that every execution has, as one `runner` argument in the place of `answering`."""
+
+    @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+    @click.option(
+        "--file-seconds", type=click.FloatRange(min=0.01), help="Most seconds one file may take. Default: 30."
+    )
+    @click.option(
+        "--memory-mb",
+        type=click.IntRange(min=1),
+        help="Most MiB a worker and its children may hold. Default: 2048, or the worker's share of what is available.",
+    )
+    @functools.wraps(function)
+    def wrapped(
+        answering: Answering,
+        jobs: int | None,
+        file_seconds: float | None,
+        memory_mb: int | None,
+        **arguments: object,
+    ) -> int:
+        configuration = load_configuration(Path.cwd())
+        jobs = jobs or configuration.jobs
+        memory_mb = memory_mb or configuration.settings.memory_mb_max
+        limits = Limits(
+            file_seconds=file_seconds or configuration.settings.file_seconds_max,
+            memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+        )
+        runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, limits=limits)
+        return function(runner=runner, **arguments)
+
+    return wrapped
 
 
 @click.command()
@@ -101,11 +131,10 @@ limit_option = click.option(
 @click.option(
     "--shuffle", "shuffle_seed", type=int, metavar="SEED", help="Work in a random order; results are the same."
 )
-@jobs_option
-@limit_option
 @answering
+@_running
 def run(
-    answering: Answering,
+    runner: _Runner,
     paths: tuple[Path, ...],
     batch_reference: str | None,
     pipeline: str | None,
@@ -115,8 +144,6 @@ def run(
     exclude: tuple[str, ...],
     allow_empty: bool,
     shuffle_seed: int | None,
-    jobs: int | None,
-    file_seconds: float | None,
 ) -> int:
     """Snapshot PATHS, plan, execute and summarise; or continue the batch named with --batch.
 
@@ -124,14 +151,8 @@ def run(
     is helped.
     """
     began = time.monotonic()
-    configuration = load_configuration(Path.cwd())
-    runner = _Runner(
-        answering=answering,
-        configuration=configuration,
-        jobs=jobs,
-        file_seconds=file_seconds,
-        shuffle_seed=shuffle_seed,
-    )
+    answering, configuration = runner.answering, runner.configuration
+    runner = replace(runner, shuffle_seed=shuffle_seed)
     if batch_reference is not None:
         if paths:
             raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
@@ -167,15 +188,13 @@ def run(
 
 @click.command()
 @batch_option
-@jobs_option
-@limit_option
 @answering
-def resume(answering: Answering, batch_reference: str | None, jobs: int | None, file_seconds: float | None) -> int:
+@_running
+def resume(runner: _Runner, batch_reference: str | None) -> int:
     """Continue a batch that was interrupted, and do again what failed in it."""
     began = time.monotonic()
+    answering = runner.answering
     store, batch = answering.batch(batch_reference)
-    configuration = load_configuration(Path.cwd())
-    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
     stands, _ = standing(batch)
     if stands.state is BatchState.COMPLETED and stands.outputs is not None:
         return _answer(answering, store, batch, "up to date", began)
@@ -191,18 +210,11 @@ def resume(answering: Answering, batch_reference: str | None, jobs: int | None, 
 @batch_option
 @click.option("--task", "task", metavar="NAME", required=True, help="The task to run.")
 @click.option("--shard", "prefix", metavar="PREFIX", required=True, help="Every shard whose id begins with this.")
-@jobs_option
-@limit_option
 @answering
-def run_shard(
-    answering: Answering,
-    batch_reference: str | None,
-    task: str,
-    prefix: str,
-    jobs: int | None,
-    file_seconds: float | None,
-) -> int:
+@_running
+def run_shard(runner: _Runner, batch_reference: str | None, task: str, prefix: str) -> int:
     """Run one task of the shards whose id begins with a prefix."""
+    answering = runner.answering
     store, batch = answering.batch(batch_reference)
     scope = _scope(batch, task)
     plan = batch.plan()
@@ -210,8 +222,6 @@ def run_shard(
     if not chosen:
         answering.print({"batch_id": batch.id, "shards": [], "open": []}, [f"no shard begins with {prefix!r}"])
         return 0
-    configuration = load_configuration(Path.cwd())
-    runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, file_seconds=file_seconds)
     display = choose_display(quiet=True)
     status = runner.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), display)
     ledger = BatchRecords(store, batch).ledger

@@ -39,9 +39,10 @@ def config() -> None:
 def show(answering: Answering) -> None:
     """Every setting, its value, and where the value comes from."""
     from codebatch.cli.configuration import load_configuration
+    from codebatch.coordinator.limits import default_memory_bytes
 
     loaded = load_configuration(Path.cwd())
-    rows = loaded.rows()
+    rows = loaded.rows(default_memory_bytes(loaded.jobs))
     answering.print(
         {name: {"value": value, "origin": origin} for name, value, origin in rows},
         [f"{name} = {value}  # {origin}" for name, value, origin in rows],

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import random
 import selectors
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from codebatch.coordinator.limits import PATIENCE_SECONDS, Limits, Stopwatch
 from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import WorkerProcess, start_worker
-from codebatch.engine.ledger import Ledger
-from codebatch.engine.session import (
+from codebatch.coordinator.workers import Death, WorkerProcess, start_worker
+from codebatch.engine.events import (
     Action,
     Assign,
     Break,
@@ -32,19 +33,24 @@ from codebatch.engine.session import (
     Refused,
     Released,
     Retire,
-    Session,
+    Shrink,
     Spawn,
     Started,
+    Survey,
+    Surveyed,
     WorkerId,
 )
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.outcome import Commit, Register
+from codebatch.model.outcome import Commit, HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages, names
 from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.store.batches import Batch
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.journal import Journal
@@ -52,18 +58,17 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.cell import PHASE_COMMIT, PHASE_NAMES
+from codebatch.system.cell import PHASE_COMMIT, PHASE_NAMES, Cell
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
+from codebatch.system.machine import kill_marked, oom_kills, resident_bytes
+from codebatch.system.processes import kill_group
 
 TICK_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one file may cost before its worker is killed. No part of a plan's digest."""
-
-    file_seconds: float = 30.0
+MEMORY_TICK_SECONDS = 0.2
+CHILDREN_TICK_SECONDS = 2.0
+COST_PER_FILE = 2048
+COST_PER_WORKER = 1_500_000
 
 
 class Watcher(Protocol):
@@ -127,12 +132,13 @@ class Coordinator:
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root)
         self.ledger = load_ledger(plan, self._outcomes)
-        self._sweep_scratch()
+        self._sweep()
         leases = self._leases.leases()
         self._session = Session(
             self.ledger,
             costs=_costs(plan, self._items, scope.shuffle_seed),
             jobs=jobs,
+            cost_per_worker=COST_PER_WORKER,
             retry_below=_highest_round(self.ledger) if scope.retry_failed else 0,
             tasks=scope.tasks,
             shards=scope.shards,
@@ -140,12 +146,17 @@ class Coordinator:
             epochs={key: lease.epoch for key, lease in leases.items()},
         )
         self._workers: dict[WorkerId, WorkerProcess] = {}
+        self._holders: set[HolderId] = set()
         self._spawned = 0
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
         self._selector = selectors.DefaultSelector()
         self._signals = SignalCounter()
         self._signals_seen = 0
+        self._running_time: Stopwatch[WorkerId] = Stopwatch()
+        self._waiting_time: Stopwatch[HolderId] = Stopwatch()
+        self._memory_looked_at = self._children_looked_at = 0.0
+        self._oom_kills = oom_kills()
         self._done = dict.fromkeys(plan.task_names, 0)
         self._records = self._failures = 0
         for shard in self.ledger.shards:
@@ -193,7 +204,11 @@ class Coordinator:
 
     def _turn(self) -> None:
         """Wait for something to happen, at most a tick, and see to it."""
-        for key, _ in self._selector.select(TICK_SECONDS):
+        events = self._selector.select(TICK_SECONDS)
+        now = running_ns() / 1e9
+        self._running_time.look(now)
+        self._waiting_time.look(now)
+        for key, _ in events:
             if key.data is None:
                 self._signals.clear()
             elif key.data.id not in self._workers:
@@ -202,8 +217,11 @@ class Coordinator:
                 self._receive(key.data)
             elif not key.data.read_stderr():
                 self._selector.unregister(key.fd)
+        for worker in [worker for worker in self._workers.values() if worker.has_ended]:
+            self._receive(worker)
         self._obey_signals()
-        self._enforce_limits()
+        self._limit_time()
+        self._limit_memory(now)
         if self._session.is_waiting_for_others and self._end is None:
             self._look_at_others()
         self._report()
@@ -217,7 +235,11 @@ class Coordinator:
                 case Spawn():
                     self._spawn()
                 case Assign(worker, unit, epoch):
-                    self._workers[worker].send(messages.Assign(unit=unit, epoch=epoch))
+                    self._workers[worker].assign(messages.Assign(unit=unit, epoch=epoch))
+                case Survey(worker):
+                    self._handle(Surveyed(worker, self._workers[worker].position(self._running(worker))))
+                case Shrink(worker, end):
+                    self._workers[worker].send(messages.Shrink(start=self._running(worker).start, end=end))
                 case Retire(worker):
                     self._workers[worker].send(messages.Stop())
                 case Fail():
@@ -225,12 +247,18 @@ class Coordinator:
                 case Complete() | Drained() | Break():
                     self._end = action
 
+    def _running(self, worker: WorkerId) -> Unit:
+        unit = self._session.running_unit(worker)
+        assert unit is not None
+        return unit
+
     def _spawn(self) -> None:
         self._spawned += 1
         worker = start_worker(
             WorkerId(self._spawned), self._batch, store_root=str(self._store.root), coordinator=self._holder.id
         )
         self._workers[worker.id] = worker
+        self._holders.add(worker.holder)
         self._selector.register(worker.channel, selectors.EVENT_READ, worker)
         self._selector.register(worker.stderr, selectors.EVENT_READ, worker)
         self._journal.write("spawned", worker=worker.holder, pid=worker.process.pid)
@@ -244,8 +272,6 @@ class Coordinator:
             match message:
                 case messages.Hello():
                     self._idle(worker, Ready(worker.id))
-                case messages.Began():
-                    pass
                 case messages.Refused(epoch=epoch):
                     self._journal.write("refused", worker=worker.holder, epoch=epoch)
                     self._idle(worker, Refused(worker.id, epoch))
@@ -255,8 +281,8 @@ class Coordinator:
                     if lost:
                         # Another process settled this before. Unless we learn how, the work stays open here for ever.
                         self._learn()
-                case messages.Finished():
-                    self._idle(worker, Finished(worker.id))
+                case messages.Finished(is_worn=is_worn):
+                    self._idle(worker, Finished(worker.id, is_worn))
                 case messages.GaveUp(code=code, message=text, hint=hint):
                     self._refusal = self._refusal or error_of(code, text, hint)
                     self._handle(DrainRequested())
@@ -289,8 +315,10 @@ class Coordinator:
             self._selector.unregister(worker.stderr)
         unit = self._session.running_unit(worker.id)
         step = worker.step()
-        end = worker.bury()
-        if unit is None and end == "exit status 0" and self._end is not None:
+        death = worker.bury()
+        if death.returncode == 0 and (unit is None or self._end is not None):
+            if self._end is None:
+                self._handle(Lost(worker.id, None, "crash"))
             return
         items = step.items if step is not None and unit is not None and step.phase != PHASE_COMMIT else None
         path = None
@@ -304,12 +332,22 @@ class Coordinator:
             start=items[0] if items else None,
             end=items[1] if items else None,
             path=path,
-            reason=f"{worker.killed_for}: {end}" if worker.killed_for else end,
+            reason=f"{worker.killed_for}: {death}" if worker.killed_for else str(death),
+            memory_peak_bytes=death.memory_peak_bytes,
             evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
         )
         if self._end is None:
-            reason: FailureReason = "timeout" if worker.killed_for == "timeout" else "crash"
-            self._handle(Lost(worker.id, items, reason))
+            reason = self._why(worker, death)
+            is_from_outside = death.returncode == -signal.SIGKILL and not worker.killed_for and reason == "crash"
+            self._handle(Lost(worker.id, items, reason, is_from_outside))
+
+    def _why(self, worker: WorkerProcess, death: Death) -> FailureReason:
+        """What killed a worker: one of our limits, the kernel for want of memory, or something else."""
+        if worker.killed_for == "timeout":
+            return "timeout"
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        is_oom = death.returncode == -signal.SIGKILL and self._oom_kills > before
+        return "memory" if worker.killed_for == "memory" or is_oom else "crash"
 
     def _fail(self, action: Fail) -> None:
         entry = self._items[self._shards[action.shard].start + action.item]
@@ -344,27 +382,52 @@ class Coordinator:
             self._take(commit)
 
     def _look_at_others(self) -> None:
-        """Nothing is left here but what others hold: see what they committed, and take over from the dead."""
+        """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
         self._learn()
         if not self._session.foreign or self._end is not None:
             return
         leases = self._leases.leases()
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
-            if lease is None or not lease.is_live:
+            if lease is None or not lease.is_live or self._is_stuck(lease.holder):
                 self._handle(Released(key, lease.epoch if lease else 0))
 
-    def _enforce_limits(self) -> None:
-        now = running_ns()
+    def _is_stuck(self, holder: HolderFile) -> bool:
+        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
+        if holder.host != this_host():
+            return False
+        try:
+            cell = Cell(self._batch.root / names.HOLDERS / names.cell_name(holder.holder), create=False)
+        except FileNotFoundError:
+            return False
+        step = cell.read()
+        cell.close()
+        patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
+        return self._waiting_time.seconds(holder.holder, step) > patience
+
+    def _limit_time(self) -> None:
         for worker in self._workers.values():
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
                 continue
-            allowed = self._limits.file_seconds * (step.items[1] - step.items[0])
-            if (now - step.since_ns) / 1e9 > allowed:
+            if self._running_time.seconds(worker.id, step) > self._limits.seconds_for(step):
                 worker.kill("timeout")
 
+    def _limit_memory(self, now: float) -> None:
+        if now < self._memory_looked_at + MEMORY_TICK_SECONDS:
+            return
+        self._memory_looked_at = now
+        with_children = now >= self._children_looked_at + CHILDREN_TICK_SECONDS
+        if with_children:
+            self._children_looked_at = now
+        by_pid = {worker.process.pid: worker for worker in self._workers.values()}
+        for pid, resident in resident_bytes(by_pid, with_children=with_children).items():
+            if resident > self._limits.memory_bytes and not by_pid[pid].killed_for:
+                by_pid[pid].kill("memory")
+
     def _obey_signals(self) -> None:
+        if self._signals.is_suspension_asked:
+            self._suspend()
         if self._signals.count == self._signals_seen:
             return
         self._signals_seen = self._signals.count
@@ -374,8 +437,17 @@ class Coordinator:
                 worker.send(messages.Drain())
             self._handle(DrainRequested())
             return
+        number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
         for worker in self._workers.values():
-            worker.kill("interrupted")
+            worker.kill("interrupted", number)
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGSTOP)
+        self._signals.suspend()
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGCONT)
 
     def _report(self) -> None:
         if self._watcher is None:
@@ -398,15 +470,20 @@ class Coordinator:
         )
 
     def _end_workers(self) -> None:
-        """Whatever happened, leave no process behind."""
+        """Whatever happened, leave no process behind, nor what tasks started and detached."""
         for worker in list(self._workers.values()):
             worker.kill("abandoned")
             worker.bury()
         self._workers.clear()
+        if self._holders:
+            kill_marked(HOLDER_VARIABLE, self._holders)
 
-    def _sweep_scratch(self) -> None:
-        """Remove the working directories that dead workers left."""
-        live = {holder.holder for holder, is_live in self._leases.holders() if is_live}
+    def _sweep(self) -> None:
+        """Kill the processes and remove the working directories that dead workers left."""
+        holders = self._leases.holders()
+        if dead := {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}:
+            kill_marked(HOLDER_VARIABLE, dead)
+        live = {holder.holder for holder, is_live in holders if is_live}
         scratch = self._batch.root / names.SCRATCH
         for name, _ in self._batch.files.listing(scratch):
             if names.HOLDER_PATTERN.match(name) and name not in live and self._is_abandoned(name):
@@ -418,14 +495,14 @@ class Coordinator:
 
 
 def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Cumulative cost estimates: bytes, and 2 KB more for each file's own overhead; at random where a seed is given."""
+    """Cumulative cost estimates: bytes, and some more for each file's own overhead; at random where a seed is given."""
     chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
         factor = chance.random() if chance else 1.0
         column = [0.0]
         for item in items[shard.start : shard.end]:
-            column.append(column[-1] + factor * (item.size + 2048))
+            column.append(column[-1] + factor * (item.size + COST_PER_FILE))
         costs[shard.id] = column
     return costs
 

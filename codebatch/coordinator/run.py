@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codebatch.coordinator.loop import Coordinator, Limits, Scope, Watcher
+from codebatch.coordinator.limits import Limits
+from codebatch.coordinator.loop import Coordinator, Scope, Watcher
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.coordinator.planning import check_tools
 from codebatch.store.batches import Batch

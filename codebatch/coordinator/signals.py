@@ -1,4 +1,7 @@
-"""Signals of a coordinator: the first asks for a drain, the second ends process groups, the third kills them."""
+"""Signals of a coordinator: the first asks for a drain, the second ends process groups, the third kills them.
+
+Ctrl-Z (SIGTSTP) suspends it with its workers, which a terminal's own signal does not reach.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,17 @@ class SignalCounter:
     def __init__(self) -> None:
         self.count = 0
         self.first: signal.Signals | None = None
+        self.is_suspension_asked = False
         self.wakeup, self._write = os.pipe()
         os.set_blocking(self.wakeup, False)
         os.set_blocking(self._write, False)
         self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> SignalCounter:
-        for number in HANDLED:
-            self._before[number] = signal.signal(number, self._handle)
+        for number in (*HANDLED, signal.SIGTSTP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs stay as they were told.
+                handler = self._handle_suspension if number is signal.SIGTSTP else self._handle
+                self._before[number] = signal.signal(number, handler)
         return self
 
     def __exit__(
@@ -42,6 +48,16 @@ class SignalCounter:
         self.first = self.first or signal.Signals(number)
         with contextlib.suppress(BlockingIOError):
             os.write(self._write, b"!")
+
+    def _handle_suspension(self, number: int, frame: FrameType | None) -> None:
+        self.is_suspension_asked = True
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write, b"!")
+
+    def suspend(self) -> None:
+        """Stop this process; returns when it is continued."""
+        self.is_suspension_asked = False
+        signal.raise_signal(signal.SIGSTOP)
 
     def clear(self) -> None:
         """Make `wakeup` unreadable again."""

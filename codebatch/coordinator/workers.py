@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections import deque
+import time
 from dataclasses import dataclass, field
 
-from codebatch.engine.session import WorkerId
-from codebatch.model.outcome import HolderId
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import names
-from codebatch.protocol.launch import Launch, worker_arguments, worker_environment
-from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
+from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, worker_arguments, worker_environment
+from codebatch.protocol.messages import Assign, FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
-from codebatch.system.cell import Cell, Step
-from codebatch.system.processes import describe_end, kill_group, start_process
+from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
+from codebatch.system.machine import kill_marked
+from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
 
 STDERR_TAIL_BYTES = 8 * 1024
+STDERR_READ_BYTES = 64 * 1024
 RECEIVE_BYTES = 256 * 1024
+EXIT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """How a worker ended, and the most memory that it had resident."""
+
+    returncode: int
+    memory_peak_bytes: int
+
+    def __str__(self) -> str:
+        return describe_end(self.returncode)
 
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """One worker. `killed_for` says why we killed it, if we did."""
+    """One worker. `killed_for` says why we killed it, if we did; `units` counts those that it was given."""
 
     id: WorkerId
     holder: HolderId
@@ -35,19 +50,27 @@ class WorkerProcess:
     stderr: int
     batch: Batch
     buffer: MessageBuffer = field(default_factory=MessageBuffer)
-    stderr_tail: deque[bytes] = field(default_factory=lambda: deque(maxlen=16))
+    stderr_tail: bytes = b""
     cell: Cell | None = None
     killed_for: str = ""
+    units: int = 0
 
     def send(self, message: ToWorker) -> None:
         """Send a message; a worker that is gone is noticed by the loop, not here."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.channel.sendall(encode_message(message))
 
+    def assign(self, message: Assign) -> None:
+        """Send a unit."""
+        self.units += 1
+        self.send(message)
+
     def receive(self) -> list[FromWorker] | None:
-        """What has arrived; None at the end of the channel."""
+        """What has arrived; None at the end of the channel, and where a dead worker has nothing left to say."""
         try:
-            data = self.channel.recv(RECEIVE_BYTES)
+            data = self.channel.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None if self.has_ended else []
         except ConnectionResetError:
             return None
         if not data:
@@ -56,9 +79,8 @@ class WorkerProcess:
 
     def read_stderr(self) -> bool:
         """Take what was written to standard error, keeping the tail; False at its end."""
-        data = os.read(self.stderr, STDERR_TAIL_BYTES)
-        if data:
-            self.stderr_tail.append(data)
+        data = os.read(self.stderr, STDERR_READ_BYTES)
+        self.stderr_tail = (self.stderr_tail + data)[-STDERR_TAIL_BYTES:]
         return bool(data)
 
     def step(self) -> Step | None:
@@ -71,19 +93,33 @@ class WorkerProcess:
                 return None
         return self.cell.read()
 
-    def kill(self, reason: str) -> None:
-        """End the worker and its children at once."""
-        self.killed_for = self.killed_for or reason
-        kill_group(self.process)
+    def position(self, unit: Unit) -> int:
+        """The item that the worker is at in its unit; the unit's end where it has no item left to begin."""
+        step = self.step()
+        if step is None or step.unit < self.units or step.phase == PHASE_LEASE:
+            return unit.start
+        return step.item if step.phase == PHASE_ITEM else unit.end
 
-    def bury(self) -> str:
-        """Reap the process after the end of its channel, with all it left behind; tells how it ended."""
-        try:
-            returncode = self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            kill_group(self.process)
-            returncode = self.process.wait()
+    def kill(self, reason: str, number: int = signal.SIGKILL) -> None:
+        """Signal the worker and its children."""
+        self.killed_for = self.killed_for or reason
+        kill_group(self.process, number)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is dead, be its channel held open by what it left behind."""
+        return has_ended(self.process)
+
+    def bury(self) -> Death:
+        """Reap the process, which is dead or about to be, and kill all it left behind."""
+        deadline = time.monotonic() + EXIT_SECONDS
+        while not self.has_ended and time.monotonic() < deadline:
+            time.sleep(0.001)
         kill_group(self.process)
+        memory_peak_bytes = reap(self.process)
+        returncode = self.process.returncode
+        if returncode != 0:
+            kill_marked(HOLDER_VARIABLE, {self.holder})
         with contextlib.suppress(BlockingIOError):
             while self.read_stderr():
                 pass
@@ -92,12 +128,12 @@ class WorkerProcess:
         if self.cell is not None:
             self.cell.close()
         self.batch.files.remove_tree(self.batch.root / names.SCRATCH / self.holder)
-        return describe_end(returncode)
+        return Death(returncode=returncode, memory_peak_bytes=memory_peak_bytes)
 
     @property
     def stderr_text(self) -> str:
         """The last of what it wrote to standard error."""
-        return b"".join(self.stderr_tail)[-STDERR_TAIL_BYTES:].decode("utf-8", "replace")
+        return self.stderr_tail.decode("utf-8", "replace")
 
 
 def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId) -> WorkerProcess:
@@ -120,7 +156,7 @@ def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
-            environment=worker_environment(os.environ),
+            environment=worker_environment(os.environ, holder),
             channel=theirs.fileno(),
             stderr=stderr_write,
         )

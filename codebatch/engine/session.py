@@ -7,9 +7,10 @@ The rules:
 3. A commit is true whoever made it: the ledger only ever grows, and open work is always computed from the ledger.
 4. When nothing is queued, an idle worker steals: the running unit with the most work left is surveyed, its owner is
    told a smaller end, and the thief gets the tail half. An owner that did not hear in time does some items twice.
-5. When a worker dies, what it had not committed is open again. The item it died on is tried alone in a fresh worker;
-   an item that kills again is failed. A kill from outside weighs less than a crash, for it is hardly the item's fault.
-   Only a death that this living coordinator saw is charged to an item.
+5. When a worker dies, what it had not committed is open again. The item it died on is charged and tried alone in a
+   fresh worker; an item that kills again is failed. A kill from outside weighs less than a crash, for it is hardly the
+   item's fault. Where several items were at hand each is tried alone, uncharged. Only a death that this living
+   coordinator saw is charged.
 6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
 """
 
@@ -53,7 +54,7 @@ from codebatch.model.shard import ShardId
 
 CHARGE_MAX = 10
 CHARGE_OF_CRASH = 5
-CHARGE_OF_KILL = 2
+CHARGE_OF_KILL = 1
 
 DEATHS_MAX = 6
 DEATHS_PER_JOB_MAX = 3
@@ -111,10 +112,11 @@ class Session:
         leased: Mapping[UnitKey, int] | None = None,
         epochs: Mapping[UnitKey, int] | None = None,
     ) -> None:
-        """`costs[shard]` are cumulative estimates, one more than items; a worker is worth starting for `cost_per_worker`.
+        """`costs[shard]` are cumulative estimates, one more than items.
 
-        `leased` are units that live others hold, `epochs` the last epoch of every unit ever leased. `tasks` and
-        `shards` narrow the work to do; failures of rounds up to `retry_below` are done again.
+        A worker is worth starting for `cost_per_worker` of open work. `leased` are units that live others hold,
+        `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do; failures of
+        rounds up to `retry_below` are done again.
         """
         self.ledger = ledger
         self._costs = costs
@@ -328,7 +330,14 @@ class Session:
         actions = self._hand_out()
         if self._pool.idle and not self._heap:
             actions += self._survey()
-        missing = max(0, self._workers_wanted() - self._pool.size)
+        return actions + self._ask_for_workers()
+
+    def _ask_for_workers(self) -> list[Action]:
+        """Idle workers that could not take what is queued, for it wants fresh ones, make room for these."""
+        idle = 0 if self._heap else len(self._pool.idle)
+        missing = max(0, self._workers_wanted() - len(self._pool.running) - self._pool.spawning - idle)
+        excess = max(0, self._pool.size + missing - self._jobs)
+        actions = self._pool.retire(set(sorted(self._pool.idle)[:excess]))
         self._pool.spawning += missing
         return actions + [Spawn()] * missing
 
@@ -349,7 +358,7 @@ class Session:
             if unit is None or not self._is_free(unit):
                 self._queued.pop((shard, entry[2]), None)
                 continue
-            candidates = self._pool.fresh if self._must_be_alone(unit) else self._pool.idle
+            candidates = self._pool.fresh if self._wants_fresh(unit) else self._pool.idle
             if not candidates:
                 waiting.append(entry)
                 continue
@@ -357,16 +366,14 @@ class Session:
             actions.append(self._assign(min(candidates), unit))
         for entry in waiting:
             heapq.heappush(self._heap, entry)
-        if waiting and self._pool.idle and not self._pool.spawning:
-            actions += self._pool.retire({min(self._pool.idle)})  # A fresh one takes its place.
         return actions
 
     def _is_free(self, unit: Unit) -> bool:
         """Whether a queued unit is still what is open there; what became of its shard since may have changed it."""
         return any(part == unit for part in self._free_parts(unit.shard, self._units(unit.shard)))
 
-    def _must_be_alone(self, unit: Unit) -> bool:
-        return unit.end == unit.start + 1 and unit.start in self._alone.get(unit.shard, ())
+    def _wants_fresh(self, unit: Unit) -> bool:
+        return unit.end == unit.start + 1 and (unit.shard, unit.start) in self._charges
 
     def _assign(self, worker: WorkerId, unit: Unit) -> Action:
         key = (unit.shard, unit.start)

@@ -10,6 +10,9 @@ from codebatch.model.outcome import HolderId
 
 WORKER_MODULE = "codebatch_workers"
 
+HOLDER_VARIABLE = "CODEBATCH_HOLDER"
+"""Marks a worker and whatever it starts, so that none of it outlives the worker."""
+
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
@@ -29,10 +32,11 @@ def worker_arguments(python: str, launch: Launch) -> list[str]:
     return [python, "-m", WORKER_MODULE, msgspec.json.encode(launch).decode("utf-8")]
 
 
-def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def worker_environment(environment: Mapping[str, str], holder: HolderId) -> dict[str, str]:
     """What a worker sees: an allow-list, and settings that keep results and core counts the same everywhere."""
     kept = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
     return kept | {
+        HOLDER_VARIABLE: holder,
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
         "PYTHONHASHSEED": "0",

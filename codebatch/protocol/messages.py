@@ -6,9 +6,7 @@ pair made by the coordinator; its end of file means that the peer is dead.
     coordinator                                worker
         |  <------------------------------  Hello
         |  Assign  ------------------------>  |
-        |  <------------------------------  Began | Refused
-        |  <------------------------------  Committed ...   (once or more)
-        |  <------------------------------  Finished
+        |  <------------------------------  Committed, Finished | Refused
         |  Shrink | Drain  ---------------->  |         (while it works)
         |  Stop  -------------------------->  |
 """
@@ -40,10 +38,6 @@ class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
 
     unit: Unit
     epoch: int
-
-
-class Began(msgspec.Struct, frozen=True, kw_only=True, tag="began"):
-    """The worker holds the lease and begins."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -96,7 +90,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 ToWorker = Assign | Shrink | Drain | Stop
-FromWorker = Hello | Began | Refused | Committed | Finished | GaveUp
+FromWorker = Hello | Refused | Committed | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

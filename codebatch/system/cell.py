@@ -15,18 +15,19 @@ from typing import NamedTuple
 from codebatch.system.files import refusals
 
 CELL_BYTES = 4096
-_layout = struct.Struct("<QQQIIB")
+_layout = struct.Struct("<QQQIIIB")
 
 
 class Step(NamedTuple):
     """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); none if item == end.
 
-    `items_done` and `records` are totals of its life.
+    `items_done` and `records` are totals of its life; its unit is the `unit`-th that it was given.
     """
 
     since_ns: int
     items_done: int
     records: int
+    unit: int
     item: int
     end: int
     phase: int
@@ -41,7 +42,8 @@ PHASE_IDLE = 0
 PHASE_ITEM = 1
 PHASE_BATCHED = 2
 PHASE_COMMIT = 3
-PHASE_NAMES = ("idle", "item", "batched", "commit")
+PHASE_LEASE = 4
+PHASE_NAMES = ("idle", "item", "batched", "commit", "lease")
 
 
 class Cell:

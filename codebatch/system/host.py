@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
@@ -39,21 +40,27 @@ def usable_cores() -> int:
 
 def _cgroup_cores() -> int | None:
     """Whole cores that cgroup v2 grants on the way to the root, rounded up; None where it sets no limit."""
+    cores: list[int] = []
+    for text in cgroup_texts("cpu.max"):
+        with contextlib.suppress(ValueError):
+            quota, period = text.split()[:2]
+            cores.append(-(-int(quota) // int(period)))
+    return min(cores, default=None)
+
+
+def cgroup_texts(name: str) -> list[str]:
+    """What a file of cgroup v2 says in this process's group and in those above it, from the inside out."""
     try:
         line = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
         group = line.split(":", 2)[2].lstrip("/")
     except (OSError, IndexError):
-        return None
-    smallest: int | None = None
+        return []
     top = Path("/sys/fs/cgroup")
     here = top / group
+    texts: list[str] = []
     for directory in (here, *here.parents):
         if top not in (directory, *directory.parents):
             break
-        try:
-            quota, period = (directory / "cpu.max").read_text(encoding="ascii").split()[:2]
-            cores = -(-int(quota) // int(period))
-        except (OSError, ValueError):
-            continue
-        smallest = cores if smallest is None else min(smallest, cores)
-    return smallest
+        with contextlib.suppress(OSError):
+            texts.append((directory / name).read_text(encoding="ascii"))
+    return texts

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from codebatch.engine.ledger import Ledger
-from codebatch.engine.session import Session
 from codebatch.engine.events import (
     Action,
     Assign,
@@ -38,6 +36,8 @@ from codebatch.engine.events import (
     UnitKey,
     WorkerId,
 )
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
@@ -219,7 +219,8 @@ class SimulatedCoordinator:
             return
         self.world.disk.leases[key] = worker.holder
         if self.world.is_single:
-            self.world.check_nothing_committed(unit)
+            told = [message.end for message in worker.inbox if isinstance(message, Shrink)]
+            self.world.check_nothing_committed(replace(unit, end=min([unit.end, *told])))
         worker.unit, worker.epoch, worker.at, worker.leased = unit, epoch, unit.start, True
 
     def _commit(self, worker: SimulatedWorker, chance: random.Random) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from codebatch.engine.events import (
@@ -22,6 +24,8 @@ from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.shard import ShardId
 from tests.engine.simulation import World, run_world
 
+SEEDS = int(os.environ.get("CODEBATCH_TEST_SEEDS", "3000"))
+
 S = ShardId("00000001")
 W = WorkerId(1)
 
@@ -36,11 +40,15 @@ def _result(start: int, end: int) -> Commit:
     return Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_a_batch_ends_whole_whatever_is_killed(seed: int) -> None:
-    world = World(seed, shards=1 + seed % 7, items_max=12, poison=seed % 3, kill_rate=0.2 if seed % 2 else 0.0)
-    run_world(world, jobs=1 + seed % 4, coordinators=1 + seed % 3, coordinator_kills=seed % 5)
-    world.check()
+@pytest.mark.parametrize("first", range(0, SEEDS, 250))
+def test_a_batch_ends_whole_whatever_is_killed(first: int) -> None:
+    for seed in range(first, first + 250):
+        world = World(seed, shards=1 + seed % 7, items_max=12, poison=seed % 3, kill_rate=0.2 if seed % 2 else 0.0)
+        try:
+            run_world(world, jobs=1 + seed % 4, coordinators=1 + seed % 3, coordinator_kills=seed % 5)
+            world.check()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -23,6 +23,10 @@ class Channel:
         self._buffer = MessageBuffer()
         self._messages: deque[ToWorker] = deque()
 
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._connection.fileno()
+
     def send(self, message: FromWorker) -> None:
         """Send a message. Raises CoordinatorGone."""
         try:

@@ -101,7 +101,7 @@ class TaskRunner:
         try:
             for index, answer in zip(sound, _ask(task, files, results, sound), strict=True):
                 completed[index] = answer
-        except Exception:
+        except BaseException:
             for index in sound:
                 answers = _guarded(_ask, task, files, results, [index])
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
@@ -230,6 +230,12 @@ def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T
     try:
         return call(*arguments, **options)
     except MemoryError:
-        return Failed(reason="memory", evidence=traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:])
-    except Exception:
-        return Failed(reason="exception", evidence=traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:])
+        return Failed(reason="memory", evidence=_evidence())
+    except BaseException:
+        return Failed(reason="exception", evidence=_evidence())
+
+
+def _evidence() -> str:
+    """The traceback at hand, as text that can be written: an exception may say anything."""
+    text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

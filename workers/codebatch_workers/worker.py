@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import time
 from pathlib import Path
 
@@ -14,7 +17,6 @@ from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
     Assign,
-    Began,
     Committed,
     Drain,
     Finished,
@@ -30,16 +32,16 @@ from codebatch.store.journal import Journal
 from codebatch.store.outcomes import Committer, EncodedOutcome
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
-from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE_ITEM, Cell, Step
+from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
-from codebatch.system.processes import open_descriptors
 from codebatch_workers.channel import Channel
 from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
 from codebatch_workers.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
+DESCRIPTORS_RESERVED = 32
 
 
 class Worker:
@@ -69,8 +71,10 @@ class Worker:
         self._runner = TaskRunner(self._plan.tasks, Path.cwd())
         self._items_done = 0
         self._records = 0
+        self._units = 0
         self._is_draining = False
-        self._descriptors = open_descriptors()
+        self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
+        self._is_worn = False
 
     def run(self) -> None:
         """Work until told to stop. Raises CoordinatorGone."""
@@ -81,6 +85,8 @@ class Worker:
                     try:
                         self._do(unit, epoch)
                     except (InvalidConfiguration, StoreUnwritable) as error:
+                        if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
+                            raise  # No fault of the disk: some task has used up this process's descriptors.
                         give_up(self._channel, error)
                         return
                 case Drain():
@@ -91,13 +97,15 @@ class Worker:
                     return
 
     def _do(self, unit: Unit, epoch: int) -> None:
+        self._units += 1
+        self._step(unit.start, unit.start, PHASE_LEASE)
         self._runner.set_up(unit.tasks)
         if not self._holder.try_lease(unit.shard, unit.start, epoch):
+            self._step(0, 0, PHASE_IDLE)
             self._channel.send(Refused(epoch=epoch))
             return
         began = time.perf_counter()
         cpu_ns = process_cpu_ns()
-        self._channel.send(Began())
         self._journal.write(
             "began", shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
         )
@@ -116,7 +124,7 @@ class Worker:
             seconds=round(seconds, 6),
             cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
         )
-        self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn()))
+        self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
     def _execute(self, unit: Unit) -> UnitResults:
         first = self._shards[unit.shard].start
@@ -125,7 +133,7 @@ class Worker:
         end = unit.end
         for item in range(unit.start, unit.end):
             end = self._heed(unit, end)
-            if item >= end or self._is_draining:
+            if item >= end or self._is_draining or self._is_worn:
                 break
             self._step(item, item + 1, PHASE_ITEM)
             entry = self._items[first + item]
@@ -142,6 +150,7 @@ class Worker:
             for name in unit.tasks:
                 done.results[name].append(results[name])
             self._items_done += 1
+            self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
             done.results[name] = self._runner.complete(name, sources, done.results[name])
@@ -181,12 +190,24 @@ class Worker:
                     pass  # A Shrink for a unit that is finished.
         return end
 
-    def _is_worn(self) -> bool:
-        """Whether tasks have left descriptors open in this process."""
-        return open_descriptors() > self._descriptors + DESCRIPTORS_LEAKED_MAX
+    def _look_at_descriptors(self) -> None:
+        """Be worn once tasks have left many descriptors open: dup(2) gives the lowest free one.
+
+        What was held in reserve is what the unit is finished with.
+        """
+        if self._is_worn:
+            return
+        with contextlib.suppress(OSError):
+            lowest = os.dup(self._channel.fileno())
+            os.close(lowest)
+            if lowest <= self._reserve[-1] + DESCRIPTORS_LEAKED_MAX:
+                return
+        self._is_worn = True
+        for descriptor in self._reserve:
+            os.close(descriptor)
 
     def _step(self, item: int, end: int, phase: int) -> None:
-        self._cell.write(Step(running_ns(), self._items_done, self._records, item, end, phase))
+        self._cell.write(Step(running_ns(), self._items_done, self._records, self._units, item, end, phase))
 
 
 def give_up(channel: Channel, error: CodebatchError) -> None:

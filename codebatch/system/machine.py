@@ -1,0 +1,60 @@
+"""The machine's memory and its other processes, by psutil: what limits are held against, and what is not to be left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+
+import psutil
+
+from codebatch.system.host import cgroup_texts
+
+
+def available_memory() -> int:
+    """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
+    available = psutil.virtual_memory().available
+    for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
+        with contextlib.suppress(ValueError):
+            available = min(available, max(0, int(limit) - int(used)))
+    return available
+
+
+def oom_kills() -> int:
+    """How many processes the kernel killed for want of memory since the machine started; 0 where it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, int]:
+    """The resident memory of processes, with all that they started where asked; those that are gone are left out.
+
+    Finding the children means a look at every process of the machine.
+    """
+    children: dict[int, list[int]] = {}
+    if with_children:
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                children.setdefault(process.ppid(), []).append(process.pid)
+    resident: dict[int, int] = {}
+    for root in pids:
+        tree = [root]
+        for pid in tree:
+            tree += children.get(pid, [])
+            with contextlib.suppress(psutil.Error):
+                resident[root] = resident.get(root, 0) + psutil.Process(pid).memory_info().rss
+    return resident
+
+
+def kill_marked(variable: str, values: Collection[str]) -> int:
+    """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
+    killed = 0
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(variable) in values:
+                process.kill()
+                killed += 1
+    return killed
