@@ -2,6 +2,7 @@
 
 The rules:
 1. Pending units lie in a heap, the costliest first (longest processing time first, Graham 1969); ties by path order.
+   An item that alone is a good part of a worker's share is a unit of its own: it must not wait for its neighbours.
 2. A worker has one unit at a time. It links the unit's lease when it begins; where that link is refused another
    process has the unit, which becomes `foreign`: it is watched and taken only when its holder is dead or stuck.
 3. A commit is true whoever made it: the ledger only ever grows, and open work is always computed from the ledger.
@@ -55,6 +56,8 @@ from codebatch.model.shard import ShardId
 CHARGE_MAX = 10
 CHARGE_OF_CRASH = 5
 CHARGE_OF_KILL = 1
+
+CRITICAL_SHARE = 0.5
 
 DEATHS_MAX = 6
 DEATHS_PER_JOB_MAX = 3
@@ -126,6 +129,7 @@ class Session:
         self._tasks = tasks
         self._shards = shards
         self._names = tuple(ledger.shards)
+        self._critical = _critical_items(costs, jobs, cost_per_worker)
         self._order = {shard: index for index, shard in enumerate(self._names)}
         self._epochs = {**(epochs or {}), **(leased or {})}
         self._foreign: dict[ShardId, set[int]] = {}
@@ -252,17 +256,21 @@ class Session:
         return actions
 
     def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
-        """Open work cut so that what runs, what others hold and what is being failed is left out, and items that killed
-        a worker stand alone."""
+        """Open work cut so that what runs, what others hold and what is being failed is left out.
+
+        Items that killed a worker and critical ones stand alone.
+        """
         busy = self._pool.busy_in(shard)
         alone = self._alone.get(shard, set())
         failing = self._failing.get(shard, set())
         foreign = self._foreign.get(shard, set())
-        if not (busy or alone or failing or foreign):
+        critical = self._critical.get(shard, ())
+        if not (busy or alone or failing or foreign or critical):
             yield from units
             return
         cuts = {bound for b in busy for bound in (b.start, b.end)} | foreign
-        cuts |= {bound for item in alone | {item for item, _ in failing} for bound in (item, item + 1)}
+        single = alone.union((item for item, _ in failing), critical)
+        cuts |= {bound for item in single for bound in (item, item + 1)}
         for unit in units:
             bounds = sorted({unit.start, unit.end, *(cut for cut in cuts if unit.start < cut < unit.end)})
             held = False
@@ -424,6 +432,21 @@ class Session:
         self._pool.running[worker] = mine
         self._watch(worker, mine, costs[cut] - costs[first])
         return [Shrink(worker, cut), self._assign(min(self._pool.idle), tail)]
+
+
+def _critical_items(
+    costs: Mapping[ShardId, Sequence[float]], jobs: int, cost_per_worker: float
+) -> dict[ShardId, list[int]]:
+    if jobs == 1:
+        return {}
+    least = max(cost_per_worker, CRITICAL_SHARE * sum(column[-1] for column in costs.values()) / jobs)
+    critical: dict[ShardId, list[int]] = {}
+    for shard, column in costs.items():
+        if column[-1] < least or len(column) == 2 or least == 0:
+            continue
+        if items := [item for item, (before, after) in enumerate(pairwise(column)) if after - before >= least]:
+            critical[shard] = items
+    return critical
 
 
 def _part(unit: Unit, start: int, end: int, tasks: tuple[str, ...]) -> Unit:

@@ -14,8 +14,11 @@ from codebatch.engine.events import (
     Finished,
     Lost,
     Ready,
+    Shrink,
     Spawn,
     Started,
+    Survey,
+    Surveyed,
     WorkerId,
 )
 from codebatch.engine.ledger import Ledger
@@ -30,9 +33,10 @@ S = ShardId("00000001")
 W = WorkerId(1)
 
 
-def _session(items: int, jobs: int = 1) -> Session:
+def _session(items: int, jobs: int = 1, cost_per_worker: float = 0.0) -> Session:
     ledger = Ledger({S: items}, {"parse": ()})
-    return Session(ledger, costs={S: [float(n) for n in range(items + 1)]}, jobs=jobs)
+    costs = {S: [float(n) for n in range(items + 1)]}
+    return Session(ledger, costs=costs, jobs=jobs, cost_per_worker=cost_per_worker)
 
 
 def _result(start: int, end: int) -> Commit:
@@ -60,7 +64,8 @@ def test_without_kills_only_late_owners_do_anything_twice(seed: int) -> None:
 
 
 def test_a_small_plan_starts_few_workers() -> None:
-    assert _session(5, jobs=64).handle(Started()) == [Spawn()]
+    assert _session(5, jobs=64, cost_per_worker=5.0).handle(Started()) == [Spawn()]
+    assert _session(5, jobs=64, cost_per_worker=2.0).handle(Started()) == [Spawn()] * 3
 
 
 def test_an_empty_plan_is_complete_at_once() -> None:
@@ -107,3 +112,32 @@ def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
             assert number == 6
             return
     pytest.fail("it never broke")
+
+
+def test_an_idle_worker_gets_the_tail_of_what_another_runs() -> None:
+    session = _session(8, jobs=2, cost_per_worker=1.0)
+    session.handle(Started())
+    session.handle(Ready(W))
+    thief = WorkerId(2)
+    assert session.handle(Ready(thief)) == [Survey(W)]
+    shrink, assign = session.handle(Surveyed(W, 1))
+    assert shrink == Shrink(W, 5)
+    assert isinstance(assign, Assign)
+    assert (assign.worker, assign.unit.start, assign.unit.end) == (thief, 5, 8)
+
+
+def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
+    session = _session(8, jobs=2, cost_per_worker=1.0)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Ready(WorkerId(2)))
+    assert session.handle(Surveyed(W, 7)) == []
+
+
+def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbours() -> None:
+    ledger = Ledger({S: 5}, {"parse": ()})
+    session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}, jobs=2)
+    session.handle(Started())
+    (assign,) = session.handle(Ready(W))
+    assert isinstance(assign, Assign)
+    assert (assign.unit.start, assign.unit.end) == (2, 3)
