@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option, table
+from codebatch.cli.options import Answering, answering, batch_option, human_bytes, table
 from codebatch.cli.show import record_line, record_path, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
@@ -217,15 +217,17 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     """What the journal knows of why a task failed at a file; the last word counts."""
     shards = {shard.id: shard for shard in records.plan.shards}
     found: dict[tuple[bytes, str], dict[str, str]] = {}
-    deaths: dict[bytes, str] = {}
+    deaths: dict[tuple[bytes, str | None], str] = {}
     for line in lines:
         if line.shard not in shards or line.start is None:
             continue
         path = records.items[shards[line.shard].start + line.start].path
         if line.event == "lost":
-            deaths[path] = "\n".join(filter(None, [line.reason, line.evidence]))
+            peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None
+            deaths[path, line.task] = deaths[path, None] = "\n".join(filter(None, [line.reason, peak, line.evidence]))
         elif line.event == "failed" and line.task is not None:
-            found[path, line.task] = {"evidence": line.evidence or deaths.get(path, "")}
+            death = "" if line.reason == "needs" else deaths.get((path, line.task)) or deaths.get((path, None), "")
+            found[path, line.task] = {"evidence": line.evidence or death}
     return found
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from codebatch.cli.configuration import Configuration, load_configuration
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
-from codebatch.cli.show import summary_lines
+from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
@@ -28,7 +28,7 @@ from codebatch.model.plan import plan_digest
 from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.query.summary import summarise, worst_findings
+from codebatch.query.summary import failures, summarise, worst_findings
 from codebatch.store.batches import Batch, batch_ids, create_batch, iter_batches
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
@@ -39,6 +39,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import tree_bytes
 
 WORST_SHOWN = 10
+FAILURES_SHOWN = 20
 
 _ACTIONS = {
     "ran": "new",
@@ -356,6 +357,8 @@ def _answer(
     lines = [f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {size}"]
     if is_over:
         lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
+    if summary.failures:
+        lines += failure_lines(failures(records, FAILURES_SHOWN), summary.failures)
     answering.print(answer, lines)
     if signal_status:
         answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")

@@ -64,6 +64,17 @@ def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str
         yield from (f"  {record_line(record)}" for record in worst)
 
 
+def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
+    """What failed, for people: the first of `count`."""
+    yield "failures:"
+    left = count
+    for record in shown:
+        left -= 1
+        yield f"  {record_line(record)}"
+    if left:
+        yield f"  {left:,} more"
+
+
 def _ranked(counts: dict[str, int], limit: int) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:limit])

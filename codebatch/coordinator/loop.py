@@ -58,7 +58,7 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.cell import PHASE_COMMIT, PHASE_NAMES, Cell
+from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES, Cell
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.machine import kill_marked, oom_kills, resident_bytes
@@ -66,7 +66,7 @@ from codebatch.system.processes import kill_group
 
 TICK_SECONDS = 0.1
 MEMORY_TICK_SECONDS = 0.2
-CHILDREN_TICK_SECONDS = 2.0
+CHILDREN_TICK_SECONDS = 1.0
 COST_PER_FILE = 2048
 COST_PER_WORKER = 1_500_000
 
@@ -321,6 +321,7 @@ class Coordinator:
                 self._handle(Lost(worker.id, None, "crash"))
             return
         items = step.items if step is not None and unit is not None and step.phase != PHASE_COMMIT else None
+        task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
             path = display_path(self._items[self._shards[unit.shard].start + items[0]].path)
@@ -334,12 +335,13 @@ class Coordinator:
             path=path,
             reason=f"{worker.killed_for}: {death}" if worker.killed_for else str(death),
             memory_peak_bytes=death.memory_peak_bytes,
+            task=task,
             evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
         )
         if self._end is None:
             reason = self._why(worker, death)
             is_from_outside = death.returncode == -signal.SIGKILL and not worker.killed_for and reason == "crash"
-            self._handle(Lost(worker.id, items, reason, is_from_outside))
+            self._handle(Lost(worker.id, items, reason, is_from_outside, task))
 
     def _why(self, worker: WorkerProcess, death: Death) -> FailureReason:
         """What killed a worker: one of our limits, the kernel for want of memory, or something else."""
@@ -403,14 +405,14 @@ class Coordinator:
         step = cell.read()
         cell.close()
         patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
-        return self._waiting_time.seconds(holder.holder, step) > patience
+        return self._waiting_time.seconds(holder.holder, step.since_ns) > patience
 
     def _limit_time(self) -> None:
         for worker in self._workers.values():
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
                 continue
-            if self._running_time.seconds(worker.id, step) > self._limits.seconds_for(step):
+            if self._running_time.seconds(worker.id, step.since_ns) > self._limits.seconds_for(step):
                 worker.kill("timeout")
 
     def _limit_memory(self, now: float) -> None:

@@ -51,12 +51,13 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A worker is dead. `items` are what it worked on, shard-relative; None where nothing was begun."""
+    """A worker is dead. `items` are what it worked on, shard-relative, and `task` is what at; None: it is not known."""
 
     worker: WorkerId
     items: tuple[int, int] | None
     reason: FailureReason
     is_from_outside: bool = False
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

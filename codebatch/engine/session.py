@@ -9,9 +9,9 @@ The rules:
 4. When nothing is queued, an idle worker steals: the running unit with the most work left is surveyed, its owner is
    told a smaller end, and the thief gets the tail half. An owner that did not hear in time does some items twice.
 5. When a worker dies, what it had not committed is open again. The item it died on is charged and tried alone in a
-   fresh worker; an item that kills again is failed. A kill from outside weighs less than a crash, for it is hardly the
-   item's fault. Where several items were at hand each is tried alone, uncharged. Only a death that this living
-   coordinator saw is charged.
+   fresh worker; when it kills again the task that ran fails there. A kill from outside weighs less than a crash, for
+   it is hardly the item's fault. Where several items were at hand each is tried alone, uncharged. Only a death that
+   this living coordinator saw is charged.
 6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
 """
 
@@ -314,7 +314,8 @@ class Session:
                 charge = CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
                 self._charges[key] = self._charges.get(key, 0) + charge
                 if self._charges[key] >= CHARGE_MAX:
-                    actions += self._fail(unit, first, unit.tasks, lost.reason)
+                    tasks = (lost.task,) if lost.task in unit.tasks else unit.tasks
+                    actions += self._fail(unit, first, tasks, lost.reason)
         return actions + self._reopen(unit.shard)
 
     # -- Who does it ----------------------------------------------------------------------------------------------

@@ -77,3 +77,10 @@ def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
         every = itertools.chain.from_iterable(records.iter_records(task, asked) for task in records.task_names)
         found += itertools.islice(every, limit - len(found))
     return found
+
+
+def failures(records: BatchRecords, limit: int) -> list[JsonRecord]:
+    """The first failures, in path order within each task; what failed only for want of another task comes last."""
+    asked = RecordFilter(kinds=("failure",))
+    every = [record for task in records.task_names for record in records.iter_records(task, asked)]
+    return sorted(every, key=lambda record: record["reason"] == "needs")[:limit]

@@ -15,13 +15,16 @@ from typing import NamedTuple
 from codebatch.system.files import refusals
 
 CELL_BYTES = 4096
-_layout = struct.Struct("<QQQIIIB")
+_layout = struct.Struct("<QQQIIIBB")
+_TASK_OFFSET = _layout.size - 1
+NO_TASK = 255
 
 
 class Step(NamedTuple):
     """What a worker is at: items [item, end) of its unit's shard since `since_ns` (running clock); none if item == end.
 
-    `items_done` and `records` are totals of its life; its unit is the `unit`-th that it was given.
+    `items_done` and `records` are totals of its life; its unit is the `unit`-th that it was given; `task` is the place
+    in the plan of the task that runs, NO_TASK where none does.
     """
 
     since_ns: int
@@ -31,6 +34,7 @@ class Step(NamedTuple):
     item: int
     end: int
     phase: int
+    task: int = NO_TASK
 
     @property
     def items(self) -> tuple[int, int] | None:
@@ -68,6 +72,10 @@ class Cell:
     def write(self, step: Step) -> None:
         """Say what begins now."""
         _layout.pack_into(self._map, 0, *step)
+
+    def write_task(self, task: int) -> None:
+        """Say which task of the step begins now."""
+        self._map[_TASK_OFFSET] = min(task, NO_TASK)
 
     def read(self) -> Step:
         """What was said last."""

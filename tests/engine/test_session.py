@@ -11,6 +11,7 @@ from codebatch.engine.events import (
     Break,
     Committed,
     Complete,
+    Fail,
     Finished,
     Lost,
     Ready,
@@ -101,6 +102,19 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
         session.handle(Lost(worker, None, "crash"))
     assert (2, 3) in sizes
     assert all(end - start == 1 or not start <= 2 < end for start, end in sizes)
+
+
+def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
+    ledger = Ledger({S: 1}, {"parse": (), "lint": ()})
+    session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
+    session.handle(Started())
+    for number in (1, 2):
+        session.handle(Ready(WorkerId(number)))
+        actions = session.handle(Lost(WorkerId(number), (0, 1), "crash", task="lint"))
+    assert [action.tasks for action in actions if isinstance(action, Fail)] == [("lint",)]
+    (assign,) = session.handle(Ready(WorkerId(3)))
+    assert isinstance(assign, Assign)
+    assert assign.unit.tasks == ("parse",)
 
 
 def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:

@@ -80,13 +80,17 @@ class TaskRunner:
         for name in tasks:
             self._task(name)
 
-    def run_item(self, file: SourceFile, tasks: Sequence[str]) -> dict[str, Result]:
-        """One file through the per-file part of the tasks, in plan order."""
+    def run_item(
+        self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
+    ) -> dict[str, Result]:
+        """One file through the per-file part of the tasks, in plan order; `begin` is told of each."""
         results: dict[str, Result] = {}
         for name in tasks:
             if any(isinstance(results.get(need), Failed) for need in self._planned[name].needs):
                 results[name] = Failed(reason="needs", evidence=_NEED_FAILED)
                 continue
+            if begin is not None:
+                begin(name)
             results[name] = _guarded(self._run, name, file)
         return results
 

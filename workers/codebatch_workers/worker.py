@@ -69,6 +69,7 @@ class Worker:
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = TaskRunner(self._plan.tasks, Path.cwd())
+        self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0
         self._units = 0
@@ -143,7 +144,7 @@ class Worker:
                 results = dict.fromkeys(unit.tasks, source)
                 source = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
             else:
-                results = self._runner.run_item(source, unit.tasks)
+                results = self._runner.run_item(source, unit.tasks, self._begin_task)
             source.release()
             sources.append(source)
             done.items.append(entry)
@@ -153,6 +154,7 @@ class Worker:
             self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
+            self._begin_task(name)
             done.results[name] = self._runner.complete(name, sources, done.results[name])
         return done
 
@@ -205,6 +207,9 @@ class Worker:
         self._is_worn = True
         for descriptor in self._reserve:
             os.close(descriptor)
+
+    def _begin_task(self, name: str) -> None:
+        self._cell.write_task(self._task_numbers[name])
 
     def _step(self, item: int, end: int, phase: int) -> None:
         self._cell.write(Step(running_ns(), self._items_done, self._records, self._units, item, end, phase))

@@ -1,0 +1,171 @@
+"""An installed package with two tasks: `venom` does to its worker what a file says, `symptom` needs it.
+
+Nothing happens while the file `antidote` is in the home directory; `plague` there kills every worker at its start.
+"""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import itertools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from codebatch.model.record import Metric, Record
+from codebatch.model.task import TaskDeclaration
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import TaskEnvironment
+
+ORPHAN_SECONDS = "61234"
+"""How long the children that outlive their worker would sleep: tests look for this number in command lines."""
+
+VENOM = TaskDeclaration(
+    name="venom", version="1", summary="does what the file says", implementation="venom:create", records=("metric",)
+)
+SYMPTOM = TaskDeclaration(
+    name="symptom",
+    version="1",
+    summary="needs venom",
+    implementation="venom:create_symptom",
+    records=("metric",),
+    needs=("venom",),
+)
+
+HOME = Path(os.environ.get("HOME", "/"))
+
+
+class Unpicklable(Exception):
+    """Cannot be pickled, nor printed."""
+
+    def __init__(self) -> None:
+        super().__init__("\udcff", lambda: None)
+
+    def __str__(self) -> str:
+        raise ValueError("\udcff")
+
+
+def segfault() -> None:
+    ctypes.string_at(0)
+
+
+def exit_at_once() -> None:
+    os._exit(7)
+
+
+def leave() -> None:
+    sys.exit("leaving")
+
+
+def loop() -> None:
+    collections.deque(itertools.repeat(0), maxlen=0)
+
+
+def memory() -> None:
+    hoard = []
+    while True:
+        hoard.append(b"x" * (16 << 20))
+
+
+def descriptors() -> None:
+    while True:
+        os.open(os.devnull, os.O_RDONLY)
+
+
+def child() -> None:
+    subprocess.Popen(["sleep", ORPHAN_SECONDS], start_new_session=True)
+    os._exit(8)
+
+
+def fork() -> None:
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", ORPHAN_SECONDS])
+    if os.fork() == 0:
+        time.sleep(float(ORPHAN_SECONDS))
+    os._exit(9)
+
+
+def flood() -> None:
+    for _ in range(1600):
+        os.write(2, b"x" * 65535 + b"\n")
+    raise RuntimeError("flooded")
+
+
+def unpicklable() -> None:
+    raise Unpicklable
+
+
+def recursion() -> None:
+    recursion()
+
+
+def memory_of_a_child() -> None:
+    subprocess.run([sys.executable, "-c", "x = [b'x' * (16 << 20) for _ in range(10**6)]"], check=True)
+
+
+def leave_a_child() -> None:
+    subprocess.Popen(["sleep", ORPHAN_SECONDS], start_new_session=True)
+
+
+def leak() -> None:
+    for _ in range(20):
+        os.open(os.devnull, os.O_RDONLY)
+
+
+def slow() -> None:
+    time.sleep(0.2)
+
+
+DEEDS = {
+    deed.__name__: deed
+    for deed in (
+        segfault,
+        exit_at_once,
+        leave,
+        loop,
+        memory,
+        memory_of_a_child,
+        descriptors,
+        child,
+        fork,
+        flood,
+        unpicklable,
+        recursion,
+        leave_a_child,
+        leak,
+        slow,
+    )
+}
+
+
+class Venom:
+    """The task."""
+
+    def run(self, file: SourceFile) -> list[Record]:
+        """The size of the file, if it lets us live."""
+        deed = DEEDS.get(file.content.decode().strip())
+        if deed is not None and not (HOME / "antidote").exists():
+            deed()
+        return [Metric(path=file.path, metric="bytes", value=len(file.content))]
+
+
+def create(environment: TaskEnvironment) -> Venom:
+    """The factory."""
+    if (HOME / "plague").exists():
+        os._exit(1)
+    return Venom()
+
+
+class Symptom:
+    """The task that needs it."""
+
+    def run(self, file: SourceFile) -> list[Record]:
+        """The same again."""
+        return [Metric(path=file.path, metric="bytes", value=len(file.content))]
+
+
+def create_symptom(environment: TaskEnvironment) -> Symptom:
+    """The factory."""
+    return Symptom()

@@ -1,0 +1,125 @@
+"""Files that kill whoever touches them: each is named with its evidence, every other file completes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from codebatch.store.journal import read_journal
+from tests.cli.process import wait_until
+from tests.execution.harness import check_no_process_left, open_latest
+from tests.faults.conftest import Poisoned, orphans
+
+LIMITS = ("--batch", "latest", "--store", "store", "--file-seconds", "3", "--memory-mb", "300", "-j", "2")
+
+POISON = {
+    "segfault": ("crash", "SIGSEGV"),
+    "exit_at_once": ("crash", "exit status 7"),
+    "leave": ("exception", "SystemExit: leaving"),
+    "loop": ("timeout", "timeout: killed by SIGKILL"),
+    "memory": ("memory", "memory: killed by SIGKILL"),
+    "memory_of_a_child": ("memory", "memory: killed by SIGKILL"),
+    "descriptors": ("exception", "Too many open files"),
+    "child": ("crash", "exit status 8"),
+    "fork": ("crash", "exit status 9"),
+    "flood": ("exception", "RuntimeError: flooded"),
+    "unpicklable": ("exception", "Unpicklable"),
+    "recursion": ("exception", "RecursionError"),
+}
+
+
+def _tree(innocents: int = 60) -> dict[str, str]:
+    files = {f"innocent{n:02}.txt": f"line {n}\n" for n in range(innocents)}
+    return files | {f"innocent{n * 5:02}-{deed}.txt": f"{deed}\n" for n, deed in enumerate(POISON)}
+
+
+def test_each_poisonous_file_is_named_with_its_evidence_and_every_other_completes(poisoned: Poisoned) -> None:
+    run = poisoned(_tree())
+    answer = run("run", *LIMITS, "--json", status=3).json
+    assert answer["status"] == "PARTIAL"
+    assert answer["failures"] == 2 * len(POISON)
+
+    failures = run("errors", "--store", "store", "--json").json
+    by_task = {task: {row["path"]: row for row in failures if row["task"] == task} for task in ("venom", "symptom")}
+    assert {row["reason"] for row in by_task["symptom"].values()} == {"needs"}
+    assert by_task["symptom"].keys() == by_task["venom"].keys()
+    for path, row in by_task["venom"].items():
+        reason, evidence = POISON[path.partition("-")[2].removesuffix(".txt")]
+        assert row["reason"] == reason, row
+        assert evidence in row["evidence"], row
+        if reason in ("crash", "timeout", "memory"):
+            assert "phase: item" in row["evidence"]
+            assert "peak memory: " in row["evidence"]
+    metrics = run("query", "outputs", "--store", "store", "--kind", "metric", "--json").json
+    assert len(metrics) == 2 * 60
+    check_no_process_left(open_latest(run.directory / "store"))
+    assert not orphans()
+
+
+def test_the_run_ends_with_the_failures_and_their_reasons(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "a", "b.txt": "recursion"})
+    ended = run("run", *LIMITS, status=3)
+    assert any("b.txt" in line and "exception" in line for line in ended.lines)
+    assert "codebatch resume" in ended.notes
+
+
+def test_resume_does_again_what_failed_and_what_needed_it_in_a_new_round(poisoned: Poisoned, tmp_path: Path) -> None:
+    run = poisoned(_tree(), shard=4)
+    first = run("run", *LIMITS, "--json", status=3).json
+    (tmp_path / "antidote").touch()
+    answer = run("resume", *LIMITS, "--json").json
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    assert answer["result_digest"] != first["result_digest"]
+
+    batch = open_latest(tmp_path / "store")
+    begun = [line for line in read_journal(batch.files, batch.root) if line.event == "began" and line.round == 2]
+    items = sum(line.end - line.start for line in begun if line.start is not None and line.end is not None)
+    assert items == len(POISON)
+    assert {line.tasks for line in begun} == {("venom", "symptom")}
+
+
+def test_results_do_not_depend_on_who_died(poisoned: Poisoned, tmp_path: Path) -> None:
+    deeds = ("segfault", "exit_at_once", "recursion")
+    files = {f"f{n:02}.txt": deeds[n // 8] if n % 8 == 0 else f"{n}" for n in range(24)}
+    digests = set()
+    for jobs in ("1", "3"):
+        run = poisoned(files, shard=8)
+        digests.add(
+            run("run", "--batch", "latest", "--store", "store", "--json", "-j", jobs, status=3).json["result_digest"]
+        )
+        shutil.rmtree(tmp_path / "store")
+    assert len(digests) == 1
+
+
+def test_when_every_worker_dies_at_once_the_run_ends_and_says_so(poisoned: Poisoned, tmp_path: Path) -> None:
+    run = poisoned({f"{n}.txt": "x" for n in range(20)})
+    (tmp_path / "plague").touch()
+    error = run("run", *LIMITS, "--json", status=3).error
+    assert error["code"] == "environment_broken"
+    (tmp_path / "plague").unlink()
+    assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
+
+
+def test_children_that_tasks_leave_behind_do_not_outlive_the_run(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "leave_a_child", "b.txt": "b"})
+    assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
+    assert not orphans()
+
+
+def test_children_of_a_run_that_was_killed_do_not_outlive_the_next(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "leave_a_child", **{f"b{n}.txt": "slow" for n in range(20)}}, shard=4)
+    process = run.start("run", *LIMITS)
+    wait_until(lambda: bool(orphans()), "a task started a child")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
+    assert not orphans()
+
+
+def test_a_worker_whose_tasks_leak_descriptors_is_replaced_in_time(poisoned: Poisoned) -> None:
+    run = poisoned({f"{n:03}.txt": "leak" for n in range(200)}, shard=64)
+    assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
+    batch = open_latest(run.directory / "store")
+    assert sum(line.event == "spawned" for line in read_journal(batch.files, batch.root)) >= 10
