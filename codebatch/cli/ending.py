@@ -35,7 +35,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report("usage", _plain(error.format_message()), hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, 130, as_json=as_json)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click answers EPIPE with sys.exit.
         return _drop_stdout()
     except CodebatchError as error:
         return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json)

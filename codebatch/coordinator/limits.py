@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import signal
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
-from codebatch.system.cell import Step
-from codebatch.system.machine import available_memory
+from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId
+from codebatch.model.record import FailureReason
+from codebatch.protocol import names
+from codebatch.store.holders import HolderFile
+from codebatch.system.cell import Cell, Step
+from codebatch.system.host import this_host
+from codebatch.system.machine import available_memory, oom_kills, resident_bytes
 
+MEMORY_TICK_SECONDS = 0.2
+CHILDREN_TICK_SECONDS = 1.0
 MEMORY_BYTES_MAX = 2 << 30
 MEMORY_BYTES_MIN = 256 << 20
 BATCHED_SHARE = 0.1
@@ -58,3 +69,64 @@ class Stopwatch(Generic[Key]):
         if known is None or known[0] != state:
             known = self._seen[key] = (state, self._now)
         return self._now - known[1]
+
+
+class Guard:
+    """Holds workers to their limits, and says what a dead one died of and whether another's is stuck."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._now = 0.0
+        self._working: Stopwatch[WorkerId] = Stopwatch()
+        self._waiting: Stopwatch[HolderId] = Stopwatch()
+        self._memory_looked_at = self._children_looked_at = 0.0
+        self._oom_kills = oom_kills()
+
+    def look(self, now: float) -> None:
+        """Begin a turn, at `now` seconds of a clock that stops in suspend."""
+        self._now = now
+        self._working.look(now)
+        self._waiting.look(now)
+
+    def enforce(self, workers: Collection[WorkerProcess]) -> None:
+        """Kill the workers that are over a limit."""
+        for worker in workers:
+            step = worker.step()
+            if step is None or step.items is None:
+                continue
+            if self._working.seconds(worker.id, step.since_ns) > self._limits.seconds_for(step):
+                worker.kill("timeout")
+        if self._now >= self._memory_looked_at + MEMORY_TICK_SECONDS:
+            self._memory_looked_at = self._now
+            self._enforce_memory({worker.process.pid: worker for worker in workers})
+
+    def reason_of(self, worker: WorkerProcess, death: Death) -> tuple[FailureReason, bool]:
+        """What killed a worker, and whether that came from outside: neither its own doing, nor ours or the kernel's."""
+        if worker.killed_for == "timeout":
+            return "timeout", False
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        is_killed = death.returncode == -signal.SIGKILL
+        if worker.killed_for == "memory" or (is_killed and self._oom_kills > before):
+            return "memory", False
+        return "crash", is_killed and not worker.killed_for
+
+    def is_stuck(self, batch_root: Path, holder: HolderFile) -> bool:
+        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
+        if holder.host != this_host():
+            return False
+        try:
+            cell = Cell(batch_root / names.HOLDERS / names.cell_name(holder.holder), create=False)
+        except FileNotFoundError:
+            return False
+        step = cell.read()
+        cell.close()
+        patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
+        return self._waiting.seconds(holder.holder, step.since_ns) > patience
+
+    def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
+        with_children = self._now >= self._children_looked_at + CHILDREN_TICK_SECONDS
+        if with_children:
+            self._children_looked_at = self._now
+        for pid, resident in resident_bytes(workers, with_children=with_children).items():
+            if resident > self._limits.memory_bytes:
+                workers[pid].kill("memory")

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from codebatch.coordinator.limits import PATIENCE_SECONDS, Limits, Stopwatch
+from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import Death, WorkerProcess, start_worker
+from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import (
     Action,
     Assign,
@@ -46,7 +46,6 @@ from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Commit, HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages, names
 from codebatch.protocol.frames import FrameWriter
@@ -58,15 +57,13 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES, Cell
+from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
-from codebatch.system.machine import kill_marked, oom_kills, resident_bytes
+from codebatch.system.machine import kill_marked
 from codebatch.system.processes import kill_group
 
 TICK_SECONDS = 0.1
-MEMORY_TICK_SECONDS = 0.2
-CHILDREN_TICK_SECONDS = 1.0
 COST_PER_FILE = 2048
 COST_PER_WORKER = 1_500_000
 
@@ -118,7 +115,7 @@ class Coordinator:
         self._store = store
         self._batch = batch
         self._plan = plan
-        self._limits = limits
+        self._guard = Guard(limits)
         self._watcher = watcher
         self._items: list[Entry] = items_of(snapshot.entries)
         self._shards = {shard.id: shard for shard in plan.shards}
@@ -153,10 +150,6 @@ class Coordinator:
         self._selector = selectors.DefaultSelector()
         self._signals = SignalCounter()
         self._signals_seen = 0
-        self._running_time: Stopwatch[WorkerId] = Stopwatch()
-        self._waiting_time: Stopwatch[HolderId] = Stopwatch()
-        self._memory_looked_at = self._children_looked_at = 0.0
-        self._oom_kills = oom_kills()
         self._done = dict.fromkeys(plan.task_names, 0)
         self._records = self._failures = 0
         for shard in self.ledger.shards:
@@ -205,9 +198,7 @@ class Coordinator:
     def _turn(self) -> None:
         """Wait for something to happen, at most a tick, and see to it."""
         events = self._selector.select(TICK_SECONDS)
-        now = running_ns() / 1e9
-        self._running_time.look(now)
-        self._waiting_time.look(now)
+        self._guard.look(running_ns() / 1e9)
         for key, _ in events:
             if key.data is None:
                 self._signals.clear()
@@ -220,8 +211,7 @@ class Coordinator:
         for worker in [worker for worker in self._workers.values() if worker.has_ended]:
             self._receive(worker)
         self._obey_signals()
-        self._limit_time()
-        self._limit_memory(now)
+        self._guard.enforce(self._workers.values())
         if self._session.is_waiting_for_others and self._end is None:
             self._look_at_others()
         self._report()
@@ -339,17 +329,8 @@ class Coordinator:
             evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
         )
         if self._end is None:
-            reason = self._why(worker, death)
-            is_from_outside = death.returncode == -signal.SIGKILL and not worker.killed_for and reason == "crash"
+            reason, is_from_outside = self._guard.reason_of(worker, death)
             self._handle(Lost(worker.id, items, reason, is_from_outside, task))
-
-    def _why(self, worker: WorkerProcess, death: Death) -> FailureReason:
-        """What killed a worker: one of our limits, the kernel for want of memory, or something else."""
-        if worker.killed_for == "timeout":
-            return "timeout"
-        before, self._oom_kills = self._oom_kills, oom_kills()
-        is_oom = death.returncode == -signal.SIGKILL and self._oom_kills > before
-        return "memory" if worker.killed_for == "memory" or is_oom else "crash"
 
     def _fail(self, action: Fail) -> None:
         entry = self._items[self._shards[action.shard].start + action.item]
@@ -391,41 +372,8 @@ class Coordinator:
         leases = self._leases.leases()
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
-            if lease is None or not lease.is_live or self._is_stuck(lease.holder):
+            if lease is None or not lease.is_live or self._guard.is_stuck(self._batch.root, lease.holder):
                 self._handle(Released(key, lease.epoch if lease else 0))
-
-    def _is_stuck(self, holder: HolderFile) -> bool:
-        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
-        if holder.host != this_host():
-            return False
-        try:
-            cell = Cell(self._batch.root / names.HOLDERS / names.cell_name(holder.holder), create=False)
-        except FileNotFoundError:
-            return False
-        step = cell.read()
-        cell.close()
-        patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
-        return self._waiting_time.seconds(holder.holder, step.since_ns) > patience
-
-    def _limit_time(self) -> None:
-        for worker in self._workers.values():
-            step = worker.step()
-            if step is None or step.items is None or worker.killed_for:
-                continue
-            if self._running_time.seconds(worker.id, step.since_ns) > self._limits.seconds_for(step):
-                worker.kill("timeout")
-
-    def _limit_memory(self, now: float) -> None:
-        if now < self._memory_looked_at + MEMORY_TICK_SECONDS:
-            return
-        self._memory_looked_at = now
-        with_children = now >= self._children_looked_at + CHILDREN_TICK_SECONDS
-        if with_children:
-            self._children_looked_at = now
-        by_pid = {worker.process.pid: worker for worker in self._workers.values()}
-        for pid, resident in resident_bytes(by_pid, with_children=with_children).items():
-            if resident > self._limits.memory_bytes and not by_pid[pid].killed_for:
-                by_pid[pid].kill("memory")
 
     def _obey_signals(self) -> None:
         if self._signals.is_suspension_asked:

@@ -12,7 +12,8 @@ The rules:
    fresh worker; when it kills again the task that ran fails there. A kill from outside weighs less than a crash, for
    it is hardly the item's fault. Where several items were at hand each is tried alone, uncharged. Only a death that
    this living coordinator saw is charged.
-6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks.
+6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks. Kills
+   from outside weigh less here too.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ CHARGE_OF_KILL = 1
 
 CRITICAL_SHARE = 0.5
 
-DEATHS_MAX = 6
-DEATHS_PER_JOB_MAX = 3
+CRASHES_IN_A_ROW_MAX = 6
+CRASHES_IN_A_ROW_PER_JOB_MAX = 3
 
 
 @dataclass(slots=True)
@@ -146,7 +147,7 @@ class Session:
         self._victims: list[tuple[float, int, WorkerId, Unit]] = []
         self._surveyed: WorkerId | None = None
         self._assignments = 0
-        self._deaths = 0
+        self._deaths = self._deaths_weight = 0
         self._draining = False
         self._ended = False
 
@@ -200,7 +201,7 @@ class Session:
 
     def _take(self, commit: Commit) -> list[Action]:
         if commit.outcomes:
-            self._deaths = 0
+            self._deaths = self._deaths_weight = 0
         actions: list[Action] = []
         for shard in self.ledger.add(commit):
             starts = self._foreign.get(shard)
@@ -296,7 +297,9 @@ class Session:
         worker = lost.worker
         if worker in self._pool.retired:
             return []
+        charge = CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
         self._deaths += 1
+        self._deaths_weight += charge
         unit = self._pool.end(worker)
         if unit is None:
             if worker in self._pool.idle:
@@ -311,7 +314,6 @@ class Session:
             self._alone.setdefault(unit.shard, set()).update(range(first, end))
             if end == first + 1:
                 key = (unit.shard, first)
-                charge = CHARGE_OF_KILL if lost.is_from_outside else CHARGE_OF_CRASH
                 self._charges[key] = self._charges.get(key, 0) + charge
                 if self._charges[key] >= CHARGE_MAX:
                     tasks = (lost.task,) if lost.task in unit.tasks else unit.tasks
@@ -324,7 +326,8 @@ class Session:
         """Hand out work, ask for workers, and see whether the session is over."""
         if self._ended:
             return []
-        if self._deaths >= max(DEATHS_MAX, DEATHS_PER_JOB_MAX * self._jobs):
+        crashes_max = max(CRASHES_IN_A_ROW_MAX, CRASHES_IN_A_ROW_PER_JOB_MAX * self._jobs)
+        if self._deaths_weight >= CHARGE_OF_CRASH * crashes_max:
             self._ended = True
             return [Break(self._deaths)]
         if self._draining:

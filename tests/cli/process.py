@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path(sys.executable).with_name("codebatch")
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 180.0
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 """Runs a program that permissions bind, as they do not bind root."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WHITESPACE_IN_LINE = b" \t\r\f\v"
+_BLOCK_BYTES = 1 << 20
 _LANGUAGES_OF_DATA = frozenset({"json", "jsonc"})
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
@@ -58,7 +59,13 @@ def metrics(file: SourceFile) -> dict[str, int]:
 
 
 def _lines_not_blank(utf8: bytes) -> int:
-    return len(utf8.translate(None, _WHITESPACE_IN_LINE).split())
+    count = start = 0
+    while start < len(utf8):
+        end = utf8.find(b"\n", start + _BLOCK_BYTES)
+        end = len(utf8) if end < 0 else end
+        count += len(utf8[start:end].translate(None, _WHITESPACE_IN_LINE).split())
+        start = end
+    return count
 
 
 def _without(utf8: bytes, comments: Sequence[Node]) -> bytes:

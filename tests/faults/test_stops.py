@@ -1,0 +1,156 @@
+"""Processes that are stopped, suspended, interrupted and killed from outside: no file is blamed, nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codebatch.store.journal import JournalLine, read_journal
+from tests.cli.process import CommandLine, wait_until
+from tests.execution.harness import check_no_process_left, finished, open_latest
+from tests.faults.conftest import Poisoned, orphans
+
+COMMON = ("run", "--batch", "latest", "--store", "store", "--json")
+SLOW = {f"slow{n:02}.txt": "slow" for n in range(24)}
+
+
+def _journal(run: CommandLine) -> list[JournalLine]:
+    batch = open_latest(run.directory / "store")
+    return read_journal(batch.files, batch.root)
+
+
+def _has_begun(run: CommandLine, units: int = 1) -> bool:
+    return sum(line.event == "began" for line in _journal(run)) >= units
+
+
+def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    coordinator = psutil.Process(process.pid)
+    return [coordinator, *coordinator.children(recursive=True)]
+
+
+def _stop(process: subprocess.Popen[bytes], number: int) -> None:
+    for one in _family(process):
+        one.send_signal(number)
+
+
+def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned: Poisoned) -> None:
+    run = poisoned(SLOW, shard=8)
+    stopped = run.start(*COMMON, "-j", "1")
+    wait_until(lambda: _has_begun(run), "a unit has begun")
+    _stop(stopped, signal.SIGSTOP)
+    began = time.monotonic()
+    answer = run(*COMMON, "-j", "2", "--file-seconds", "1").json
+    assert (answer["status"], answer["action"]) == ("COMPLETED", "helped")
+    assert time.monotonic() - began > 6.0, "it did not wait out its patience"
+    taken = finished(open_latest(run.directory / "store"))
+
+    _stop(stopped, signal.SIGCONT)
+    assert json.loads(run.finish(stopped).stdout)["result_digest"] == answer["result_digest"]
+    again = finished(open_latest(run.directory / "store"))
+    assert (again.result_digest, again.sums) == (taken.result_digest, taken.sums)
+    lines = _journal(run)
+    robbed = [line for line in lines if line.event == "began" and line.epoch == 2]
+    assert robbed, "nothing was taken over"
+    for thief in robbed:
+        committers = {line.holder for line in lines if line.event == "committed" and line.shard == thief.shard}
+        late = [line for line in lines if line.event == "began" and line.shard == thief.shard and line.epoch == 1]
+        assert late[0].holder not in committers, "a late commit was not refused"
+
+
+def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Poisoned) -> None:
+    run = poisoned(SLOW)
+    process = run.start(*COMMON, "-j", "1")
+    wait_until(lambda: _has_begun(run), "a unit has begun")
+    held = run("status", "--store", "store", "--json").json
+    assert held["status"] == "RUNNING"
+    assert held["stalled"] is False
+    assert process.pid in [holder["pid"] for holder in held["holders"]]
+    assert all(holder["since"] for holder in held["holders"])
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    left = run("status", "--store", "store", "--json").json
+    assert (left["status"], left["stalled"], left["holders"]) == ("RUNNING", True, [])
+    assert "stalled" in run("status", "--store", "store").text
+
+
+def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> None:
+    run = poisoned(SLOW, shard=8)
+    process = run.start(*COMMON, "-j", "2", "--file-seconds", "1")
+    wait_until(lambda: _has_begun(run, 2), "both workers are at work")
+    os.kill(process.pid, signal.SIGTSTP)
+    wait_until(lambda: all(one.status() == psutil.STATUS_STOPPED for one in _family(process)), "all are stopped")
+    time.sleep(3.0)
+    os.kill(process.pid, signal.SIGCONT)
+    answer = json.loads(run.finish(process).stdout)
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    assert not [line for line in _journal(run) if line.event == "lost"]
+
+
+def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Poisoned) -> None:
+    """As when a laptop sleeps, or a container is frozen: every process stands still, and none knows."""
+    run = poisoned(SLOW, shard=8)
+    process = run.start(*COMMON, "-j", "2", "--file-seconds", "1")
+    wait_until(lambda: _has_begun(run, 2), "both workers are at work")
+    _stop(process, signal.SIGSTOP)
+    time.sleep(3.0)
+    _stop(process, signal.SIGCONT)
+    answer = json.loads(run.finish(process).stdout)
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    assert not [line for line in _journal(run) if line.event == "lost"]
+
+
+def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:
+    run = poisoned({f"slow{n:02}.txt": "slow" for n in range(60)}, shard=2)
+    process = run.start(*COMMON, "-j", "3")
+    chance = random.Random(1)
+    killed = 0
+    while process.poll() is None and killed < 12:
+        time.sleep(0.4)
+        with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+            chance.choice(_family(process)[1:]).kill()
+            killed += 1
+    answer = json.loads(run.finish(process).stdout)
+    assert killed >= 5
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+
+
+@pytest.mark.parametrize(("count", "number"), [(1, signal.SIGHUP), (2, signal.SIGTERM), (3, signal.SIGINT)])
+def test_signals_leave_nothing_behind_however_often_they_come(poisoned: Poisoned, count: int, number: int) -> None:
+    run = poisoned({"a.txt": "leave_a_child", "b.txt": "loop", "c.txt": "loop", **SLOW}, shard=4)
+    process = run.start(*COMMON, "-j", "2", "--file-seconds", "4")
+    wait_until(lambda: _has_begun(run, 2), "both workers are at work")
+    for _ in range(count):
+        os.kill(process.pid, number)
+        time.sleep(0.5)
+    run.finish(process, status=128 + number)
+    check_no_process_left(open_latest(run.directory / "store"))
+    assert not orphans()
+
+
+def test_a_run_under_nohup_outlives_its_terminal(poisoned: Poisoned) -> None:
+    run = poisoned(SLOW, shard=8)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = run.start(*COMMON, "-j", "2")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_until(lambda: _has_begun(run), "a unit has begun")
+    os.kill(process.pid, signal.SIGHUP)
+    assert json.loads(run.finish(process).stdout)["status"] == "COMPLETED"
+
+
+def test_a_reader_that_goes_away_harms_nothing(poisoned: Poisoned, tmp_path: Path) -> None:
+    run = poisoned({f"{n:04}.txt": "x" for n in range(2000)}, shard=64)
+    run(*COMMON)
+    ended = run.shell("codebatch query outputs --store store --kind metric | head -1; echo ${PIPESTATUS[0]}")
+    assert ended.lines[-1] == "0"
+    assert ended.notes == ""
