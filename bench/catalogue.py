@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.scenarios import command_line, dispatch, execute, snapshots, whole_runs
+from bench.scenarios import command_line, dispatch, execute, schedules, snapshots, whole_runs
 from bench.setting import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -15,6 +15,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "ten-files": whole_runs.ten_files,
     "help": command_line.command_line,
     "dispatch": dispatch.dispatch,
+    "makespan": schedules.makespan,
+    "skews": schedules.skews,
     "peers": whole_runs.peers,
     "store-size": snapshots.store_size,
 }

@@ -110,6 +110,8 @@ class Ledger:
         """
         if self._is_settled(shard):
             return []
+        if not self._unreadable and not any((shard, task) in self._links for task in self._needs):
+            return [Unit(shard=shard, start=0, end=self._items[shard], tasks=tuple(self._needs))]
         missing: dict[str, list[tuple[int, int, int]]] = {}
         bounds = {0, self._items[shard]}
         for task in self._needs:

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from codebatch.engine.events import (
+    Action,
     Assign,
     Break,
     Committed,
@@ -108,6 +109,7 @@ def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
     ledger = Ledger({S: 1}, {"parse": (), "lint": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
     session.handle(Started())
+    actions: list[Action] = []
     for number in (1, 2):
         session.handle(Ready(WorkerId(number)))
         actions = session.handle(Lost(WorkerId(number), (0, 1), "crash", task="lint"))

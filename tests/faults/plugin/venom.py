@@ -148,7 +148,8 @@ class Venom:
         deed = DEEDS.get(file.content.decode().strip())
         if deed is not None and not (HOME / "antidote").exists():
             deed()
-        return [Metric(path=file.path, metric="bytes", value=len(file.content))]
+        path, path_b64 = file.path_fields
+        return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]
 
 
 def create(environment: TaskEnvironment) -> Venom:
@@ -163,7 +164,8 @@ class Symptom:
 
     def run(self, file: SourceFile) -> list[Record]:
         """The same again."""
-        return [Metric(path=file.path, metric="bytes", value=len(file.content))]
+        path, path_b64 = file.path_fields
+        return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]
 
 
 def create_symptom(environment: TaskEnvironment) -> Symptom:

@@ -1,0 +1,22 @@
+"""Make a store with a batch of the task `burn` over a directory: `python -m bench.probes.burn_batch STORE DIR`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from codebatch.coordinator.planning import make_plan, resolve_tasks
+from codebatch.model.shard import ShardRule
+from codebatch.store.batches import create_batch
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.snapshotting import take_snapshot
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+
+if __name__ == "__main__":
+    store, _ = create_store(RealFiles(), Path(sys.argv[1]))
+    taken = take_snapshot(store.files, store.root, [Path(sys.argv[2])], SourceRules(), now=lambda: 0.0)
+    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+    plan = make_plan(snapshot, "burn", resolve_tasks(("burn",)), ShardRule())
+    create_batch(store, plan, source="", at_ns=1)
