@@ -347,7 +347,9 @@ class Session:
     def _ask_for_workers(self) -> list[Action]:
         """Idle workers that could not take what is queued, for it wants fresh ones, make room for these."""
         idle = 0 if self._heap else len(self._pool.idle)
-        missing = max(0, self._workers_wanted() - len(self._pool.running) - self._pool.spawning - idle)
+        missing = self._workers_wanted() - len(self._pool.running) - self._pool.spawning - idle
+        if missing <= 0:
+            return []
         excess = max(0, self._pool.size + missing - self._jobs)
         actions = self._pool.retire(set(sorted(self._pool.idle)[:excess]))
         self._pool.spawning += missing
