@@ -71,7 +71,7 @@ def measure(items: int, shard_items: int, jobs: int) -> Figures:
                 events += 1
             case Assign() as assign:
                 dispatches += 1
-                waiting.extend(handle(Committed(_commit(assign))))
+                waiting.extend(handle(Committed((_commit(assign),))))
                 waiting.extend(handle(Finished(assign.worker)))
                 events += 2
             case Complete():

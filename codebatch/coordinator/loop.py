@@ -10,6 +10,7 @@ import os
 import random
 import selectors
 import signal
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -44,7 +45,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.outcome import Commit, HolderId, Register, Unit
+from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages, names
@@ -144,6 +145,7 @@ class Coordinator:
         )
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
+        self._events: deque[Event] = deque()
         self._spawned = 0
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
@@ -169,7 +171,7 @@ class Coordinator:
         with self._signals:
             self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
             try:
-                self._perform(self._session.handle(Started()))
+                self._handle(Started())
                 while self._end is None or self._workers:
                     self._turn()
             finally:
@@ -217,7 +219,17 @@ class Coordinator:
         self._report()
 
     def _handle(self, event: Event) -> None:
-        self._perform(self._session.handle(event))
+        """Give an event to the engine and do what it says. What that brings about waits until all of it is done."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            event = self._events[0]
+            if isinstance(event, Committed):
+                self._tally(event)
+            if self._end is None or isinstance(event, Committed):
+                self._perform(self._session.handle(event))
+            self._events.popleft()
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -267,7 +279,7 @@ class Coordinator:
                     self._idle(worker, Refused(worker.id, epoch))
                     self._learn()
                 case messages.Committed(commit=commit, lost=lost):
-                    self._take(commit)
+                    self._handle(Committed((commit,)))
                     if lost:
                         # Another process settled this before. Unless we learn how, the work stays open here for ever.
                         self._learn()
@@ -284,12 +296,12 @@ class Coordinator:
         else:
             worker.send(messages.Stop())
 
-    def _take(self, commit: Commit) -> None:
-        """Take note of a commit: one reported by its worker may have been found on disk before, and the other way."""
-        for outcome in commit.outcomes:
-            if not self.ledger.knows(Register(outcome.shard, outcome.start, outcome.task, commit.round)):
-                self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
-        self._handle(Committed(commit))
+    def _tally(self, event: Committed) -> None:
+        """Count what is new: a commit reported by its worker may have been found on disk before, and the other way."""
+        for commit in event.commits:
+            for outcome in commit.outcomes:
+                if not self.ledger.knows(Register(outcome.shard, outcome.start, outcome.task, commit.round)):
+                    self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
 
     def _count(self, task: str, items: int, type_: str, records: int) -> None:
         self._done[task] += items
@@ -352,7 +364,7 @@ class Coordinator:
                 path=display_path(entry.path),
                 reason=action.reason,
             )
-        self._take(commit)
+        self._handle(Committed((commit,)))
         if len(commit.outcomes) < len(encoded):
             self._learn()
 
@@ -361,8 +373,8 @@ class Coordinator:
         found = self._outcomes.scan()
         for register in found.unreadable:
             self.ledger.mark_unreadable(register)
-        for commit in found.commits:
-            self._take(commit)
+        if found.commits:
+            self._handle(Committed(tuple(found.commits)))
 
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""

@@ -44,9 +44,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Outcomes became durable: by our worker, by ourselves, or by another process (found on disk)."""
+    """Outcomes became durable, by whomever. What one look at the disk finds is one event."""
 
-    commit: Commit
+    commits: tuple[Commit, ...]
 
 
 @dataclass(frozen=True, slots=True)

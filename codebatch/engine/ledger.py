@@ -150,6 +150,10 @@ class Ledger:
                 return False
         return True
 
+    def first_of(self, tasks: Sequence[str]) -> tuple[str, ...]:
+        """Those of some tasks that need none of the others: where these fail, the others fail for want of them."""
+        return tuple(task for task in tasks if not set(self._needs[task]) & set(tasks))
+
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
         """The items of a unit at which some of its tasks must fail, because a task that they need has failed there."""
         doomed: dict[int, list[str]] = {}

@@ -183,8 +183,8 @@ class Session:
                 self._pool.idle.add(worker)
                 actions += self._pool.retire({worker}) if is_worn else []
                 actions += self._reopen(unit.shard) if unit else []
-            case Committed(commit):
-                actions += self._take(commit)
+            case Committed(commits):
+                actions += self._take(commits)
             case Lost():
                 actions += self._bury(event)
             case Released(key, epoch):
@@ -199,11 +199,11 @@ class Session:
 
     # -- What is open ---------------------------------------------------------------------------------------------
 
-    def _take(self, commit: Commit) -> list[Action]:
-        if commit.outcomes:
+    def _take(self, commits: Sequence[Commit]) -> list[Action]:
+        if any(commit.outcomes for commit in commits):
             self._deaths = self._deaths_weight = 0
         actions: list[Action] = []
-        for shard in self.ledger.add(commit):
+        for shard in dict.fromkeys(shard for commit in commits for shard in self.ledger.add(commit)):
             starts = self._foreign.get(shard)
             if starts:
                 units = self._units(shard)
@@ -316,7 +316,7 @@ class Session:
                 key = (unit.shard, first)
                 self._charges[key] = self._charges.get(key, 0) + charge
                 if self._charges[key] >= CHARGE_MAX:
-                    tasks = (lost.task,) if lost.task in unit.tasks else unit.tasks
+                    tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
                     actions += self._fail(unit, first, tasks, lost.reason)
         return actions + self._reopen(unit.shard)
 
@@ -425,7 +425,7 @@ class Session:
             return []
         heapq.heappop(self._victims)
         first = max(position + 1, unit.start + 1)
-        if first >= unit.end or not self._pool.idle or self._draining:
+        if first >= unit.end or not self._pool.idle or self._draining or not self._is_open(unit, first):
             return []
         costs = self._costs[unit.shard]
         left = costs[unit.end] - costs[first]
@@ -438,6 +438,13 @@ class Session:
         self._pool.running[worker] = mine
         self._watch(worker, mine, costs[cut] - costs[first])
         return [Shrink(worker, cut), self._assign(min(self._pool.idle), tail)]
+
+    def _is_open(self, unit: Unit, first: int) -> bool:
+        """Whether the tail of a unit from an item on is still all to be done; others may have committed it."""
+        return any(
+            one.start <= first and unit.end <= one.end and one.round == unit.round and set(unit.tasks) <= set(one.tasks)
+            for one in self._units(unit.shard)
+        )
 
 
 def _critical_items(

@@ -174,7 +174,7 @@ class Simulation:
         self.busy += costs[worker.end] - costs[unit.start]
         outcome = Outcome(shard=unit.shard, task=TASK, start=unit.start, end=worker.end, type="result")
         commit = Commit(segment=HolderId(str(id_)), epoch=1, round=1, outcomes=(outcome,))
-        self._perform(self._session.handle(Committed(commit)))
+        self._perform(self._session.handle(Committed((commit,))))
         if self._end is None:
             self._perform(self._session.handle(Finished(id_)))
 

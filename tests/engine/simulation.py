@@ -8,7 +8,7 @@ are a dictionary that never replaces a key, which is all that link(2) promises.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -108,8 +108,9 @@ class SimulatedCoordinator:
         self.workers: dict[WorkerId, SimulatedWorker] = {}
         self.inbox: list[tuple[SimulatedWorker, Event]] = []
         self.end: Complete | Drained | Break | None = None
+        self.events: deque[Event] = deque()
         self._spawned = 0
-        self._perform(self.session.handle(Started()))
+        self._handle(Started())
 
     def step(self, chance: random.Random) -> None:
         """One random thing happens: a message arrives, a worker goes on, or we look at the disk."""
@@ -138,7 +139,7 @@ class SimulatedCoordinator:
         is_at_item = worker.unit is not None and worker.at < worker.unit.end
         items = (worker.at, worker.at + 1) if is_at_item else None
         if self.end is None:
-            self._perform(self.session.handle(Lost(worker.id, items, reason)))
+            self._handle(Lost(worker.id, items, reason))
 
     def die(self) -> None:
         """SIGKILL of the coordinator: its workers die with it."""
@@ -150,9 +151,21 @@ class SimulatedCoordinator:
         if self.end is not None and isinstance(event, Ready | Refused | Finished):
             worker.inbox.append(Retire(worker.id))
             return
-        self._perform(self.session.handle(event))
-        if isinstance(event, Refused) or (isinstance(event, Committed) and len(event.commit.outcomes) < len(NEEDS)):
+        self._handle(event)
+        if isinstance(event, Refused) or (
+            isinstance(event, Committed) and any(len(commit.outcomes) < len(NEEDS) for commit in event.commits)
+        ):
             self._learn()
+
+    def _handle(self, event: Event) -> None:
+        """As the coordinator's loop: what an action brings about waits until all actions at hand are done."""
+        self.events.append(event)
+        if len(self.events) > 1:
+            return
+        while self.events:
+            if self.end is None or isinstance(self.events[0], Committed):
+                self._perform(self.session.handle(self.events[0]))
+            self.events.popleft()
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -166,7 +179,7 @@ class SimulatedCoordinator:
                 case Assign(worker=id_) | Retire(worker=id_) | Shrink(worker=id_):
                     self.workers[id_].inbox.append(action)
                 case Survey(worker=id_):
-                    self._perform(self.session.handle(Surveyed(id_, self._position(id_))))
+                    self._handle(Surveyed(id_, self._position(id_)))
                 case Fail():
                     outcomes = tuple(
                         _outcome(action.shard, task, action.item, action.item + 1, action.reason)
@@ -174,7 +187,7 @@ class SimulatedCoordinator:
                     )
                     commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
                     won = self.world.disk.link(commit, outcomes)
-                    self._perform(self.session.handle(Committed(won)))
+                    self._handle(Committed((won,)))
                     if len(won.outcomes) < len(outcomes):
                         self._learn()
                 case Complete() | Drained() | Break():
@@ -234,7 +247,7 @@ class SimulatedCoordinator:
         if len(linked) < len(outcomes):
             self.kill_worker(worker)
             return
-        self.inbox.append((worker, Committed(won)))
+        self.inbox.append((worker, Committed((won,))))
         self.inbox.append((worker, Finished(worker.id)))
         worker.unit, worker.leased = None, False
 
@@ -245,9 +258,9 @@ class SimulatedCoordinator:
             for task in self.ledger.tasks
             for link in self.ledger.walk(shard, task)
         }
-        for register, commit in list(self.world.disk.registers.items()):
-            if register not in known and self.end is None:
-                self._perform(self.session.handle(Committed(commit)))
+        found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
+        if found and self.end is None:
+            self._handle(Committed(tuple(found)))
 
     def _look(self) -> None:
         self._learn()
@@ -255,7 +268,7 @@ class SimulatedCoordinator:
         for key in sorted(self.session.foreign):
             epoch, holder = highest.get(key, (0, HolderId("")))
             if holder not in self.world.disk.live and self.end is None:
-                self._perform(self.session.handle(Released(key, epoch)))
+                self._handle(Released(key, epoch))
 
 
 class World:

@@ -98,7 +98,7 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
         if assign.unit.start == 2:
             session.handle(Lost(worker, (2, 3), "crash"))
             continue
-        session.handle(Committed(_result(assign.unit.start, assign.unit.end)))
+        session.handle(Committed((_result(assign.unit.start, assign.unit.end),)))
         session.handle(Finished(worker))
         session.handle(Lost(worker, None, "crash"))
     assert (2, 3) in sizes
