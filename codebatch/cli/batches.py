@@ -61,7 +61,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     chosen = find_pipeline(pipeline or settings.pipeline)
     check_overrides(settings.tasks)
     with store.writing():
-        snapshot = resolve_snapshot(store, snapshot_reference)
+        snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
         plan = make_plan(snapshot, chosen.name, resolve_tasks(chosen.tasks, settings.tasks), settings.shard)
         made = create_batch(store, plan, source="\n".join(snapshot.document.source.roots), at_ns=wall_ns())
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"

@@ -66,7 +66,7 @@ class Answering:
     def batch(self, reference: str | None) -> tuple[Store, Batch]:
         """The store and the batch that was named, the latest by default."""
         store = self.store()
-        return store, resolve_batch(store, reference)
+        return store, resolve_batch(store, reference, self.note)
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""

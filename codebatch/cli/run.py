@@ -300,12 +300,12 @@ def _find_or_make_batch(
 
 def _find_batch(answering: Answering, store: Store, digest: Digest, pipeline: str) -> Batch | None:
     """The latest batch of a plan that can be read."""
-    for batch in iter_batches(store):
+    for batch in iter_batches(store, answering.note):
         if batch.about.plan_digest == digest and batch.about.pipeline == pipeline:
             try:
                 standing(batch)
             except StoreCorrupt as error:
-                answering.note(f"batch {batch.id} is passed over: {error.message}")
+                answering.note(f"{batch.id} is passed over: {error.message}")
                 continue
             return batch
     return None

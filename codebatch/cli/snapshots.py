@@ -10,14 +10,14 @@ import click
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt, StoreForeign, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
-from codebatch.store.batches import resolve_batch
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.rules import SourceRules
-from codebatch.store.snapshots import list_snapshots
+from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.snapshotting import take_snapshot
+from codebatch.store.store import Store
 from codebatch.store.why import why
 from codebatch.system.clock import wall_ns
 
@@ -80,17 +80,32 @@ def take(
 def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
     store = answering.store()
-    rows = [
-        {
-            "snapshot_id": one.snapshot_id,
-            "created_at": one.created_at,
-            "files": one.files,
-            "bytes": one.bytes,
-            "source": ", ".join(one.source.roots),
-        }
-        for one in list_snapshots(store.files, store.root)
-    ]
+    rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no snapshot yet"])
+
+
+def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[str, str | int]:
+    """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
+    try:
+        one = load_snapshot(store.files, store.root, snapshot_id).document
+    except (StoreCorrupt, StoreForeign, UnknownId) as error:
+        answering.note(f"{snapshot_id}: {error.message}")
+        return {
+            "snapshot_id": snapshot_id,
+            "created_at": "",
+            "status": "DAMAGED",
+            "files": 0,
+            "bytes": 0,
+            "source": "",
+        }
+    return {
+        "snapshot_id": one.snapshot_id,
+        "created_at": one.created_at,
+        "status": "READY",
+        "files": one.files,
+        "bytes": one.bytes,
+        "source": ", ".join(one.source.roots),
+    }
 
 
 @click.command()
@@ -122,13 +137,12 @@ def files(
         return
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("name a batch or a snapshot, not both")
-    store = answering.store()
     if snapshot_reference is not None:
-        snapshot = resolve_snapshot(store, snapshot_reference)
+        snapshot = resolve_snapshot(answering.store(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return
-    records = BatchRecords(store, resolve_batch(store, batch_reference))
+    records = BatchRecords(*answering.batch(batch_reference))
     about = {}
     if "parse" in records.task_names:
         about = {

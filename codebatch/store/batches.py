@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
+import itertools
+import re
 import secrets
 import uuid
 from collections.abc import Iterator
@@ -18,13 +19,14 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.protocol import names
-from codebatch.store.ids import latest_offset, resolve_prefix
+from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
 BatchId = NewType("BatchId", str)
 
 BATCH_FORMAT = 1
+BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
 _SUBDIRECTORIES = (
     names.HOLDERS,
     names.JOURNAL,
@@ -69,11 +71,9 @@ class Batch:
         try:
             plan = decode_plan(self.files.read(path))
         except (FileNotFoundError, ValueError, msgspec.DecodeError) as error:
-            raise StoreCorrupt(
-                f"{path} is damaged: {error}", hint="this batch is lost; `codebatch run` on its source makes a new one"
-            ) from error
+            raise StoreCorrupt(f"{path} is damaged: {error}", hint=_lost(self.root)) from error
         if plan.digest != self.about.plan_digest:
-            raise StoreCorrupt(f"{path} is another batch's plan", hint="this batch is lost; make a new one")
+            raise StoreCorrupt(f"{path} is another batch's plan", hint=_lost(self.root))
         return plan
 
 
@@ -118,28 +118,36 @@ def open_batch(store: Store, batch_id: str) -> Batch:
     except FileNotFoundError as error:
         raise UnknownId(f"there is no batch {batch_id!r} in this store", hint="see: codebatch batch list") from error
     except msgspec.DecodeError as error:
-        raise StoreCorrupt(f"{path} is damaged: {error}", hint="this batch is lost; make a new one") from error
+        raise StoreCorrupt(f"{path} is damaged: {error}", hint=_lost(path.parent)) from error
     if about.format != BATCH_FORMAT:
         raise StoreCorrupt(f"{path} has format {about.format}, this version reads {BATCH_FORMAT}")
+    if about.batch_id != batch_id:
+        raise StoreCorrupt(f"{path} names another batch", hint=_lost(path.parent))
     return Batch(store.files, store.batches / batch_id, about)
 
 
 def batch_ids(store: Store) -> list[str]:
     """The ids of all batches, oldest first."""
-    return [name for name, _ in store.files.listing(store.batches) if name.startswith("batch-")]
+    return [name for name, _ in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
 
 
-def iter_batches(store: Store) -> Iterator[Batch]:
+def iter_batches(store: Store, passed_over: PassedOver | None = None) -> Iterator[Batch]:
     """Every batch that can be read, latest first. A damaged one hides no other."""
     for batch_id in reversed(batch_ids(store)):
-        with contextlib.suppress(StoreCorrupt, UnknownId):
-            yield open_batch(store, batch_id)
+        try:
+            batch = open_batch(store, batch_id)
+        except (StoreCorrupt, UnknownId) as error:
+            if passed_over is not None:
+                passed_over(f"{batch_id} is passed over: {error.message}")
+            continue
+        yield batch
 
 
-def resolve_batch(store: Store, reference: str | None) -> Batch:
-    """The batch that a reference names; `latest` where none is given.
+def resolve_batch(store: Store, reference: str | None, passed_over: PassedOver | None = None) -> Batch:
+    """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
 
-    `latest~1` is the batch before the latest one of the same source and pipeline.
+    `latest` is the latest one that can be read, `latest~1` the one before it of the same source and pipeline. Raises
+    StoreCorrupt where the batch that is named cannot be read, or none can.
     """
     known = batch_ids(store)
     offset = 0 if reference is None else latest_offset(reference)
@@ -148,18 +156,23 @@ def resolve_batch(store: Store, reference: str | None) -> Batch:
         return open_batch(store, resolve_prefix(reference, known, noun="batch", prefix="batch-"))
     if not known:
         raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
-    latest = open_batch(store, known[-1])
+    readable = iter_batches(store, passed_over)
+    latest = next(readable, None) or open_batch(store, known[-1])
     if offset == 0:
         return latest
     alike = (
         batch
-        for batch in iter_batches(store)
+        for batch in readable
         if batch.about.source == latest.about.source and batch.about.pipeline == latest.about.pipeline
     )
-    for steps, batch in enumerate(alike):
-        if steps == offset:
-            return batch
+    found = next(itertools.islice(alike, offset - 1, None), None)
+    if found is not None:
+        return found
     raise UnknownId(
         f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
         hint="see: codebatch batch list",
     )
+
+
+def _lost(directory: Path) -> str:
+    return f"this batch is lost: remove {directory}, and make a new one with: codebatch run PATH"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from codebatch.errors import AmbiguousId, InvalidId, UnknownId
 
@@ -11,6 +11,9 @@ _REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
 
 CANDIDATES_SHOWN_MAX = 10
+
+PassedOver = Callable[[str], None]
+"""Told of each thing that cannot be read while another one is looked for, in a sentence for people."""
 
 
 def latest_offset(reference: str) -> int | None:

@@ -19,6 +19,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId, decode_entries
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store.frames import FrameError, compress, decompress_all
+from codebatch.store.ids import PassedOver
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
@@ -102,10 +103,22 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
     return Snapshot(files, store_root, _load_document(files, store_root, snapshot_id), objects)
 
 
-def list_snapshots(files: Files, store_root: Path) -> list[SnapshotDocument]:
-    """The documents of all published snapshots, sorted by id. Raises StoreCorrupt."""
+def snapshot_ids(files: Files, store_root: Path) -> list[str]:
+    """The ids of all published snapshots, sorted, damaged ones included."""
     names = [item.name for item in files.listing(store_root / "snapshots")]
-    return [_load_document(files, store_root, name) for name in names if SNAPSHOT_ID_PATTERN.match(name)]
+    return [name for name in names if SNAPSHOT_ID_PATTERN.match(name)]
+
+
+def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | None = None) -> list[SnapshotDocument]:
+    """The documents of all published snapshots that can be read, sorted by id. A damaged one hides no other."""
+    documents: list[SnapshotDocument] = []
+    for name in snapshot_ids(files, store_root):
+        try:
+            documents.append(_load_document(files, store_root, name))
+        except (StoreCorrupt, StoreForeign, UnknownId) as error:
+            if passed_over is not None:
+                passed_over(f"{name} is passed over: {error.message}")
+    return documents
 
 
 def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:

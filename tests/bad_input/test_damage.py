@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import CommandLine, make_project
+from tests.cli.process import CommandLine, make_project, write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,13 @@ class Stored:
     @property
     def snapshot_id(self) -> str:
         return self.one("snapshots/snap-*").name
+
+    @property
+    def snapshot_of_batch(self) -> str:
+        """The snapshot of the batch, however many others there are."""
+        found = json.loads((self.batch / "batch.json").read_bytes())["snapshot_id"]
+        assert isinstance(found, str)
+        return found
 
     def largest_segment(self) -> Path:
         """The results of the worker that did most."""
@@ -129,6 +137,26 @@ def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it
 
 
 @every_damage
+def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, damage: Callable[[Path], None]) -> None:
+    codebatch = stored.codebatch
+    sound = codebatch("snapshot", "project/src", "--json").json["snapshot_id"]
+    document = stored.store / "snapshots" / stored.snapshot_of_batch / "snapshot.json"
+    damage(document)
+    listed = codebatch("snapshot", "list", "--json")
+    expected = {sound: "READY", stored.snapshot_of_batch: "DAMAGED"}
+    assert {row["snapshot_id"]: row["status"] for row in listed.json} == expected
+    assert stored.snapshot_of_batch in listed.notes
+    for latest in (codebatch("files", "--snapshot", "latest"), codebatch("files", "--snapshot", sound)):
+        assert latest.lines == ["broken.py", "main.py"]
+    made = codebatch("batch", "init", "--json")
+    assert made.json["snapshot_id"] == sound
+    assert f"{stored.snapshot_of_batch} is passed over" in made.notes
+    told = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=2 if damage is delete else 4)
+    assert told.error["code"] == ("unknown_id" if damage is delete else "store_corrupt")
+    codebatch("query", "outputs", "--batch", stored.batch_id)  # Merged outputs stand on their own.
+
+
+@every_damage
 def test_a_damaged_outcome_is_done_again(stored: Stored, damage: Callable[[Path], None]) -> None:
     stored.unmerge()
     damage(stored.one("batches/*/outcomes/*.parse.r1"))
@@ -190,6 +218,37 @@ def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Calla
     if damage is not flip:  # One flipped byte of a title still is a title.
         assert listed[stored.batch_id] == "DAMAGED"
         stored.codebatch("status", "--batch", stored.batch_id, "--json", status=2 if damage is delete else 4)
+
+
+@every_damage
+def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Callable[[Path], None]) -> None:
+    codebatch = stored.codebatch
+    latest = codebatch("run", "project", "--again", "--json").json["batch_id"]
+    other = codebatch("run", "project", "--again", "--json").json["batch_id"]
+    write(stored.store / "batches" / "batch-of-cookies" / "batch.json", "{}")
+    assert codebatch("status", "--json").json["batch_id"] == other
+    damage(stored.store / "batches" / other / "batch.json")
+    if damage is flip:  # One flipped byte of a title still is a title.
+        write(stored.store / "batches" / other / "batch.json", (stored.batch / "batch.json").read_bytes())
+    told = codebatch("status", "--json")
+    assert told.json["batch_id"] == latest
+    assert f"{other} is passed over" in told.notes
+    assert codebatch("run", "project", "--json").json["batch_id"] == latest
+    statuses = {row["batch_id"]: row["status"] for row in codebatch("batch", "list", "--json").json}
+    assert statuses == {stored.batch_id: "COMPLETED", latest: "COMPLETED", other: "DAMAGED"}
+    codebatch("run", "project", "--again")
+    assert codebatch("status", "--batch", "latest~1", "--json").json["batch_id"] == latest
+    named = codebatch("status", "--batch", other, "--json", status=2 if damage is delete else 4)
+    assert named.error["code"] == ("unknown_id" if damage is delete else "store_corrupt")
+
+
+def test_a_store_of_which_no_batch_can_be_read_says_which_one_to_remove(stored: Stored) -> None:
+    empty(stored.batch / "batch.json")
+    told = stored.codebatch("status", "--json", status=4).error
+    assert told["code"] == "store_corrupt"
+    assert f"remove {stored.batch}" in told["hint"]
+    shutil.rmtree(stored.batch)
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
 
 
 @every_damage
