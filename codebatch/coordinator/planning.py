@@ -21,9 +21,13 @@ def find_pipeline(name: str) -> Pipeline:
 
 
 def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
-    """Refuse settings of tasks that there are not, or that a task does not have. Raises InvalidConfiguration."""
+    """Refuse settings of tasks that there are not, that a task does not have, or that it cannot use.
+
+    Raises InvalidConfiguration.
+    """
     for name, settings in overrides.items():
-        defaults = load_declaration(name).config
+        declaration = load_declaration(name)
+        defaults = declaration.config
         for key, value in settings.items():
             if key not in defaults:
                 raise InvalidConfiguration(
@@ -34,6 +38,10 @@ def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
                 raise InvalidConfiguration(
                     f"the setting {key!r} of the task {name!r} is a {type(defaults[key]).__name__}, not {value!r}"
                 )
+        try:
+            declaration.check_config({**defaults, **settings})
+        except (TypeError, ValueError) as error:
+            raise InvalidConfiguration(str(error), hint=f"check [tasks.{name}] of your configuration") from error
 
 
 def resolve_tasks(

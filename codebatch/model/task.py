@@ -36,12 +36,18 @@ A context has a name; tasks that declare the same name must mean the same functi
 """
 
 
+def _accept(config: Mapping[str, Json]) -> None:
+    """Every value of a setting will do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDeclaration:
     """What a plan must know of a task.
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
     `codebatch_workers.tasks.api`. `tools` are the distributions whose versions change results: they enter the key.
+    `check_config` raises ValueError or TypeError for a configuration that cannot be used; it is called before any batch
+    is made, and imports what it needs when it is called.
     """
 
     name: str
@@ -54,6 +60,7 @@ class TaskDeclaration:
     tools: tuple[str, ...] = ()
     config: Mapping[str, Json] = field(default_factory=dict)
     contexts: Mapping[str, Context] = field(default_factory=dict)
+    check_config: Callable[[Mapping[str, Json]], None] = _accept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

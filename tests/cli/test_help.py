@@ -171,6 +171,10 @@ def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
         ("pipeline = 'nope'\n", "no pipeline"),
         ("[tasks.lint]\nnope = 1\n", "nope"),
         ("[tasks.nope]\nx = 1\n", "nope"),
+        ("[tasks.lint]\noff = 'F401'\n", "list"),
+        ("[tasks.lint]\noff = [401]\n", "list of rule codes"),
+        ("[tasks.lint]\non = ['todo-coment']\n", "did you mean 'todo-comment'"),
+        ("[tasks.lint]\noff = ['F401', 'X999']\n", "no rule 'X999'"),
     ],
 )
 def test_a_wrong_configuration_is_refused_before_anything_is_written(
@@ -180,6 +184,7 @@ def test_a_wrong_configuration_is_refused_before_anything_is_written(
     (codebatch.directory / "codebatch.toml").write_text(text)
     ended = codebatch("run", "a.py", "--json", status=2)
     assert said in ended.error["message"] + str(ended.error["hint"])
+    assert ended.error["code"] in ("invalid_configuration", "invalid_input")
     assert not (codebatch.directory / ".codebatch").exists()
 
 

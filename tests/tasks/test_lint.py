@@ -20,7 +20,7 @@ from codebatch.model.record import Diagnostic
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.contexts import packages_context
-from codebatch_workers.tasks.lint import create
+from codebatch_workers.tasks.lint import check_config, create
 from codebatch_workers.tasks.ruff import Ruff, arguments
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
 from codebatch_workers.tasks.text_rules import TEXT_RULES
@@ -90,8 +90,13 @@ def test_rules_can_be_turned_off_and_must_exist(tmp_path: Path) -> None:
     file = source("a.py", "import os\r\nx = 1\n")
     (found,) = lint_all([file], tmp_path, {"off": ["F401", "mixed-line-endings"]})
     assert found == []
-    with pytest.raises(ValueError, match="no rule nonsense"):
+    with pytest.raises(ValueError, match="no rule 'nonsense'"):
         create(TaskEnvironment(config={"off": ["nonsense"]}, scratch=tmp_path))
+    with pytest.raises(ValueError, match="no rule 'mixed-line-ending'; did you mean 'mixed-line-endings'"):
+        check_config({"on": ["mixed-line-ending"]})
+    for no_list in ("F401", [401], None):
+        with pytest.raises(TypeError, match="list of rule codes"):
+            check_config({"off": no_list})
 
 
 def test_pinned_rules_are_stable_rules_of_this_ruff() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codebatch.model.task import TaskDeclaration
+from collections.abc import Mapping
+
+from codebatch.model.task import Json, TaskDeclaration
 from codebatch_workers.tasks.contexts import language_context, packages_context
 
 _GRAMMARS = (
@@ -51,12 +53,20 @@ SYMBOLS = TaskDeclaration(
     contexts={"language": language_context},
 )
 
+
+def _check_lint_config(config: Mapping[str, Json]) -> None:
+    from codebatch_workers.tasks.lint import check_config
+
+    check_config(config)
+
+
 # `off` names rules that are not run, `on` those that are off by default and wanted (text_rules.py); ruff's codes may
-# stand in `off` too. A code that no rule has is refused when the task is created.
+# stand in `off` too. A code that no rule has is refused.
 LINT = TaskDeclaration(
     name="lint",
     version="1",
     summary="language-neutral rules, and ruff for Python",
+    check_config=_check_lint_config,
     implementation="codebatch_workers.tasks.lint:create",
     records=("diagnostic",),
     needs=("parse",),

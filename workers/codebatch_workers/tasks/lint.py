@@ -6,6 +6,7 @@ not looked at.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
@@ -20,22 +21,29 @@ from codebatch_workers.tasks.text_rules import FINDINGS_MAX, RULES_BY_CODE, TEXT
 _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
+def check_config(config: Mapping[str, Json]) -> None:
+    """Raises ValueError where a configuration names an unknown rule, TypeError where it is no list of codes."""
+    known = sorted(RULES_BY_CODE.keys() | SEVERITIES.keys())
+    for code in sorted(_codes(config, "off") | _codes(config, "on")):
+        if code not in known:
+            close = difflib.get_close_matches(code, RULES_BY_CODE, n=1)
+            raise ValueError(f"lint has no rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
 def create(environment: TaskEnvironment) -> Lint:
-    """The task. Raises ValueError where the configuration names an unknown rule, TypeError where it is no list."""
+    """The task. Raises as `check_config` does."""
+    check_config(environment.config)
     off = _codes(environment.config, "off")
     on = _codes(environment.config, "on")
-    unknown = (off | on) - RULES_BY_CODE.keys() - SEVERITIES.keys()
-    if unknown:
-        raise ValueError(f"lint has no rule {', '.join(sorted(unknown))}")
     rules = tuple(rule for rule in TEXT_RULES if (rule.is_on or rule.code in on) and rule.code not in off)
     return Lint(rules, Ruff(SEVERITIES.keys() - off, environment.scratch))
 
 
 def _codes(config: Mapping[str, Json], key: str) -> set[str]:
     value = config.get(key, [])
-    if not isinstance(value, list):
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise TypeError(f"lint: `{key}` must be a list of rule codes")
-    return {str(code) for code in value}
+    return set(value)
 
 
 class Lint:
