@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -12,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, StoreUnwritable
 from codebatch.system.files import is_refusal
 
@@ -54,7 +56,8 @@ def fail(error: CodebatchError) -> NoReturn:
 
 
 def _plain(message: str) -> str:
-    """click's sentence in our manner: `error: no such option …`."""
+    """click's sentence in our manner, on one line: `error: no such option …`."""
+    message = re.sub(r"\s*\n\s*", " ", message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 
@@ -64,9 +67,9 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
         print(json.dumps({"error": body}, ensure_ascii=False), file=sys.stderr)
     else:
-        print(f"error: {message}", file=sys.stderr)
+        print(printable(f"error: {message}"), file=sys.stderr)
         if hint:
-            print(f"hint: {hint}", file=sys.stderr)
+            print(printable(f"hint: {hint}"), file=sys.stderr)
     return status
 
 

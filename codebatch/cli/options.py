@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
+from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import STORE_DIRECTORY, Store, create_store, find_store, open_store
@@ -71,7 +72,7 @@ class Answering:
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
         if not self.quiet:
-            print(self.suggest(text), file=sys.stderr, flush=True)
+            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
@@ -93,7 +94,7 @@ class Answering:
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
-            sys.stdout.writelines(line + "\n" for line in lines)
+            sys.stdout.writelines(printable(line) + "\n" for line in lines)
         sys.stdout.flush()
 
     def _named(self) -> Path | None:

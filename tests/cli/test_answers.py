@@ -8,7 +8,7 @@ import os
 import pytest
 
 from .conftest import Ran
-from .process import CommandLine, make_project
+from .process import CommandLine, make_project, write
 
 READING = {
     "snapshot list": 1,
@@ -79,6 +79,30 @@ def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> N
     assert why["included"]
     missing = ran.codebatch("inspect", b"th\xe9.py", "--store", "store", "--json", status=2)
     assert missing.error["code"] == "invalid_input"
+
+
+def test_names_and_messages_of_a_tree_cannot_steer_a_terminal(codebatch: CommandLine) -> None:
+    """Each is one line and holds no escape sequence, whatever a file is called; in JSON it is called what it is."""
+    name = "\x1b]0;mine\x07\x1b[2J\na\u202eb\x9b.py"
+    write(codebatch.directory / "project" / name, "def f(:\n")
+    ran = codebatch("run", "project")
+    shown = "\\x1b]0;mine\\x07\\x1b[2J\\na\\u202eb\\x9b.py"
+    assert any(shown in line for line in ran.lines)
+    said = [ran.text, ran.notes, codebatch("inspect", "nowhere\x1b[2J\n.py", status=2).notes]
+    for command in (
+        "errors",
+        "files",
+        "top --by path",
+        "query outputs",
+        "shards --task parse",
+        "files --snapshot latest",
+    ):
+        ended = codebatch(*command.split())
+        assert any(shown in line for line in ended.lines), command
+        said.append(ended.text)
+    said.append(codebatch("files", "--why", f"project/{name}").text)
+    assert not any(character in text for text in said for character in "\x1b\x07\x9b\u202e")
+    assert {record["path"] for record in codebatch("errors", "--json").json} == {name}
 
 
 def test_a_directory_whose_name_is_no_utf8_can_be_run(codebatch: CommandLine) -> None:
