@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -123,9 +124,9 @@ class LiveDisplay:
 
 
 def choose_display(*, quiet: bool) -> Display:
-    """The display that fits standard error."""
+    """The display that fits standard error: a live one where that is a terminal that can move its cursor."""
     if quiet:
         return SilentDisplay()
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         return LiveDisplay(sys.stderr)
     return PlainDisplay(sys.stderr)
