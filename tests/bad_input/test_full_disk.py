@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ RUNS_MAX = 100
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own in memory, made with one page; grown with `resize`."""
+    if shutil.which("mount") is None:
+        pytest.skip("mount(8) is not installed")
     disk = tmp_path / "disk"
     disk.mkdir()
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -97,6 +98,7 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
     assert variable("status", "--store", "", status=2).notes.startswith("error: --store names nothing")
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_new_store_lies_at_the_top_of_the_work_tree_and_is_never_part_of_a_snapshot(codebatch: CommandLine) -> None:
     make_project(codebatch.directory / "project")
     subprocess.run(["git", "init", "-q", "project"], cwd=codebatch.directory, env=codebatch.environment, check=True)

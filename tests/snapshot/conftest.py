@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,8 @@ class Workbench:
         return target
 
     def git(self, *arguments: str, cwd: Path | None = None) -> str:
+        if shutil.which("git") is None:
+            pytest.skip("git is not installed")
         return subprocess.run(
             ["git", "-c", "protocol.file.allow=always", *arguments],
             cwd=cwd or self.source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -251,7 +252,7 @@ def test_a_disk_that_fills_up_at_any_write_publishes_nothing_half(bench: Workben
     assert 8 < refused < 60
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting needs root, and mount(8)")
 def test_a_full_disk_is_said_and_leaves_a_store_that_works(bench: Workbench) -> None:
     bench.store.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(bench.store)]
