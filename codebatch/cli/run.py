@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -146,7 +147,7 @@ def run(
     allow_empty: bool,
     shuffle_seed: int | None,
 ) -> int:
-    """Snapshot PATHS, plan, execute and summarise; or continue the batch named with --batch.
+    """Snapshot PATHS, plan, execute and summarise; without PATHS, continue a batch as it was planned.
 
     The same tree again is up to date and does nothing. A batch that was left open is continued; one that is running
     is helped.
@@ -154,13 +155,15 @@ def run(
     began = time.monotonic()
     answering, configuration = runner.answering, runner.configuration
     runner = replace(runner, shuffle_seed=shuffle_seed)
-    if batch_reference is not None:
-        if paths:
-            raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
-        store, batch = answering.batch(batch_reference)
-        return _run_batch(runner, store, batch, task, began)
+    if batch_reference is not None and paths:
+        raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
     if not paths:
-        raise InvalidInput("name what to run", hint="`codebatch run .` for this directory, or --batch ID")
+        if pipeline or again or include or exclude or allow_empty:
+            raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
+        store, batch = answering.batch(batch_reference)
+        if batch_reference is None:
+            answering.note(f"the latest batch, as it was planned; look at its tree again with: {_rerun(batch)}")
+        return _run_batch(runner, store, batch, task, began)
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.
     chosen = find_pipeline(pipeline or settings.pipeline)
@@ -252,6 +255,10 @@ def _run_batch(runner: _Runner, store: Store, batch: Batch, task: str | None, be
     finally:
         display.close()
     return _answer(runner.answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
+
+
+def _rerun(batch: Batch) -> str:
+    return f"codebatch run {' '.join(map(shlex.quote, batch.about.source.splitlines())) or 'PATH'}"
 
 
 def _snapshot(

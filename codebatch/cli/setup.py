@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
+from codebatch.model.task import Json
 from codebatch.store.store import STORE_DIRECTORY, create_store
 from codebatch.system.files import RealFiles
 
@@ -45,5 +48,14 @@ def show(answering: Answering) -> None:
     rows = loaded.rows(default_memory_bytes(loaded.jobs))
     answering.print(
         {name: {"value": value, "origin": origin} for name, value, origin in rows},
-        [f"{name} = {value}  # {origin}" for name, value, origin in rows],
+        [f"{line}  # {origin}" for name, value, origin in rows for line in _toml_lines(name, value)],
     )
+
+
+def _toml_lines(name: str, value: Json) -> Iterator[str]:
+    """A setting as it may stand in codebatch.toml."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _toml_lines(f"{name}.{key}", below)
+    else:
+        yield f"{name} = {msgspec.json.encode(value).decode()}"

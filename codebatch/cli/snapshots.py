@@ -109,7 +109,9 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[
 
 
 @click.command()
-@click.option("--batch", "batch_reference", metavar="ID", help="Files of this batch, with language and lines.")
+@click.option(
+    "--batch", "batch_reference", metavar="ID", help="Files of this batch, with language and lines. Default: latest."
+)
 @click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")
 @click.option(
     "--why",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import click
 import pytest
 
 from codebatch import __version__
 from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
 from codebatch.errors import CodebatchError
 
 from .conftest import Ran
@@ -87,7 +91,6 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
         "frobnicate",
         "status --nope",
         "status extra",
-        "run",
         "run -j 0 .",
         "run -j many .",
         "run --file-seconds 0 .",
@@ -95,6 +98,9 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
         "run . --task nope",
         "run nowhere",
         "run --batch latest .",
+        "run --batch latest --again",
+        "run --include *.py",
+        "run --pipeline parse",
         "run-shard --shard a",
         "run-shard --task parse",
         "pipeline",
@@ -151,6 +157,30 @@ def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
     assert ended.notes.splitlines()[-1] == "next: codebatch errors --store store"
 
 
+def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    @click.command()
+    @click.option("--json", is_flag=True)
+    def broken(json: bool) -> None:
+        raise RuntimeError("\x1b[31mboom")
+
+    assert run_to_exit_status(broken, []) == 70
+    (report,) = tmp_path.glob("codebatch-bug-*.txt")
+    assert "in broken" in report.read_text()
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "error: internal error: RuntimeError: \\x1b[31mboom",
+        f"hint: please report it; the traceback is in {report}",
+    ]
+    assert run_to_exit_status(broken, ["--json"]) == 70
+    error = json.loads(capsys.readouterr().err)["error"]
+    assert (error["code"], error["exit"]) == ("internal", 70)
+
+
 def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
     classes: list[type[CodebatchError]] = [CodebatchError]
     for one in classes:
@@ -186,6 +216,16 @@ def test_a_wrong_configuration_is_refused_before_anything_is_written(
     assert said in ended.error["message"] + str(ended.error["hint"])
     assert ended.error["code"] in ("invalid_configuration", "invalid_input")
     assert not (codebatch.directory / ".codebatch").exists()
+
+
+def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None:
+    text = "exclude = ['a', 'b c']\njobs = 3\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
+    (codebatch.directory / "codebatch.toml").write_text(text)
+    shown = codebatch("config", "show", "--json").json
+    (codebatch.directory / "codebatch.toml").write_text(codebatch("config", "show").text)
+    again = codebatch("config", "show", "--json").json
+    assert {name: row["value"] for name, row in again.items()} == {name: row["value"] for name, row in shown.items()}
+    assert again["tasks"]["value"] == {"lint": {"off": ["F401"]}}
 
 
 def test_config_show_says_where_each_setting_comes_from(codebatch: CommandLine) -> None:

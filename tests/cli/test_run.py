@@ -60,6 +60,18 @@ def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLi
     assert back.notes.splitlines()[-1] == f"next: codebatch errors --batch {first['batch_id']}", "it is not the latest"
 
 
+def test_run_without_a_path_continues_the_latest_batch_and_says_what_it_did_not_look_at(codebatch: CommandLine) -> None:
+    assert codebatch("run", status=4).notes.startswith("error: there is no .codebatch store")
+    codebatch("snapshot", "project")
+    assert codebatch("run", "--json", status=2).error["code"] == "unknown_id"
+    first = codebatch("run", "project", "--json", "--task", "parse").json
+    write(codebatch.directory / "project" / "new.py", "y = 2\n")
+    ended = codebatch("run", "--json")
+    assert (ended.json["batch_id"], ended.json["status"], ended.json["files"]) == (first["batch_id"], "COMPLETED", 9)
+    (note,) = [line for line in ended.notes.splitlines() if "as it was planned" in line]
+    assert codebatch.shell(note.partition("with: ")[2] + " --json").json["files"] == 10
+
+
 def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     again = codebatch("run", "project", "--again", "--json").json
