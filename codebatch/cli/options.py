@@ -17,7 +17,7 @@ import msgspec
 
 from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
 from codebatch.cli.terminal import printable
-from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound
+from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound, StoreUnwritable
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import STORE_DIRECTORY, Store, create_store, find_store, open_store
 from codebatch.system.files import RealFiles
@@ -59,7 +59,11 @@ class Answering:
                 return open_store(RealFiles(), path)
         else:
             path = _project_root(Path.cwd()) / STORE_DIRECTORY
-        store, is_new = create_store(RealFiles(), path)
+        try:
+            store, is_new = create_store(RealFiles(), path)
+        except StoreUnwritable as error:
+            error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
+            raise
         if is_new:
             self.note(f"new store: {store.root}")
         return store

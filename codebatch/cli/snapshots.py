@@ -171,6 +171,8 @@ def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], excl
     here = Path.cwd()
     target = Path(os.path.abspath(path))
     root = here if target.is_relative_to(here) else target.parent
+    if root != here and not os.path.lexists(target):  # Its directory may be the root of everything.
+        raise InvalidInput(f"{display_path(os.fsencode(path))} is not there")
     answer = why([root], path, rules, store_root=answering.store_root())
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)

@@ -87,6 +87,10 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
     try:
         for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
             files.make_directory(root / name)
+    except FileNotFoundError as error:  # The file system makes no directories: /proc, /sys.
+        raise StoreError(
+            f"cannot make {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
+        ) from error
     except (NotADirectoryError, FileExistsError) as error:
         raise StoreForeign(
             f"cannot make {root}: {error.filename} is no directory", hint="name a directory that does not exist yet"
@@ -112,6 +116,8 @@ def open_store(files: Files, root: Path) -> Store:
             raise StoreForeign(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
+        if root.exists() and not root.is_dir():
+            raise StoreForeign(f"{root} is a file, not a store", hint="check --store") from error
         raise StoreNotFound(
             f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
         ) from error

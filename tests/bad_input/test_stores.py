@@ -36,9 +36,19 @@ def test_a_directory_of_something_else_is_no_store_and_is_left_alone(codebatch: 
 def test_a_file_is_no_store(codebatch: CommandLine) -> None:
     write(codebatch.directory / "file", "x")
     for command in ("status", "run .", "init"):
-        codebatch(*command.split(), "--store", "file", status=4)
+        told = codebatch(*command.split(), "--store", "file", "--json", status=4).error
+        assert told["code"] == "store_foreign"
+        assert "is a file" in told["message"]
     codebatch("status", "--store", "file/below", status=4)
     codebatch("run", ".", "--store", "file/below", status=4)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc here")
+def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) -> None:
+    for command in (("init", "/proc/codebatch"), ("run", ".", "--store", "/proc/codebatch")):
+        told = codebatch(*command, "--json", status=4).error
+        assert told["code"] == "store_error"
+        assert "--store" in told["hint"]
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,13 @@ def test_a_tree_that_cannot_be_written_is_run_and_left_as_it_was(tmp_path: Path)
     for path in (*project.rglob("*"), project):
         path.chmod(path.stat().st_mode & 0o555)
     before = {path: path.stat() for path in (*project.rglob("*"), project)}
-    assert codebatch("run", "project", "--json").json["status"] == "COMPLETED"
-    refused = codebatch("run", ".", "--store", "project/store", "--json", status=4).error
-    assert refused["code"] == "store_unwritable"
+    assert codebatch("run", "project", "--store", "elsewhere", "--json").json["status"] == "COMPLETED"
+    for refused in (
+        codebatch("run", ".", "--store", "project/store", "--json", status=4).error,
+        codebatch("run", ".", "--json", status=4, cwd=project / "src").error,
+    ):
+        assert refused["code"] == "store_unwritable"
+        assert "--store PATH" in refused["hint"]
     after = {path: path.stat() for path in (*project.rglob("*"), project)}
     assert {path: (now.st_mode, now.st_mtime_ns) for path, now in after.items()} == {
         path: (was.st_mode, was.st_mtime_ns) for path, was in before.items()

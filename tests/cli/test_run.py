@@ -109,5 +109,6 @@ def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
     excluded = codebatch("files", "--why", "project/web/app.js", "--exclude", "web/")
     assert "left out" in excluded.lines[0]
     assert "not there" in codebatch("files", "--why", "project/nowhere.py").lines[0]
+    assert "not there" in codebatch("files", "--why", "/nowhere", status=2).notes
     elsewhere = codebatch("files", "--why", "../web/app.js", cwd=codebatch.directory / "project" / "src")
     assert "taken" in elsewhere.lines[0]
