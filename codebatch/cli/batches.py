@@ -78,7 +78,7 @@ def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
     store = answering.store()
     rows = [_batch_row(answering, store, batch_id) for batch_id in batch_ids(store)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no batch yet"])
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
 
 
 def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, str | int]:
@@ -194,7 +194,7 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
                     "first_path": records.items[shard.start].text,
                 }
             )
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no such shard"])
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
 
 
 @click.command()

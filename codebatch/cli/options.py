@@ -91,14 +91,19 @@ class Answering:
 
         return _COMMAND.sub(complete, hint)
 
-    def print(self, document: object, lines: Iterable[str]) -> None:
-        """The answer: the document as JSON, or the lines."""
+    def print(self, document: object, lines: Iterable[str], *, if_none: str = "") -> None:
+        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data."""
         if self.as_json:
             sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
-            sys.stdout.writelines(printable(line) + "\n" for line in lines)
+            is_none = True
+            for line in lines:
+                sys.stdout.write(printable(line) + "\n")
+                is_none = False
+            if is_none and if_none:
+                self.note(if_none)
         sys.stdout.flush()
 
     def _named(self) -> Path | None:

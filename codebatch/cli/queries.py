@@ -53,7 +53,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
     rows = told + sorted(found, key=_place)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
-    answering.print(shown, (line for row in shown for line in _error_lines(row)) if shown else ["no errors"])
+    answering.print(shown, (line for row in shown for line in _error_lines(row)), if_none="no errors")
     if len(shown) < len(rows):
         answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
 

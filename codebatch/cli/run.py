@@ -224,7 +224,9 @@ def run_shard(runner: _Runner, batch_reference: str | None, task: str, prefix: s
     plan = batch.plan()
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
-        answering.print({"batch_id": batch.id, "shards": [], "open": []}, [f"no shard begins with {prefix!r}"])
+        answering.print(
+            {"batch_id": batch.id, "shards": [], "open": []}, [], if_none=f"no shard begins with {prefix!r}"
+        )
         return 0
     display = choose_display(quiet=True)
     status = runner.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), display)

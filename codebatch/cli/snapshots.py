@@ -81,7 +81,7 @@ def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
     store = answering.store()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else ["no snapshot yet"])
+    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no snapshot yet")
 
 
 def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[str, str | int]:

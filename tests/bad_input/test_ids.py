@@ -81,7 +81,7 @@ def test_a_unique_prefix_and_latest_name_a_batch(codebatch: CommandLine) -> None
 @pytest.mark.parametrize("hostile", ["../x", "/", "*", "zz"])
 def test_a_shard_or_task_that_there_is_not_touches_nothing(codebatch: CommandLine, hostile: str) -> None:
     ended = codebatch("run-shard", "--task", "parse", "--shard", hostile)
-    assert ended.lines == [f"no shard begins with {hostile!r}"]
+    assert (ended.stdout, ended.notes) == (b"", f"no shard begins with {hostile!r}\n")
     codebatch("run-shard", "--task", hostile, "--shard", "a", status=2)
     codebatch("shards", "--task", hostile, status=2)
 

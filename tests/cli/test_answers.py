@@ -130,6 +130,21 @@ def test_inspect_takes_a_path_as_seen_from_where_one_stands(ran: Ran) -> None:
     assert ran.codebatch("inspect", ran.project / "src" / "main.py", "--store", "store").stdout == expected
 
 
+def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:
+    codebatch("init")
+    assert codebatch("snapshot", "list").stdout == codebatch("batch", "list").stdout == b""
+    write(codebatch.directory / "project" / "a.txt", "a\n")
+    codebatch("run", "project")
+    for command, said in (
+        ("errors", "no errors\n"),
+        ("shards --task parse --status failed", "no such shard\n"),
+        ("run-shard --task parse --shard x", "no shard begins with 'x'\n"),
+        ("query diagnostics", ""),
+    ):
+        ended = codebatch(*command.split())
+        assert (ended.stdout, ended.notes) == (b"", said), command
+
+
 def test_filters_narrow_what_is_queried(ran: Ran) -> None:
     def query(*arguments: str) -> list[dict[str, object]]:
         found = ran.codebatch("query", *arguments, "--store", "store", "--json").json
