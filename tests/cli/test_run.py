@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
+
+import codebatch_workers
 
 from .process import CommandLine, Ended, make_project, write
 
@@ -70,6 +75,23 @@ def test_run_without_a_path_continues_the_latest_batch_and_says_what_it_did_not_
     assert (ended.json["batch_id"], ended.json["status"], ended.json["files"]) == (first["batch_id"], "COMPLETED", 9)
     (note,) = [line for line in ended.notes.splitlines() if "as it was planned" in line]
     assert codebatch.shell(note.partition("with: ")[2] + " --json").json["files"] == 10
+
+
+def test_an_installation_that_would_answer_otherwise_refuses_to_join(codebatch: CommandLine, tmp_path: Path) -> None:
+    """The other one is a copy of the package that implements the tasks, with one line more."""
+    begun = codebatch("run", "project", "--task", "parse", "--json").json["batch_id"]
+    package = Path(codebatch_workers.__file__).parent
+    shutil.copytree(package, tmp_path / "codebatch_workers", ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "codebatch_workers" / "tasks" / "lint.py", "a", encoding="utf-8") as file:
+        file.write("# another release\n")
+    other = CommandLine(codebatch.directory, {"PYTHONPATH": str(tmp_path)})
+    for command in ("run --batch latest", "resume", "run-shard --task parse --shard="):
+        refused = other(*command.split(), "--json", status=2).error
+        assert refused["code"] == "tool_mismatch", command
+        assert "implementation_digest" in refused["message"]
+        assert "codebatch run PATH" in refused["hint"]
+    assert other("status", "--json").json["batch_id"] == begun, "reading is for everyone"
+    assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 
 
 def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
