@@ -322,7 +322,8 @@ class Coordinator:
             if self._end is None:
                 self._handle(Lost(worker.id, None, "crash"))
             return
-        items = step.items if step is not None and unit is not None and step.phase != PHASE_COMMIT else None
+        is_at_items = step is not None and unit is not None and step.phase != PHASE_COMMIT
+        items = step.items if step is not None and is_at_items and worker.killed_for != "interrupted" else None
         task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
