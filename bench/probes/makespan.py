@@ -20,7 +20,7 @@ if __name__ == "__main__":
         "bound": max(largest, share) if kind == "exact" else share + largest,
         "units": simulation.units,
         "steals": simulation.steals,
-        "twice": simulation.busy / sum(costs) - 1,
+        "twice": max(0.0, simulation.busy / sum(costs) - 1),
         "cpu_s": time.process_time() - began,
     }
     print(json.dumps(answer))

@@ -92,10 +92,10 @@ class Guard:
         """Kill the workers that are over a limit."""
         for worker in workers:
             step = worker.step()
-            if step is None or step.items is None:
+            if step is None or step.items is None or worker.killed_for:
                 continue
             if self._working.seconds(worker.id, step.since_ns) > self._limits.seconds_for(step):
-                worker.kill("timeout")
+                worker.kill_overdue()
         if self._now >= self._memory_looked_at + MEMORY_TICK_SECONDS:
             self._memory_looked_at = self._now
             self._enforce_memory({worker.process.pid: worker for worker in workers})

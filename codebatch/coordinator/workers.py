@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import names
-from codebatch.protocol.launch import HOLDER_VARIABLE, Launch, worker_arguments, worker_environment
+from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
 from codebatch.protocol.messages import Assign, FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
@@ -26,6 +26,7 @@ STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
 RECEIVE_BYTES = 256 * 1024
 EXIT_SECONDS = 5.0
+STACK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,13 @@ class WorkerProcess:
         """Signal the worker and its children."""
         self.killed_for = self.killed_for or reason
         kill_group(self.process, number)
+
+    def kill_overdue(self) -> None:
+        """Kill the worker for its time, after it has been asked where it hangs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, STACK_SIGNAL)
+            time.sleep(STACK_SECONDS)
+        self.kill("timeout")
 
     @property
     def has_ended(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 
 import msgspec
@@ -12,6 +13,9 @@ WORKER_MODULE = "codebatch_workers"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Marks a worker and whatever it starts, so that none of it outlives the worker."""
+
+STACK_SIGNAL = signal.SIGUSR1
+"""Makes a worker write where it is to its standard error, be it deep in C."""
 
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -11,7 +12,7 @@ import sys
 import msgspec
 
 from codebatch.errors import CodebatchError
-from codebatch.protocol.launch import Launch
+from codebatch.protocol.launch import STACK_SIGNAL, Launch
 from codebatch.system.processes import die_with_parent
 from codebatch_workers.channel import Channel, CoordinatorGone
 from codebatch_workers.worker import Worker, give_up
@@ -22,6 +23,8 @@ def main(arguments: list[str]) -> int:
     launch = msgspec.json.decode(arguments[0], type=Launch)
     die_with_parent(launch.parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    faulthandler.register(STACK_SIGNAL)
     gc.set_threshold(50_000, 20, 50)
     channel = Channel(socket.socket(fileno=launch.channel))
     try:
