@@ -21,6 +21,7 @@ from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
+from codebatch.system.memory_scratch import sweep_memory_scratch
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
@@ -136,6 +137,7 @@ class WorkerProcess:
         if self.cell is not None:
             self.cell.close()
         self.batch.files.remove_tree(self.batch.root / names.SCRATCH / self.holder)
+        sweep_memory_scratch()
         return Death(returncode=returncode, memory_peak_bytes=memory_peak_bytes)
 
     @property

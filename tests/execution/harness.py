@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.errors import CodebatchError
 from codebatch.protocol import names
 from codebatch.protocol.frames import decode_frames
 from codebatch.store.batches import Batch, resolve_batch
@@ -82,7 +83,7 @@ def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, point
                 process.wait(timeout=0.02)
         if process.poll() is not None:
             break
-        victims = _live_pids(store)
+        victims = live_worker_pids(store)
         if not victims:
             continue
         victim = process.pid if chance.random() < 0.4 else chance.choice(victims)
@@ -148,11 +149,11 @@ def _registers(store: Path) -> int:
     return sum(1 for _ in store.glob(f"batches/batch-*/{names.OUTCOMES}/*.parse.r*"))
 
 
-def _live_pids(store: Path) -> list[int]:
+def live_worker_pids(store: Path) -> list[int]:
     """The pids of live workers of the latest batch."""
     try:
         batch = open_latest(store)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, CodebatchError):
         return []
     holders = LeaseReader(batch.files, batch.root).holders()
     return sorted(holder.pid for holder, is_live in holders if is_live and holder.role == "worker")

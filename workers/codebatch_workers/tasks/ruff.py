@@ -3,7 +3,7 @@
 ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written
 below an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them;
 each is named on the command line, which no exclusion applies to; and no configuration is read. ruff knows UTF-8 only:
-what it is given is `SourceFile.utf8`.
+what it is given is `SourceFile.utf8`. That directory lies in memory where it can, else in the store.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
 from codebatch.model.record import Diagnostic
+from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.contexts import directories_of_packages
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
@@ -80,7 +81,8 @@ class Ruff:
 
     def __init__(self, codes: Iterable[str], scratch: Path) -> None:
         self.codes = sorted(codes)
-        self.directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
+        self._scratch = scratch
+        self.memory = try_memory_scratch()
 
     @cached_property
     def _binary(self) -> str:
@@ -90,56 +92,36 @@ class Ruff:
         """The diagnostics of each file, by position. Raises RuffError if ruff cannot run or speaks of another file."""
         if not files or not self.codes:
             return [[] for _ in files]
-        shutil.rmtree(self.directory, ignore_errors=True)
+        if self.memory is not None:
+            try:
+                return self._check_below(self.memory.path, files)
+            except (OSError, RuffError):
+                # Memory is full, or somebody tidied up there (logind does when its user logs out): from now on the
+                # store's scratch must do, and where that was not the matter it raises the same again.
+                self.memory.remove()
+                self.memory = None
+        return self._check_below(self._scratch, files)
+
+    def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
+        directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
+        shutil.rmtree(directory, ignore_errors=True)
+        os.mkdir(directory)
         try:
-            names = self._materialise(files)
-            found: dict[str, list[_Finding]] = {os.fsdecode(self.directory + b"/" + name): [] for name in names}
+            names = _materialise(directory, files)
+            found: dict[str, list[_Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
-                for finding in self._call(chunk):
+                for finding in self._call(directory, chunk):
                     if finding.filename not in found or finding.code == "E902":
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
                     found[finding.filename].append(finding)
         finally:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
         return [_diagnostics(file, findings) for file, findings in zip(files, found.values(), strict=True)]
 
-    def _materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write the files and the packages above them; the name of each, relative to the directory."""
-        made: set[bytes] = set()
-        names: dict[bytes, None] = {}
-        for index, file in enumerate(files):
-            name = _portable(file.path)
-            if name is None or name in names:
-                name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
-            else:
-                for package in directories_of_packages(file.contexts.get("packages", b"")):
-                    self._write(b"/".join(filter(None, (_portable(package) or b"", b"__init__.py"))), b"", made)
-            self._write(name, file.utf8, made)
-            names[name] = None
-        return list(names)
-
-    def _write(self, name: bytes, content: bytes, made: set[bytes]) -> None:
-        """Write one file; an empty one only where nothing is yet."""
-        if not content and name in made:
-            return
-        parent = name.rpartition(b"/")[0]
-        if parent not in made:
-            os.makedirs(self.directory + b"/" + parent, exist_ok=True)
-            made.add(parent)
-        made.add(name)
-        # Descriptors cost half of what file objects do, and there are thousands of small files.
-        descriptor = os.open(self.directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        finally:
-            os.close(descriptor)
-
-    def _call(self, names: Sequence[bytes]) -> list[_Finding]:
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[_Finding]:
         done = subprocess.run(
             [self._binary, *arguments(self.codes), *names],
-            cwd=self.directory,
+            cwd=directory,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -148,6 +130,42 @@ class Ruff:
         if done.returncode not in _OK_STATUS:
             raise RuffError(f"ruff ended with {done.returncode}: {done.stderr[-2000:].decode('utf-8', 'replace')}")
         return _decoder.decode(done.stdout)
+
+
+def _materialise(directory: bytes, files: Sequence[SourceFile]) -> list[bytes]:
+    """Write the files and the packages above them; the name of each, relative to the directory."""
+    made: set[bytes] = set()
+    names: dict[bytes, None] = {}
+    for index, file in enumerate(files):
+        name = _portable(file.path)
+        if name is None or name in names:
+            name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
+        else:
+            for package in directories_of_packages(file.contexts.get("packages", b"")):
+                init = b"/".join(filter(None, (_portable(package) or b"", b"__init__.py")))
+                _write(directory, init, b"", made)
+        _write(directory, name, file.utf8, made)
+        names[name] = None
+    return list(names)
+
+
+def _write(directory: bytes, name: bytes, content: bytes, made: set[bytes]) -> None:
+    """Write one file; an empty one only where nothing is yet."""
+    if not content and name in made:
+        return
+    parent = name.rpartition(b"/")[0]
+    if parent not in made:
+        os.makedirs(directory + b"/" + parent, exist_ok=True)
+        made.add(parent)
+    made.add(name)
+    # Descriptors cost half of what file objects do, and there are thousands of small files.
+    descriptor = os.open(directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:

@@ -1,0 +1,105 @@
+"""Scratch directories in memory lie outside the store, so whatever happens none of them stays (SPEC.md "Scratch")."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
+from codebatch_workers.tasks.ruff import Ruff
+from tests.cli.process import CommandLine
+from tests.execution.harness import live_worker_pids
+from tests.tasks.support import source
+
+_HOLD = "import sys, time; from pathlib import Path; from codebatch.system.memory_scratch import try_memory_scratch; "
+_HOLD += "held = try_memory_scratch(Path(sys.argv[1])); print(held.path, flush=True); time.sleep(600)"
+
+
+def test_it_is_private_and_goes_with_its_object(tmp_path: Path) -> None:
+    scratch = try_memory_scratch(tmp_path)
+    assert scratch is not None
+    assert scratch.path.stat().st_mode & 0o777 == 0o700
+    (scratch.path / "file").write_bytes(b"x")
+    del scratch
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_and_what_a_live_one_holds_is_not(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", _HOLD, tmp_path], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    path = Path(process.stdout.readline().decode().strip())
+    (path / "deep").mkdir()
+    (path / "deep" / "file").write_bytes(b"x")
+    assert sweep_memory_scratch(tmp_path) == 0
+    assert path.is_dir()
+    process.kill()
+    process.communicate()
+    assert sweep_memory_scratch(tmp_path) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_but_private_directories_of_ours_is_swept(tmp_path: Path) -> None:
+    name = f"codebatch-{os.geteuid()}-"
+    target = tmp_path / "target"
+    target.mkdir(mode=0o700)
+    (tmp_path / f"{name}link").symlink_to(target)
+    (tmp_path / f"{name}file").write_bytes(b"")
+    (tmp_path / f"{name}open").mkdir(mode=0o700)
+    (tmp_path / f"{name}open").chmod(0o755)
+    (tmp_path / "other").mkdir(mode=0o700)
+    before = sorted(tmp_path.iterdir())
+    assert sweep_memory_scratch(tmp_path) == 0
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_without_memory_there_is_none(tmp_path: Path) -> None:
+    assert try_memory_scratch(tmp_path / "missing") is None
+    assert sweep_memory_scratch(tmp_path / "missing") == 0
+
+
+@pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
+def test_ruff_goes_on_in_the_store_when_its_memory_is_taken_away(tmp_path: Path) -> None:
+    files = [source("a.py", "import os\nassert (1, 2)\n")]
+    ruff = Ruff(["F401", "F631"], tmp_path)
+    before = ruff.check(files)
+    assert ruff.memory is not None
+    shutil.rmtree(ruff.memory.path)
+    assert [finding.code for finding in before[0]] == ["F401", "F631"]
+    assert ruff.check(files) == before
+    assert ruff.memory is None
+
+
+@pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
+def test_kill_9_of_a_run_leaves_nothing_once_the_next_has_ended(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(400):
+        (tree / f"module_{number}.py").write_text("import os\n" + "def f(x):\n    return x + 1\n\n\n" * 200)
+    run = CommandLine(tmp_path)
+    arguments = ["run", str(tree), "--store", str(tmp_path / "store"), "-j", "1", "-q"]
+    process = run.start(*arguments)
+    held: list[Path] = []
+    while not held:
+        assert process.poll() is None, "the run ended before its worker was seen"
+        held = [path for pid in live_worker_pids(tmp_path / "store") for path in _held_in_memory(pid)]
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    run(*arguments)
+    assert [path for path in held if path.exists()] == []
+
+
+def _held_in_memory(pid: int) -> list[Path]:
+    """What a process has open below the memory directory."""
+    found = []
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found.append(Path(os.readlink(f"/proc/{pid}/fd/{name}")))
+    return [path for path in found if path.parent == MEMORY]
