@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import zstandard
+
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.frames import FrameError, content_digest, decompress_one
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from codebatch.store.pack_writer import PackWriter
 
 
+# Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours.
+_WINDOW_BYTES = 128 * 1024
+
+
 class Location(NamedTuple):
     """Where an object lies: the pack's name without suffix, and the frame in it."""
 
@@ -40,6 +46,17 @@ class Location(NamedTuple):
     offset: int
     length: int
     size: int
+
+
+class _Window(NamedTuple):
+    """A stretch of a pack that was read."""
+
+    pack: str
+    start: int
+    data: bytes
+
+
+_NO_WINDOW = _Window("", 0, b"")
 
 
 class _Pack(NamedTuple):
@@ -63,6 +80,8 @@ class ObjectStore:
         self._rows: dict[bytes, int] = {}
         self._bad: dict[str, set[bytes]] = {}
         self._loaded = False
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._window = _NO_WINDOW
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
         """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
@@ -209,12 +228,28 @@ class ObjectStore:
         return index
 
     def _try_read(self, key: bytes, location: Location) -> bytes | None:
-        path = self.root / f"{location.pack}{PACK_SUFFIX}"
+        data = self._content(key, location)
+        if data is None:
+            # What was read ahead may be of a pack that has been replaced since.
+            self._window = _NO_WINDOW
+            data = self._content(key, location)
+        return data
+
+    def _content(self, key: bytes, location: Location) -> bytes | None:
         try:
-            data = decompress_one(self._files.read_range(path, location.offset, location.length), location.size)
+            data = decompress_one(self._frame_bytes(location), location.size, self._decompressor)
         except (FileNotFoundError, FrameError):
             return None
         return data if hashlib.sha256(data).digest() == key else None
+
+    def _frame_bytes(self, location: Location) -> bytes:
+        pack, start, data = self._window
+        inside = location.offset - start
+        if pack != location.pack or inside < 0 or inside + location.length > len(data):
+            path = self.root / f"{location.pack}{PACK_SUFFIX}"
+            data = self._files.read_range(path, location.offset, max(location.length, _WINDOW_BYTES))
+            self._window, inside = _Window(location.pack, location.offset, data), 0
+        return data[inside : inside + location.length]
 
     def _condemn(self, key: bytes, pack: str) -> None:
         """Remember that a pack's copy of an object is unsound, and fall back to another pack's copy if there is one.

@@ -164,6 +164,18 @@ def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) ->
     assert not list(root.glob("*.bad"))
 
 
+def test_what_was_read_ahead_of_a_pack_repaired_since_condemns_nothing(root: Path) -> None:
+    first, second = _fill(root, b"first" * 100, b"second" * 100)
+    pack = _only(root, ".pack")
+    sound = pack.read_bytes()
+    pack.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    store = _store(root)
+    assert store.read(first) == b"first" * 100
+    pack.write_bytes(sound)
+    assert store.read(second) == b"second" * 100
+    assert not list(root.glob("*.bad"))
+
+
 def test_a_whole_pack_can_be_checked(root: Path) -> None:
     digests = _fill(root, b"a" * 100, os.urandom(100))
     store = _store(root)
