@@ -12,6 +12,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property
+from io import BytesIO
+from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -127,7 +129,7 @@ class SourceFile:
             return "huge"
         if self._is_minified():
             return "minified"
-        if _GENERATED_NAME.search(self.path) or _GENERATED.search(self.utf8[:_GENERATED_BYTES_LOOKED_AT]):
+        if _GENERATED_NAME.search(self.path) or _says_generated(self.utf8[:_GENERATED_BYTES_LOOKED_AT]):
             return "generated"
         return "vendored" if _VENDORED.search(self.path) else "text"
 
@@ -189,12 +191,10 @@ class SourceFile:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offset where each line starts, and that after the last LF."""
-        starts = [0]
-        find = self.utf8.find
-        offset = find(b"\n")
-        while offset >= 0:
-            starts.append(offset + 1)
-            offset = find(b"\n", offset + 1)
+        # A BytesIO gives lines that end at LF alone, and faster than any search for it.
+        starts = list(accumulate(map(len, BytesIO(self.utf8)), initial=0))
+        if not self.utf8.endswith(b"\n") and self.utf8:
+            starts.pop()
         return starts
 
     @cached_property
@@ -294,6 +294,11 @@ class SourceFile:
 
 
 _BY_RANGE = attrgetter("start_byte", "end_byte")
+
+
+def _says_generated(head: bytes) -> bool:
+    # Every branch of the expression has the word; looking for it alone takes a twentieth of the time.
+    return b"generated" in head.lower() and _GENERATED.search(head) is not None
 
 
 def _code_points(utf8: bytes) -> int:

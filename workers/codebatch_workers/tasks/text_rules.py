@@ -97,7 +97,7 @@ def _private_key(file: SourceFile) -> Iterator[Finding]:
 
 def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
-    crlf = utf8.count(b"\r\n")
+    crlf = utf8.count(b"\r\n") if b"\r" in utf8 else 0
     if crlf and crlf != utf8.count(b"\n"):
         first = utf8.find(b"\n")
         is_crlf = utf8[first - 1 : first] == b"\r"
@@ -108,7 +108,7 @@ def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
 
 def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
-    if utf8.count(b"\r") != utf8.count(b"\r\n"):
+    if b"\r" in utf8 and utf8.count(b"\r") != utf8.count(b"\r\n"):
         offset = re.search(rb"\r(?!\n)", utf8)
         assert offset is not None
         yield offset.start(), offset.start() + 1, "carriage return without a line feed"
