@@ -26,10 +26,10 @@ class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
     stands alone, and a shard ends early rather than pass it.
     """
 
-    files_average: int = 64
+    files_average: int = 128
     files_min: int = 16
-    files_max: int = 256
-    bytes_max: int = 4 * 1024 * 1024
+    files_max: int = 512
+    bytes_max: int = 8 * 1024 * 1024
 
     def __post_init__(self) -> None:
         if not 1 <= self.files_min <= self.files_average <= self.files_max or self.bytes_max < 1:

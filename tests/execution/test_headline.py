@@ -22,7 +22,7 @@ from tests.execution.harness import (
 
 KILLS = 10
 
-SHARDS = {"usual": (64, 16, 256), "small": (12, 4, 40), "large": (300, 100, 1000)}
+SHARDS = {"usual": (128, 16, 512), "small": (12, 4, 40), "large": (300, 100, 1000)}
 
 QUICK = [(2, True, "usual"), (5, True, "small")]
 WHOLE = [

@@ -70,7 +70,7 @@ def _plan() -> Plan:
         snapshot_digest=Digest("2" * 64),
         pipeline="parse",
         tasks=(task,),
-        shard_rule=ShardRule(),
+        shard_rule=ShardRule(files_average=64, files_min=16, files_max=256, bytes_max=4 << 20),
         shards=(Shard(id=ShardId("0123abcd"), start=0, end=5, bytes=10),),
         contexts={},
     )
