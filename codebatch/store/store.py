@@ -96,8 +96,9 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
             f"cannot make {root}: {error.filename} is no directory", hint="name a directory that does not exist yet"
         ) from error
     _probe_link(files, root)
-    files.write_atomic(root / ".gitignore", b"*\n")
-    files.write_atomic(root / "CACHEDIR.TAG", CACHEDIR_TAG)
+    # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
+    files.write_new(root / ".gitignore", b"*\n")
+    files.write_new(root / "CACHEDIR.TAG", CACHEDIR_TAG)
     store_id = uuid.uuid4().hex
     files.write_atomic(root / STORE_FILE, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
     return Store(files, root, store_id), True
