@@ -6,10 +6,14 @@ directory that somebody swaps for a link to elsewhere while we look cannot lead 
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
 
 _HELD_MAX = 64
-_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A directory that may be searched but not read can be entered all the same.
+_FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
 
 
 class Directories:
@@ -17,7 +21,7 @@ class Directories:
 
     def __init__(self, base: bytes) -> None:
         """Raises OSError where the base is no directory."""
-        self._base = os.open(base, _FLAGS)
+        self._base = _open(base)
         self._parts: list[bytes] = []
         self._fds: list[int] = []
         self._entered: tuple[bytes, int] = (b"", self._base)
@@ -43,12 +47,23 @@ class Directories:
         self._entered = (directory, fd)
         return fd
 
+    def scan(self, directory: bytes) -> Iterator[os.DirEntry[str]]:
+        """What is in a directory. To be read to its end before the next call. Raises OSError as `enter` does."""
+        fd = self.enter(directory)
+        try:
+            with os.scandir(fd) as found:
+                yield from found
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from error
+
     def _enter(self, parts: list[bytes]) -> int:
         common = _common_length(self._parts, parts)
         self._leave_to(common)
         fd = self._fds[-1] if self._fds else self._base
         for part in parts[common:_HELD_MAX]:
-            fd = os.open(part, _FLAGS, dir_fd=fd)
+            fd = _open(part, fd)
             self._parts.append(part)
             self._fds.append(fd)
         return self._enter_deep(fd, parts[_HELD_MAX:]) if len(parts) > _HELD_MAX else fd
@@ -56,7 +71,7 @@ class Directories:
     def _enter_deep(self, fd: int, parts: list[bytes]) -> int:
         """Below the 64th level only the last descriptor is kept: trees that deep are rare, descriptors are few."""
         for part in parts:
-            below = os.open(part, _FLAGS, dir_fd=fd)
+            below = _open(part, fd)
             if self._deep is not None:
                 os.close(self._deep)
             self._deep = fd = below
@@ -69,6 +84,13 @@ class Directories:
         while len(self._fds) > depth:
             os.close(self._fds.pop())
             self._parts.pop()
+
+
+def _open(name: bytes, parent: int | None = None) -> int:
+    try:
+        return os.open(name, os.O_RDONLY | _FLAGS, dir_fd=parent)
+    except PermissionError:
+        return os.open(name, _FLAGS_TO_SEARCH, dir_fd=parent)
 
 
 def _common_length(left: list[bytes], right: list[bytes]) -> int:

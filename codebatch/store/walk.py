@@ -12,7 +12,6 @@ from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ig
 from codebatch.store.rules import IGNORE_FILE, Rules, chain_of, parents_of, read_ignore_file
 
 GITIGNORE = b".gitignore"
-_READ_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Walked(NamedTuple):
@@ -111,35 +110,21 @@ def ignored_by(target: bytes, *, is_directory: bool) -> str | None:
 def list_directory(directories: Directories, directory: bytes) -> list[tuple[bytes, str]] | None:
     """Names in a directory with what they are: `file` (or link), `directory`, `special`. None where it has gone."""
     try:
-        fd = os.open(b".", _READ_DIRECTORY, dir_fd=directories.enter(directory))
+        return [(os.fsencode(item.name), _kind(item)) for item in directories.scan(directory)]
     except (FileNotFoundError, NotADirectoryError):
         # Gone, or become something else, since its parent was read: the parent's list is not wrong, only older.
         return None
     except OSError as error:
         raise unreadable(directory, error.strerror) from error
-    try:
-        with os.scandir(fd) as found:
-            return [(os.fsencode(item.name), _kind(item)) for item in found]
-    except OSError as error:
-        raise unreadable(directory, error.strerror) from error
-    finally:
-        os.close(fd)
 
 
 def special_files(directories: Directories, directory: bytes) -> list[bytes]:
     """The fifos, sockets and devices right in a directory, which git does not list; none where it cannot be read."""
-    try:
-        fd = os.open(b".", _READ_DIRECTORY, dir_fd=directories.enter(directory))
-    except OSError:
-        return []
     prefix = directory + b"/" if directory else b""
     try:
-        with os.scandir(fd) as found:
-            return [prefix + os.fsencode(item.name) for item in found if _kind(item) == "special"]
+        return [prefix + os.fsencode(item.name) for item in directories.scan(directory) if _kind(item) == "special"]
     except OSError:
         return []
-    finally:
-        os.close(fd)
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
