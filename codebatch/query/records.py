@@ -150,8 +150,7 @@ class BatchRecords:
 
     def find_item(self, path: bytes) -> int | None:
         """The item at a path."""
-        index = bisect.bisect_left(self.items, path, key=lambda item: item.path)
-        return index if index < len(self.items) and self.items[index].path == path else None
+        return self.snapshot.find_item(path)
 
     @cached_property
     def _shard_starts(self) -> list[int]:

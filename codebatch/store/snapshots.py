@@ -7,8 +7,10 @@ Time and source are no part of the identity: the first taker's stay.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import msgspec
 
 from codebatch.errors import InvalidId, StoreCorrupt, StoreForeign, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.entry import Entry, SnapshotId, decode_entries
+from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store.frames import FrameError, compress, decompress_all
 from codebatch.store.ids import PassedOver
@@ -69,13 +71,13 @@ class Snapshot:
     @cached_property
     def entries(self) -> list[Entry]:
         """Every entry, sorted by path. Raises StoreCorrupt."""
-        try:
-            index = decompress_all(self._files.read(self._path))
-            if digest_bytes(index) != self.digest:
-                raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=_HINT)
-            return decode_entries(index)
-        except (FileNotFoundError, FrameError, ValueError) as error:
-            raise StoreCorrupt(f"{self._path}: {error}", hint=_HINT) from error
+        with self._corrupt_where_unsound():
+            return decode_entries(self._read_index())
+
+    def find_item(self, path: bytes) -> int | None:
+        """The number of the item at a path, without decoding every entry. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            return find_item(self._read_index(), path)
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path."""
@@ -87,6 +89,19 @@ class Snapshot:
         if entry is None or entry.kind != "file":
             return None
         return self._objects.read(entry.object, entry.size)
+
+    def _read_index(self) -> bytes:
+        index = decompress_all(self._files.read(self._path))
+        if digest_bytes(index) != self.digest:
+            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=_HINT)
+        return index
+
+    @contextlib.contextmanager
+    def _corrupt_where_unsound(self) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, FrameError, ValueError) as error:
+            raise StoreCorrupt(f"{self._path}: {error}", hint=_HINT) from error
 
     @cached_property
     def _by_path(self) -> dict[bytes, Entry]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.entry import Entry, decode_entries, encode_entries, is_safe_path, snapshot_id
+from codebatch.model.entry import Entry, EntryKind, decode_entries, encode_entries, find_item, is_safe_path, snapshot_id
 from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, item_range, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
 from codebatch.model.plan import Plan, PlannedTask, decode_plan, encode_plan, order_tasks, plan_digest, task_key
@@ -178,3 +178,14 @@ def test_tasks_are_ordered_by_need_and_a_circle_is_refused() -> None:
 
 def test_task_names_accept_the_numbers_of_codebatch_1() -> None:
     assert [task_name(name) for name in ("01_parse", "parse", "04_lint", "01_")] == ["parse", "parse", "lint", "01_"]
+
+
+def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
+    names = [b'a"kind":"file"', b"b", b"b/c", b"link", b"sub", b"\xff.py", "z\u00fc".encode()]
+    kinds: dict[bytes, EntryKind] = {b"link": "symlink", b"sub": "submodule"}
+    entries = sorted(Entry(name, kinds.get(name, "file"), False, 1, Digest("1" * 64)) for name in names)
+    index = encode_entries(entries)
+    items = [entry.path for entry in entries if entry.kind == "file"]
+    assert [find_item(index, path) for path in items] == list(range(len(items)))
+    assert [find_item(index, path) for path in (b"", b"aa", b"link", b"sub", b"zzz")] == [None] * 5
+    assert find_item(b"", b"a") is None
