@@ -6,7 +6,6 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,6 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.system.host import usable_cores
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 
@@ -91,6 +85,11 @@ def _read(path: Path) -> dict[str, object] | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfiguration(f"cannot read {path}: {error}") from error
+    # Here, for most commands find no file to parse.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -108,6 +107,8 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
     known = Settings.__struct_fields__
     for name in table:
         if name not in known:
+            import difflib  # only those who mistype pay for it
+
             close = difflib.get_close_matches(name, known, n=1)
             raise InvalidConfiguration(
                 f"{path} sets {name!r}, which there is not",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -64,6 +61,8 @@ def _plain(message: str) -> str:
 
 def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool) -> int:
     if as_json:
+        import json  # costs each command that ends well a millisecond
+
         body = {"code": code, "message": message, "hint": hint, "exit": status}
         print(json.dumps({"error": body}, ensure_ascii=False), file=sys.stderr)
     else:
@@ -75,6 +74,9 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
 
 def _report_bug(error: BaseException, *, as_json: bool) -> int:
     """A bug of ours: the traceback goes to a file that the message names."""
+    import tempfile  # 5 ms of every command that has no bug, with what they import
+    import traceback
+
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="codebatch-bug-", suffix=".txt", delete=False, encoding="utf-8"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -48,6 +47,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            import difflib  # only those who mistype pay for it
+
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
         return super().resolve_command(ctx, args)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 import re
-import secrets
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class Batch:
 def new_batch_id(at_ns: int) -> BatchId:
     """A new id. Ids of later instants sort later."""
     at = datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc)
-    return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{secrets.token_hex(3)}")
+    return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
 def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,6 +223,8 @@ class RealFiles:
             os.unlink(path)
 
     def remove_tree(self, path: Path) -> None:
+        import shutil  # brings bz2 and lzma along, and those who only read remove nothing
+
         with refusals(path), contextlib.suppress(FileNotFoundError):
             shutil.rmtree(path)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import socket
 from pathlib import Path
 
 import msgspec
@@ -25,7 +24,7 @@ def this_host() -> Host:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         boot = ""
-    return Host(name=socket.gethostname(), boot=boot)
+    return Host(name=os.uname().nodename, boot=boot)
 
 
 def usable_cores() -> int:
