@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -200,23 +201,15 @@ def _ask(
 
 
 def _tally(many: Iterable[Sequence[Record]]) -> Counts:
-    kinds: Counter[str] = Counter()
-    severities: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    languages: Counter[str] = Counter()
-    for records in many:
-        for type_, number in Counter(map(type, records)).items():
-            kinds[TAGS[type_]] += number
-            if type_ is Diagnostic:
-                severities.update(record.severity for record in records if isinstance(record, Diagnostic))
-                codes.update(record.code for record in records if isinstance(record, Diagnostic))
-            elif type_ is File:
-                languages.update(record.lang for record in records if isinstance(record, File))
+    records = list(chain.from_iterable(many))
+    types = Counter(map(type, records))
+    diagnostics = [record for record in records if isinstance(record, Diagnostic)] if types[Diagnostic] else []
+    files = [record for record in records if isinstance(record, File)] if types[File] else []
     return Counts(
-        kinds=dict(sorted(kinds.items())),
-        severities=dict(sorted(severities.items())),
-        codes=dict(sorted(codes.items())),
-        languages=dict(sorted(languages.items())),
+        kinds=dict(sorted((TAGS[type_], number) for type_, number in types.items())),
+        severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
+        codes=dict(sorted(Counter(record.code for record in diagnostics).items())),
+        languages=dict(sorted(Counter(record.lang for record in files).items())),
     )
 
 
