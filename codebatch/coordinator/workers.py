@@ -20,8 +20,8 @@ from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.system.machine import kill_marked
-from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
 from codebatch.system.memory_scratch import sweep_memory_scratch
+from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
