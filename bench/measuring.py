@@ -80,7 +80,7 @@ def alternate(sides: Sequence[Side], runs: int) -> list[list[Usage]]:
     for side in sides:
         run_side(side)
     turns = [[run_side(side) for side in sides] for _ in range(runs)]
-    return [list(column) for column in zip(*turns, strict=True)]
+    return [list(column) for column in zip(*turns, strict=True)] if turns else []
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
