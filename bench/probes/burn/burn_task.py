@@ -1,0 +1,30 @@
+"""burn as a task of codebatch."""
+
+from __future__ import annotations
+
+import importlib
+
+from codebatch.model.record import Metric, Record
+from codebatch.model.task import TaskDeclaration
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import TaskEnvironment
+
+burn = importlib.import_module("burn").burn
+
+BURN = TaskDeclaration(
+    name="burn", version="1", summary="hashes so many blocks", implementation="burn_task:create", records=("metric",)
+)
+
+
+class Burn:
+    """The task."""
+
+    def run(self, file: SourceFile) -> list[Record]:
+        """One metric a file."""
+        path, path_b64 = file.path_fields
+        return [Metric(path=path, path_b64=path_b64, metric="bytes", value=burn(file.content))]
+
+
+def create(_environment: TaskEnvironment) -> Burn:
+    """The factory."""
+    return Burn()
