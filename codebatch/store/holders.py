@@ -17,7 +17,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
-from codebatch.system.files import Files, Lock, is_locked, try_lock
+from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, this_host
 
 
@@ -48,7 +48,7 @@ class Holder:
         self._lease_source = self._path
         hidden = self._path.with_name(f".{about.holder}.tmp")
         files.write_volatile(hidden, msgspec.json.encode(about) + b"\n")
-        lock = try_lock(hidden)
+        lock = files.try_lock(hidden)
         if lock is None or not files.create_exclusive(hidden, self._path):
             raise StoreUnwritable(f"cannot become a holder of {batch_root.name}: {self._path} is taken")
         files.remove(hidden)
@@ -137,7 +137,7 @@ class LeaseReader:
             return True
         if holder.host.boot != this_host().boot:
             return False
-        return is_locked(self._root / names.HOLDERS / holder.holder)
+        return self._files.is_locked(self._root / names.HOLDERS / holder.holder)
 
     def _holder(self, inode: int, path: Path) -> HolderFile | None:
         known = self._by_inode.get(inode)

@@ -30,7 +30,7 @@ from codebatch.store.packs import (
     build_index,
     encode_index,
 )
-from codebatch.system.files import Appender, Files, Lock, try_lock
+from codebatch.system.files import Appender, Files, Lock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -114,7 +114,7 @@ class _Part:
             path = self._root / f"{uuid.uuid4().hex}{PART_SUFFIX}"
             appender = self._files.open_append(path)
             try:
-                lock = try_lock(path, create=False)
+                lock = self._files.try_lock(path, create=False)
             except FileNotFoundError:
                 lock = None
             if lock is not None and self._files.size(path) is not None:
@@ -288,7 +288,7 @@ def sweep_parts(files: Files, root: Path) -> int:
         if not item.name.endswith(PART_SUFFIX):
             continue
         try:
-            lock = try_lock(root / item.name, create=False)
+            lock = files.try_lock(root / item.name, create=False)
         except FileNotFoundError:
             continue
         if lock is not None:

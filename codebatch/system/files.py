@@ -10,21 +10,16 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from codebatch.errors import StoreUnwritable
+from codebatch.system.calls import Listed, RealCalls, SystemCalls
 
 _REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE}
-
-
-class Listed(NamedTuple):
-    """A name in a directory and the inode behind it: two names of one inode are one file."""
-
-    name: str
-    inode: int
 
 
 class Appender(Protocol):
@@ -92,6 +87,15 @@ class Files(Protocol):
     def remove_tree(self, path: Path) -> None:
         """Remove a directory and all below it; nothing happens where it is missing."""
 
+    def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
+        """Take the exclusive flock of a file, None where another process holds it.
+
+        Raises FileNotFoundError without `create`.
+        """
+
+    def is_locked(self, path: Path) -> bool:
+        """Whether some process holds the exclusive flock of a file; False where there is no file."""
+
 
 @contextlib.contextmanager
 def refusals(path: Path | str) -> Iterator[None]:
@@ -108,59 +112,75 @@ def refusals(path: Path | str) -> Iterator[None]:
 
 
 class _RealAppender:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, calls: SystemCalls, path: Path) -> None:
+        self._calls = calls
         self._path = path
         with refusals(path):
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._end = os.fstat(self._fd).st_size
+            self._fd = calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._end = calls.fstat(self._fd).st_size
 
     def append(self, data: bytes) -> int:
         start = self._end
         with refusals(self._path):
             try:
-                _write_all(self._fd, data)
+                _write_all(self._calls, self._fd, data)
             except OSError:
                 with contextlib.suppress(OSError):
-                    os.ftruncate(self._fd, start)
+                    self._calls.ftruncate(self._fd, start)
                 raise
         self._end += len(data)
         return start
 
     def sync(self) -> None:
         with refusals(self._path):
-            os.fsync(self._fd)
+            self._calls.fsync(self._fd)
 
     def close(self) -> None:
-        os.close(self._fd)
+        self._calls.close(self._fd)
 
 
 class RealFiles:
-    """Files of the operating system."""
+    """Files of the operating system, or of the twin of it that `calls` is."""
+
+    def __init__(self, calls: SystemCalls | None = None) -> None:
+        self._calls: SystemCalls = calls or RealCalls()
 
     def read(self, path: Path) -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
+        fd = self._calls.open(path, os.O_RDONLY)
+        try:
+            return _read_at(self._calls, fd, 0, self._calls.fstat(fd).st_size)
+        finally:
+            self._calls.close(fd)
 
     def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        with open(path, "rb", buffering=0) as file:
-            return read_at(file.fileno(), offset, length)
+        fd = self._calls.open(path, os.O_RDONLY)
+        try:
+            return _read_at(self._calls, fd, offset, length)
+        finally:
+            self._calls.close(fd)
 
     def size(self, path: Path) -> int | None:
         try:
-            return os.stat(path).st_size
+            return self._calls.stat(path).st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def listing(self, path: Path) -> list[Listed]:
         try:
-            with os.scandir(path) as found:
-                return sorted(Listed(item.name, item.inode()) for item in found if not item.name.startswith("."))
+            return sorted(item for item in self._calls.listing(path) if not item.name.startswith("."))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def make_directory(self, path: Path) -> None:
         with refusals(path):
-            path.mkdir(parents=True, exist_ok=True)
+            try:
+                self._calls.mkdir(path)
+            except FileNotFoundError:
+                self.make_directory(path.parent)
+                self.make_directory(path)
+            except FileExistsError:
+                if not stat.S_ISDIR(self._calls.stat(path).st_mode):
+                    raise
 
     def write_new(self, path: Path, data: bytes) -> None:
         self._write(path, data, sync=True)
@@ -170,7 +190,7 @@ class RealFiles:
         try:
             self._write(temporary, data, sync=True)
             with refusals(path):
-                os.rename(temporary, path)
+                self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)
             raise
@@ -181,7 +201,7 @@ class RealFiles:
         try:
             self._write(temporary, data, sync=False)
             with refusals(path):
-                os.rename(temporary, path)
+                self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)
             raise
@@ -189,16 +209,16 @@ class RealFiles:
     def create_exclusive(self, source: Path, path: Path) -> bool:
         with refusals(path):
             try:
-                os.link(source, path)
+                self._calls.link(source, path)
             except FileExistsError:
-                return os.path.samefile(source, path)
+                return os.path.samestat(self._calls.stat(source), self._calls.stat(path))
         return True
 
     def publish_directory(self, source: Path, path: Path) -> bool:
         self.sync_directory(source)
         with refusals(path):
             try:
-                os.rename(source, path)
+                self._calls.rename(source, path)
             except OSError as error:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                     self.remove_tree(source)
@@ -209,107 +229,102 @@ class RealFiles:
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):
-            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fd = self._calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                os.fsync(fd)
+                self._calls.fsync(fd)
             finally:
-                os.close(fd)
+                self._calls.close(fd)
 
     def open_append(self, path: Path) -> Appender:
-        return _RealAppender(path)
+        return _RealAppender(self._calls, path)
 
     def remove(self, path: Path) -> None:
         with refusals(path), contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+            self._calls.unlink(path)
 
     def remove_tree(self, path: Path) -> None:
-        import shutil  # brings bz2 and lzma along, and those who only read remove nothing
-
         with refusals(path), contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(path)
+            self._calls.remove_tree(path)
+
+    def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
+        with refusals(path):
+            fd = self._calls.open(path, os.O_RDWR | (os.O_CREAT if create else 0))
+        try:
+            self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._calls.close(fd)
+            return None
+        except BaseException:
+            self._calls.close(fd)
+            raise
+        return Lock(self._calls, fd)
+
+    def is_locked(self, path: Path) -> bool:
+        try:
+            fd = self._calls.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            self._calls.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            self._calls.close(fd)
+        return False
 
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
         with refusals(path):
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            fd = self._calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             try:
-                _write_all(fd, data)
+                _write_all(self._calls, fd, data)
                 if sync:
-                    os.fsync(fd)
+                    self._calls.fsync(fd)
             finally:
-                os.close(fd)
+                self._calls.close(fd)
 
 
 class Lock:
     """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, calls: SystemCalls, fd: int) -> None:
+        self._calls = calls
         self._fd = fd
 
     def release(self) -> None:
         """Give the lock up."""
-        os.close(self._fd)
-
-
-def try_lock(path: Path, *, shared: bool = False, create: bool = True) -> Lock | None:
-    """Take the flock of a file, None where another process holds it. Raises FileNotFoundError without `create`."""
-    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-    with refusals(path):
-        fd = os.open(path, flags, 0o644)
-    try:
-        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    except BaseException:
-        os.close(fd)
-        raise
-    return Lock(fd)
+        self._calls.close(self._fd)
 
 
 def wait_lock(path: Path, *, shared: bool = False) -> Lock:
     """Take the flock of a file, waiting for whoever holds it."""
+    calls = RealCalls()
     with refusals(path):
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT, 0o644)
+        fd = calls.open(path, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
     except BaseException:
-        os.close(fd)
+        calls.close(fd)
         raise
-    return Lock(fd)
+    return Lock(calls, fd)
 
 
-def is_locked(path: Path) -> bool:
-    """Whether some process holds the exclusive flock of a file; False where there is no file."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
-def read_at(fd: int, offset: int, length: int) -> bytes:
+def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:
     """pread(2) until `length` bytes or the end of the file."""
-    data = os.pread(fd, length, offset)
+    data = calls.pread(fd, length, offset)
     if len(data) == length or not data:
         return data
     parts = [data]
     missing = length - len(data)
-    while missing and (data := os.pread(fd, missing, offset + length - missing)):
+    while missing and (data := calls.pread(fd, missing, offset + length - missing)):
         parts.append(data)
         missing -= len(data)
     return b"".join(parts)
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def _write_all(calls: SystemCalls, fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        view = view[calls.write(fd, view) :]
 
 
 def _temporary_beside(path: Path) -> Path:

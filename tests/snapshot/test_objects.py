@@ -249,6 +249,7 @@ class _RefusingFiles(RealFiles):
     """Real files on a disk that refuses the n-th write."""
 
     def __init__(self, allowed: int) -> None:
+        super().__init__()
         self.left = allowed
 
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:

@@ -199,6 +199,7 @@ class _RefusingFiles(RealFiles):
     """Real files on a disk that refuses everything after so many writes."""
 
     def __init__(self, allowed: int) -> None:
+        super().__init__()
         self.left = allowed
 
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
