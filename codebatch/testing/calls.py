@@ -1,0 +1,114 @@
+"""System calls that are watched: every call may be counted, recorded, delayed, failed, or be the caller's last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from codebatch.system.calls import Listed, SystemCalls
+
+Value = TypeVar("Value")
+
+WRITES = frozenset(
+    {"create", "write", "ftruncate", "fsync", "mkdir", "link", "rename", "unlink", "remove_tree"},
+)
+"""Calls that change a disk, or what would be left of it."""
+
+
+class Operation(NamedTuple):
+    """A call that is about to happen. `create` is an open that may make its file."""
+
+    call: str
+    path: Path
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it changes a disk, or what power loss would leave of it."""
+        return self.call in WRITES
+
+
+class Fate(NamedTuple):
+    """How a call goes wrong: `error` is raised after it was done by this share: 0 not at all, 1 all of it.
+
+    Only write(2) can be done in part. A reply that is lost is an error with share 1.
+    """
+
+    error: BaseException
+    share: float = 0.0
+
+
+Watch = Callable[[Operation], Fate | None]
+
+
+class WatchedCalls:
+    """Another's calls, each shown to `watch` first."""
+
+    def __init__(self, calls: SystemCalls, watch: Watch) -> None:
+        self._calls = calls
+        self._watch = watch
+        self._paths: dict[int, Path] = {}
+
+    def open(self, path: Path, flags: int) -> int:
+        fd = self._do("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))
+        self._paths[fd] = path
+        return fd
+
+    def close(self, fd: int) -> None:
+        """Never watched: it changes nothing, and a process that dies closes everything."""
+        self._paths.pop(fd, None)
+        self._calls.close(fd)
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        fate = self._watch(Operation("write", self._paths[fd]))
+        if fate is None:
+            return self._calls.write(fd, data)
+        taken = int(len(data) * fate.share)
+        if taken:
+            self._calls.write(fd, data[:taken])
+        raise fate.error
+
+    def pread(self, fd: int, length: int, offset: int) -> bytes:
+        return self._do("pread", self._paths[fd], lambda: self._calls.pread(fd, length, offset))
+
+    def ftruncate(self, fd: int, length: int) -> None:
+        self._do("ftruncate", self._paths[fd], lambda: self._calls.ftruncate(fd, length))
+
+    def fsync(self, fd: int) -> None:
+        self._do("fsync", self._paths[fd], lambda: self._calls.fsync(fd))
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return self._calls.fstat(fd)
+
+    def stat(self, path: Path) -> os.stat_result:
+        return self._do("stat", path, lambda: self._calls.stat(path))
+
+    def listing(self, path: Path) -> list[Listed]:
+        return self._do("listing", path, lambda: self._calls.listing(path))
+
+    def mkdir(self, path: Path) -> None:
+        self._do("mkdir", path, lambda: self._calls.mkdir(path))
+
+    def link(self, source: Path, path: Path) -> None:
+        self._do("link", path, lambda: self._calls.link(source, path))
+
+    def rename(self, source: Path, path: Path) -> None:
+        self._do("rename", path, lambda: self._calls.rename(source, path))
+
+    def unlink(self, path: Path) -> None:
+        self._do("unlink", path, lambda: self._calls.unlink(path))
+
+    def remove_tree(self, path: Path) -> None:
+        self._do("remove_tree", path, lambda: self._calls.remove_tree(path))
+
+    def flock(self, fd: int, operation: int) -> None:
+        self._do("flock", self._paths[fd], lambda: self._calls.flock(fd, operation))
+
+    def _do(self, call: str, path: Path, act: Callable[[], Value]) -> Value:
+        fate = self._watch(Operation(call, path))
+        if fate is None:
+            return act()
+        if fate.share:
+            act()
+        raise fate.error

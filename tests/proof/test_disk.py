@@ -1,0 +1,158 @@
+"""The disk in memory against the real one, call by call; and what power loss takes from it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.calls import RealCalls, SystemCalls
+from codebatch.testing.disk import Disk
+
+NAMES = ("a", "b", "directory")
+HERE = Path("/here")
+
+
+def _mounted() -> Disk:
+    disk = Disk()
+    disk.calls().mkdir(HERE)
+    disk.sync()
+    return disk
+
+
+def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
+    """One random call, or a short row of them; what it answers, or the errno it fails with."""
+    one, other = (root.joinpath(*chance.choices(NAMES, k=chance.randint(1, 2))) for _ in range(2))
+    flags = chance.choice((os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+    data = bytes(chance.choices(b"abc", k=chance.randint(0, 5)))
+    number = chance.randint(0, 7)
+    try:
+        match chance.randrange(9):
+            case 0 | 1:
+                fd = calls.open(one, flags)
+                try:
+                    if not flags & os.O_WRONLY:
+                        return calls.pread(fd, number, number // 2)
+                    written = calls.write(fd, data)
+                    calls.ftruncate(fd, number)
+                    calls.fsync(fd)
+                    return written, calls.fstat(fd).st_size
+                finally:
+                    calls.close(fd)
+            case 2:
+                calls.mkdir(one)
+            case 3 | 4:
+                calls.link(one, other)
+                return os.path.samestat(calls.stat(one), calls.stat(other))
+            case 5 | 6:
+                calls.rename(one, other)
+            case 7:
+                calls.unlink(one)
+            case _:
+                return sorted(item.name for item in calls.listing(one))
+    except OSError as error:
+        return error.errno
+    return None
+
+
+def _tree(calls: SystemCalls, root: Path) -> dict[str, bytes | None]:
+    found: dict[str, bytes | None] = {}
+    for item in calls.listing(root):
+        path = root / item.name
+        try:
+            found |= {f"{item.name}/{below}": content for below, content in _tree(calls, path).items()}
+            found[item.name] = None
+        except NotADirectoryError:
+            fd = calls.open(path, os.O_RDONLY)
+            found[item.name] = calls.pread(fd, 1000, 0)
+            calls.close(fd)
+    return found
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_disk_answers_as_the_real_one(tmp_path: Path, block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        calls = _mounted().calls()
+        chances = random.Random(seed), random.Random(seed)
+        for _ in range(60):
+            real, simulated = _act(RealCalls(), root, chances[0]), _act(calls, HERE, chances[1])
+            assert simulated == real
+        assert _tree(calls, HERE) == _tree(RealCalls(), root)
+
+
+@pytest.mark.parametrize("calls_of", ["real", "simulated"])
+def test_a_lock_is_held_by_an_open_file_until_it_is_closed(tmp_path: Path, calls_of: str) -> None:
+    calls: SystemCalls = RealCalls() if calls_of == "real" else _mounted().calls()
+    path = (tmp_path if calls_of == "real" else HERE) / "lock"
+    first, second = (calls.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+    calls.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for operation in (fcntl.LOCK_EX, fcntl.LOCK_SH):
+        with pytest.raises(BlockingIOError):
+            calls.flock(second, operation | fcntl.LOCK_NB)
+    calls.close(first)
+    calls.flock(second, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    calls.close(second)
+
+
+def _write(calls: SystemCalls, path: Path, data: bytes, *, is_synced: bool) -> None:
+    fd = calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    calls.write(fd, data)
+    if is_synced:
+        calls.fsync(fd)
+    calls.close(fd)
+
+
+def _sync_directory(calls: SystemCalls, path: Path) -> None:
+    fd = calls.open(path, os.O_RDONLY)
+    calls.fsync(fd)
+    calls.close(fd)
+
+
+def test_power_loss_takes_names_and_bytes_that_were_not_synced() -> None:
+    disk = _mounted()
+    calls = disk.calls()
+    _write(calls, HERE / "bytes", b"synced", is_synced=True)
+    _write(calls, HERE / "no-bytes", b"lost", is_synced=False)
+    _sync_directory(calls, HERE)
+    _write(calls, HERE / "bytes", b", lost", is_synced=False)
+    _write(calls, HERE / "no-name", b"synced in vain", is_synced=True)
+    calls.rename(HERE / "bytes", HERE / "renamed")
+    disk.lose_power()
+    assert _tree(disk.calls(), HERE) == {"bytes": b"synced", "no-bytes": b""}
+
+
+def test_power_loss_may_leave_a_part_of_what_was_not_synced() -> None:
+    left = set()
+    for seed in range(60):
+        disk = _mounted()
+        calls = disk.calls()
+        _write(calls, HERE / "a", b"synced", is_synced=True)
+        _sync_directory(calls, HERE)
+        _write(calls, HERE / "a", b"tail", is_synced=False)
+        calls.rename(HERE / "a", HERE / "b")
+        calls.mkdir(HERE / "c")
+        disk.lose_power(random.Random(seed))
+        tree = _tree(disk.calls(), HERE)
+        assert ("a" in tree) != ("b" in tree), "a rename happens or does not"
+        content = tree.get("a") or tree.get("b")
+        assert content is not None
+        assert content.startswith(b"synced")
+        assert content[6:].rstrip(b"\0") == b"tail"[: len(content[6:].rstrip(b"\0"))]
+        left.add((*sorted(tree), content))
+    assert len(left) > 8
+
+
+def test_a_disk_is_written_out_with_its_hard_links(tmp_path: Path) -> None:
+    disk = _mounted()
+    calls = disk.calls()
+    calls.mkdir(HERE / "directory")
+    _write(calls, HERE / "a", b"content", is_synced=False)
+    calls.link(HERE / "a", HERE / "directory" / "b")
+    disk.export(HERE, tmp_path / "out")
+    assert os.path.samefile(tmp_path / "out" / "a", tmp_path / "out" / "directory" / "b")
+    assert (tmp_path / "out" / "a").read_bytes() == b"content"
