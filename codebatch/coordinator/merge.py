@@ -44,6 +44,8 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
             tasks=tasks,
         )
         files.write_new(building / names.MANIFEST_FILE, msgspec.json.encode(manifest) + b"\n")
+        # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
+        files.sync_directory(batch.root / names.OUTCOMES)
         target = batch.root / names.OUTPUTS / digest
         files.publish_directory(building, target)
     except BaseException:

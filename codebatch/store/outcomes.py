@@ -1,9 +1,9 @@
 """Outcome registers: write-once names, published with link(2), in a batch's `outcomes/`.
 
-Order of writes of a commit (SPEC.md "Read and write ordering"): the segment's bytes, fsync; the commit file under a
-hidden name, fsync; one link for each outcome; fsync of the directory. Three fsyncs, whatever the number of tasks. A
-process that dies between two links leaves some tasks of a unit settled and others open, which is a state like any
-other: what is open is computed for each task.
+Order of writes of a commit (SPEC.md "Read and write ordering"): the segment's bytes, fsync, and once in its life the
+fsync of the directory that names it; the commit file under a hidden name, fsync; one link for each outcome; fsync of
+the directory. Three fsyncs, whatever the number of tasks. A process that dies between two links leaves some tasks of a
+unit settled and others open, which is a state like any other: what is open is computed for each task.
 """
 
 from __future__ import annotations
@@ -29,15 +29,21 @@ class Segment:
     """A holder's own append-only file of results."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
-        self._appender: Appender = files.open_append(batch_root / names.RESULTS / names.segment_name(holder))
+        self._files = files
+        self._directory = batch_root / names.RESULTS
+        self._appender: Appender = files.open_append(self._directory / names.segment_name(holder))
+        self._has_durable_name = False
 
     def append(self, frames: bytes, table: bytes) -> int:
         """Add an outcome's bytes; returns their offset. Durable after `sync`."""
         return self._appender.append(frames + table)
 
     def sync(self) -> None:
-        """On return everything appended is on disk."""
+        """On return everything appended is on disk, and so is the segment's name: fsync(2) of a file is none of it."""
         self._appender.sync()
+        if not self._has_durable_name:
+            self._files.sync_directory(self._directory)
+            self._has_durable_name = True
 
     def close(self) -> None:
         """Release the file."""

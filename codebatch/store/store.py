@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import uuid
 from collections.abc import Iterator
@@ -80,10 +81,11 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
         return open_store(files, root), False
     if root.exists() and not root.is_dir():
         raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
-    if root.exists() and any(name.name not in _OWN_NAMES for name in root.iterdir()):
+    if root.exists() and not all(name.name in _OWN_NAMES or _UNFINISHED.match(name.name) for name in root.iterdir()):
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store", hint="name a directory that does not exist yet"
         )
+    parents = _missing_parents(files, root)
     try:
         for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
             files.make_directory(root / name)
@@ -101,10 +103,14 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
     files.write_new(root / "CACHEDIR.TAG", CACHEDIR_TAG)
     store_id = uuid.uuid4().hex
     files.write_atomic(root / STORE_FILE, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
+    for parent in parents:
+        files.sync_directory(parent)
     return Store(files, root, store_id), True
 
 
 _OWN_NAMES = {OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS, ".gitignore", "CACHEDIR.TAG"}
+_UNFINISHED = re.compile(r"\.(\.gitignore|CACHEDIR\.TAG|store\.json)\.[0-9a-f]{32}\.tmp\Z")
+"""What `create_store` leaves behind that is killed while it writes a file."""
 
 
 def open_store(files: Files, root: Path) -> Store:
@@ -156,6 +162,15 @@ def find_store(start: Path) -> Path | None:
         if (candidate / STORE_FILE).is_file():
             return candidate
     return None
+
+
+def _missing_parents(files: Files, root: Path) -> list[Path]:
+    """The directories that will get a new name when `root` is made, the nearest first."""
+    parents = []
+    while files.size(root) is None and root != root.parent:
+        root = root.parent
+        parents.append(root)
+    return parents
 
 
 def _probe_link(files: Files, root: Path) -> None:

@@ -72,7 +72,7 @@ class Files(Protocol):
     def publish_directory(self, source: Path, path: Path) -> bool:
         """Rename a finished directory to its public name; False (and `source` removed) where that name exists.
 
-        Files in it must have come from `write_new`. On return the name is on disk.
+        Files in it must have come from `write_new`. On return the name is on disk, whoever gave it.
         """
 
     def sync_directory(self, path: Path) -> None:
@@ -220,12 +220,15 @@ class RealFiles:
             try:
                 self._calls.rename(source, path)
             except OSError as error:
-                if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                    self.remove_tree(source)
-                    return False
-                raise
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                self.remove_tree(source)
+                is_ours = False
+            else:
+                is_ours = True
+        # Also where it is another's: who renamed it may have died before this.
         self.sync_directory(path.parent)
-        return True
+        return is_ours
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):

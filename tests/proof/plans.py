@@ -1,0 +1,126 @@
+"""A small batch on any disk: made files, three cheap tasks, and a runner that does them and obeys what paths say.
+
+A path that holds `fails` makes `symbols` raise, so that `lint`, which needs it, fails as well; one that holds `kills`
+kills the worker that does `parse`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import Entry, SnapshotId, encode_entries, snapshot_id
+from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
+from codebatch.model.record import Metric
+from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.store.batches import Batch, create_batch
+from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
+from codebatch.store.store import Store
+from codebatch_workers.execution import Failed, Result, TaskRunner
+from codebatch_workers.source import SourceFile
+
+NEEDS: dict[str, tuple[str, ...]] = {"parse": (), "symbols": (), "lint": ("symbols",)}
+FAILS = b"fails"
+KILLS = b"kills"
+
+
+def make_paths(chance: random.Random, *, items: int, failing: int, killing: int) -> list[bytes]:
+    """Paths of files, some of which fail or kill."""
+    kinds = [FAILS] * failing + [KILLS] * killing
+    kinds = (kinds + [b"does"] * items)[: max(items, len(kinds))]
+    chance.shuffle(kinds)
+    return [b"%s/%03d" % (kind, number) for number, kind in enumerate(kinds)]
+
+
+def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Batch:
+    """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
+    with store.objects().writer() as writer:
+        entries = sorted(
+            Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
+        )
+    index = encode_entries(entries)
+    digest = digest_bytes(index)
+    document = SnapshotDocument(
+        snapshot_id=snapshot_id(digest),
+        digest=digest,
+        files=len(entries),
+        bytes=sum(entry.size for entry in entries),
+        entries=len(entries),
+        created_at="",
+        source=SnapshotSource(base="", roots=(), listing=""),
+    )
+    publish_snapshot(store.files, store.root, index, document)
+    tasks = _tasks()
+    rule = ShardRule(files_average=shard_items, files_min=shard_items, files_max=shard_items)
+    plan = Plan(
+        digest=plan_digest(digest, tasks),
+        snapshot_id=SnapshotId(document.snapshot_id),
+        snapshot_digest=digest,
+        pipeline="proof",
+        tasks=tasks,
+        shard_rule=rule,
+        shards=tuple(cut_shards(entries, rule)),
+        contexts={},
+    )
+    return create_batch(store, plan, source="", at_ns=0)
+
+
+class CheapRunner(TaskRunner):
+    """Does what paths say, in microseconds, without the tasks that are installed."""
+
+    def __init__(self, tasks: Sequence[PlannedTask], die: Callable[[], None]) -> None:
+        super().__init__(tasks, Path())
+        self._die = die
+
+    def set_up(self, tasks: Sequence[str]) -> None:
+        pass
+
+    def run_item(
+        self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
+    ) -> dict[str, Result]:
+        results: dict[str, Result] = {}
+        for name in tasks:
+            if begin is not None:
+                begin(name)
+            if KILLS in file.path and name == "parse":
+                self._die()
+            if FAILS in file.path and name == "symbols":
+                results[name] = Failed(reason="exception", evidence="the path says so")
+            elif any(isinstance(results.get(need), Failed) for need in NEEDS[name]):
+                results[name] = Failed(reason="needs", evidence="")
+            else:
+                results[name] = [
+                    Metric(path=file.path.decode(), metric=f"{name}-{number}", value=len(file.content))
+                    for number in range(len(file.path) % 3 + 1)
+                ]
+        return results
+
+    def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
+        return results
+
+
+def _tasks() -> tuple[PlannedTask, ...]:
+    planned: dict[str, PlannedTask] = {}
+    for name, needs in NEEDS.items():
+        key = task_key(
+            name=name,
+            version="1",
+            implementation_digest=Digest("0" * 64),
+            config={},
+            tools={},
+            needs=[(need, planned[need].key) for need in needs],
+        )
+        planned[name] = PlannedTask(
+            name=name,
+            version="1",
+            scope="file",
+            needs=needs,
+            implementation_digest=Digest("0" * 64),
+            config={},
+            tools={},
+            contexts=(),
+            key=key,
+        )
+    return tuple(planned.values())

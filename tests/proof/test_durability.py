@@ -1,0 +1,152 @@
+"""What a store says is done outlasts power loss, and a store that was being made can still be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.engine.ledger import Ledger
+from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
+from codebatch.model.plan import Plan, items_of
+from codebatch.store.batches import Batch, open_batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes
+from codebatch.store.outputs import current_outputs
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from codebatch_workers.execution import Failed, UnitResults, load_source
+from tests.proof.plans import CheapRunner, make_batch
+
+PLACE = Path("/a/b/store")
+HOLDER = HolderId("0" * 32)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+def _store(disk: Disk) -> Store:
+    return create_store(RealFiles(disk.calls()), PLACE)[0]
+
+
+def _reopened(disk: Disk, batch: Batch) -> Batch:
+    disk.lose_power()
+    return open_batch(open_store(RealFiles(disk.calls()), PLACE), batch.id)
+
+
+def _commit(store: Store, batch: Batch, calls: WatchedCalls | None = None) -> Commit:
+    """The one unit of a batch, as a worker commits it."""
+    plan = batch.plan()
+    runner = CheapRunner(plan.tasks, lambda: None)
+    entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=plan.task_names)
+    done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
+    for entry in entries:
+        source = load_source(entry, lambda entry: store.objects().read(entry.object), {})
+        assert not isinstance(source, Failed)
+        for name, result in runner.run_item(source, unit.tasks).items():
+            done.results[name].append(result)
+    committer = Committer(RealFiles(calls) if calls else store.files, batch.root, HOLDER)
+    return committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+
+
+def _watched(disk: Disk, watch: Callable[[Operation], Fate | None]) -> WatchedCalls:
+    return WatchedCalls(disk.calls(), watch)
+
+
+def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(disk: Disk) -> None:
+    store = _store(disk)
+    disk.lose_power()
+    assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+
+
+def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:
+    store = _store(disk)
+    batch = make_batch(store, [b"a", b"b"], shard_items=2)
+    won = _commit(store, batch)
+    batch = _reopened(disk, batch)
+    outcomes = Outcomes(batch.files, batch.root)
+    (found,) = outcomes.scan().commits
+    assert sorted(found.outcomes, key=_task) == sorted(won.outcomes, key=_task)
+    for outcome in found.outcomes:
+        assert outcomes.read_records(found.segment, outcome)
+
+
+def test_outputs_and_what_they_rest_on_outlast_power_loss_though_the_worker_died_before_its_last_fsync(
+    disk: Disk,
+) -> None:
+    """The worker is killed between its links and the fsync of their directory. Another merges what it sees."""
+    store = _store(disk)
+    batch = make_batch(store, [b"a", b"b"], shard_items=2)
+    links = 0
+
+    def watch(operation: Operation) -> Fate | None:
+        nonlocal links
+        links += operation.call == "link"
+        return Fate(Killed()) if links == len(batch.plan().tasks) and operation.call == "fsync" else None
+
+    with pytest.raises(Killed):
+        _commit(store, batch, _watched(disk, watch))
+    plan = batch.plan()
+    merged = merge_outputs(batch, plan, _ledger_of(batch, plan))
+    batch = _reopened(disk, batch)
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    assert outputs.manifest == merged.manifest
+    assert _ledger_of(batch, plan).is_complete(plan.shards[0].id)
+
+
+def test_who_finds_outputs_merged_makes_their_name_durable(disk: Disk) -> None:
+    """The first to merge dies between its rename and the fsync; the second finds the name taken."""
+    store = _store(disk)
+    batch = make_batch(store, [b"a", b"b"], shard_items=2)
+    _commit(store, batch)
+    plan = batch.plan()
+    renames = 0
+
+    def watch(operation: Operation) -> Fate | None:
+        nonlocal renames
+        renames += operation.call == "rename"
+        return Fate(Killed()) if renames and operation.call == "fsync" else None
+
+    dying = Batch(RealFiles(_watched(disk, watch)), batch.root, batch.about)
+    with pytest.raises(Killed):
+        merge_outputs(dying, plan, _ledger_of(batch, plan))
+    merge_outputs(batch, plan, _ledger_of(batch, plan))
+    assert current_outputs(_reopened(disk, batch)) is not None
+
+
+def test_a_store_whose_maker_was_killed_at_any_call_can_be_made(tmp_path: Path) -> None:
+    for at in range(1000):
+        root = tmp_path / str(at)
+        calls = 0
+
+        def watch(_: Operation, at: int = at) -> Fate | None:
+            nonlocal calls
+            calls += 1
+            return Fate(Killed()) if calls > at else None
+
+        try:
+            create_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
+        except Killed:
+            assert create_store(RealFiles(), root)[0].id == open_store(RealFiles(), root).id
+        else:
+            assert at > 20
+            return
+
+
+def _ledger_of(batch: Batch, plan: Plan) -> Ledger:
+    return load_ledger(plan, Outcomes(batch.files, batch.root))
+
+
+def _task(outcome: Outcome) -> str:
+    return outcome.task
