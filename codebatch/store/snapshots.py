@@ -67,12 +67,16 @@ class Snapshot:
         self._files = files
         self._path = _directory(store_root, self.id) / _INDEX
         self._objects = objects or ObjectStore(files, store_root / "objects")
+        self._entries: list[Entry] | None = None
 
-    @cached_property
+    @property
     def entries(self) -> list[Entry]:
         """Every entry, sorted by path. Raises StoreCorrupt."""
-        with self._corrupt_where_unsound():
-            return decode_entries(self._read_index())
+        # No cached_property: before Python 3.12 it holds one lock for all instances while the file is read.
+        if self._entries is None:
+            with self._corrupt_where_unsound():
+                self._entries = decode_entries(self._read_index())
+        return self._entries
 
     def find_item(self, path: bytes) -> int | None:
         """The number of the item at a path, without decoding every entry. Raises StoreCorrupt."""

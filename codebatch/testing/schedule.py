@@ -61,9 +61,10 @@ class Process:
         self._schedule.hand_over(self)
         self._go_on()
         fate = self._schedule.before_call(self, operation)
-        if self._schedule.must_stop(self):
+        while fate is None and self._schedule.must_stop(self):
             self._schedule.hand_over(self)
             self._go_on()
+            fate = self._schedule.before_call(self, operation)
         if fate is not None and isinstance(fate.error, Killed):
             self._is_dying = True
         return fate
@@ -212,14 +213,17 @@ class Schedule:
             ticking = [process for process in awake if not process.is_patient and process not in ready]
             if ready and not (ticking and self._chance.random() < 0.02):
                 return self._chance.choice(ready)
+            if ticking and self.steps > self._steps_max:
+                break
             if ticking:
                 self.now_ns += PATIENCE_NS
                 self.steps += PATIENCE_STEPS
                 return self._chance.choice(ticking)
             asleep = [process for process in self.processes if process.is_paused]
             if not asleep:
-                names = ", ".join(process.name for process in self.processes)
-                self._error = self._error or SimulationError(f"all wait for each other: {names}")
-                return None
+                break
             self.steps = min(process.paused_until for process in asleep)
+        if self.processes:
+            names = ", ".join(process.name for process in self.processes)
+            self._error = self._error or SimulationError(f"after {self.steps} steps all wait for each other: {names}")
         return None

@@ -20,7 +20,6 @@ from codebatch.protocol import names
 from codebatch.protocol.frames import decode_frames
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.holders import LeaseReader
-from codebatch.store.journal import JournalLine, read_journal
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
@@ -97,20 +96,6 @@ def run_with_kills(run: CommandLine, arguments: list[str], store: Path, *, point
     return kills
 
 
-def check_nothing_committed_ran_again(batch: Batch) -> None:
-    """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
-    lines = read_journal(batch.files, batch.root)
-    committed: dict[tuple[str, str], list[JournalLine]] = {}
-    for line in lines:
-        if line.event == "committed" and line.shard is not None and line.task is not None:
-            committed.setdefault((line.shard, line.task), []).append(line)
-        elif line.event == "began" and line.shard is not None and line.tasks is not None:
-            for task in line.tasks:
-                for earlier in committed.get((line.shard, task), []):
-                    if not _is_late_owner(earlier, line):
-                        assert not _overlap(line, earlier), f"{line} begins what {earlier} had committed"
-
-
 def check_no_process_left(batch: Batch) -> None:
     """No holder of the batch is alive, and none of their pids is a process of ours."""
     assert not [holder for holder, is_live in LeaseReader(batch.files, batch.root).holders() if is_live]
@@ -127,22 +112,6 @@ def json_answer(text: str) -> dict[str, object]:
     answer = json.loads(text)
     assert isinstance(answer, dict)
     return answer
-
-
-def _is_late_owner(owner: JournalLine, thief: JournalLine) -> bool:
-    """Whether `owner` overran the smaller end that it was told when `thief` stole its tail."""
-    assert owner.start is not None
-    assert owner.end is not None
-    assert thief.start is not None
-    return owner.start < thief.start < owner.end
-
-
-def _overlap(one: JournalLine, other: JournalLine) -> bool:
-    assert one.start is not None
-    assert one.end is not None
-    assert other.start is not None
-    assert other.end is not None
-    return one.start < other.end and other.start < one.end
 
 
 def _registers(store: Path) -> int:

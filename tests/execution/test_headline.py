@@ -12,13 +12,13 @@ from tests.corpora import DJANGO, sdist
 from tests.execution.harness import (
     Finished,
     check_no_process_left,
-    check_nothing_committed_ran_again,
     finished,
     open_latest,
     run_with_kills,
     write_shard_rule,
     zstdcat_agrees,
 )
+from tests.proof.invariants import check_chains, check_nothing_committed_ran_again, check_registers
 
 KILLS = 10
 
@@ -73,6 +73,8 @@ def _run(directory: Path, *, jobs: int, is_killed: bool, size: str) -> Finished:
     else:
         run(*arguments)
     batch = open_latest(store)
+    check_registers(batch, batch.plan())
+    check_chains(batch, batch.plan())
     check_nothing_committed_ran_again(batch)
     check_no_process_left(batch)
     return finished(batch)

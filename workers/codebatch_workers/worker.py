@@ -34,7 +34,7 @@ from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
 from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
-from codebatch.system.files import RealFiles
+from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch_workers.channel import Channel
 from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
@@ -47,8 +47,18 @@ DESCRIPTORS_RESERVED = 32
 class Worker:
     """One worker process's life in one batch."""
 
-    def __init__(self, launch: Launch, channel: Channel, *, pid: int) -> None:
-        files = RealFiles()
+    def __init__(
+        self,
+        launch: Launch,
+        channel: Channel,
+        *,
+        pid: int,
+        files: Files | None = None,
+        cell: Cell | None = None,
+        runner: TaskRunner | None = None,
+    ) -> None:
+        """What is not given is made: the system's files, a progress cell on disk, the tasks that are installed."""
+        files = files or RealFiles()
         store = open_store(files, Path(launch.store))
         batch = open_batch(store, launch.batch)
         self._channel = channel
@@ -64,11 +74,11 @@ class Worker:
             since_ns=wall_ns(),
             parent=launch.coordinator,
         )
-        self._cell = Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
+        self._cell = cell or Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
         self._holder = Holder(files, batch.root, about)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
-        self._runner = TaskRunner(self._plan.tasks, Path.cwd())
+        self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd())
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0

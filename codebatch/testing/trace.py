@@ -1,0 +1,158 @@
+"""Traces: every call of several processes that changes a disk, in order; and disks made of the beginning of a trace.
+
+A trace is one file of JSON lines. A process holds its lock from before a call until the call is written down, so the
+order of the lines is the order of the calls. Replayed up to any line, and without what was not synced by then, it gives
+what a machine would find that lost power there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from codebatch.system.calls import Listed, SystemCalls
+from codebatch.testing.disk import Disk, DiskCalls
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call that was done. `process` and `fd` say which open file a write goes to; `number` is a size, or flags."""
+
+    process: int
+    call: str
+    path: str = ""
+    target: str = ""
+    fd: int = -1
+    number: int = 0
+    data: bytes = b""
+
+
+class TracedCalls:
+    """Another's calls, written down in a trace file."""
+
+    def __init__(self, calls: SystemCalls, trace: Path) -> None:
+        self._calls = calls
+        self._trace = os.open(trace, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def open(self, path: Path, flags: int) -> int:
+        with self._in_turn():
+            fd = self._calls.open(path, flags)
+            self._note("open", path=str(path), number=flags, fd=fd)
+        return fd
+
+    def close(self, fd: int) -> None:
+        with self._in_turn():
+            self._calls.close(fd)
+            self._note("close", fd=fd)
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        with self._in_turn():
+            taken = self._calls.write(fd, data)
+            self._note("write", fd=fd, data=bytes(data[:taken]))
+        return taken
+
+    def pread(self, fd: int, length: int, offset: int) -> bytes:
+        return self._calls.pread(fd, length, offset)
+
+    def ftruncate(self, fd: int, length: int) -> None:
+        self._do(lambda: self._calls.ftruncate(fd, length), "ftruncate", fd=fd, number=length)
+
+    def fsync(self, fd: int) -> None:
+        self._do(lambda: self._calls.fsync(fd), "fsync", fd=fd)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return self._calls.fstat(fd)
+
+    def stat(self, path: Path) -> os.stat_result:
+        return self._calls.stat(path)
+
+    def listing(self, path: Path) -> list[Listed]:
+        return self._calls.listing(path)
+
+    def mkdir(self, path: Path) -> None:
+        self._do(lambda: self._calls.mkdir(path), "mkdir", path=str(path))
+
+    def link(self, source: Path, path: Path) -> None:
+        self._do(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))
+
+    def rename(self, source: Path, path: Path) -> None:
+        self._do(lambda: self._calls.rename(source, path), "rename", path=str(source), target=str(path))
+
+    def unlink(self, path: Path) -> None:
+        self._do(lambda: self._calls.unlink(path), "unlink", path=str(path))
+
+    def remove_tree(self, path: Path) -> None:
+        self._do(lambda: self._calls.remove_tree(path), "remove_tree", path=str(path))
+
+    def flock(self, fd: int, operation: int) -> None:
+        self._calls.flock(fd, operation)
+
+    def _do(
+        self,
+        act: Callable[[], None],
+        call: str,
+        *,
+        path: str = "",
+        target: str = "",
+        fd: int = -1,
+        number: int = 0,
+    ) -> None:
+        with self._in_turn():
+            act()
+            self._note(call, path=path, target=target, fd=fd, number=number)
+
+    def _note(
+        self, call: str, *, path: str = "", target: str = "", fd: int = -1, number: int = 0, data: bytes = b""
+    ) -> None:
+        line = Call(process=os.getpid(), call=call, path=path, target=target, fd=fd, number=number, data=data)
+        os.write(self._trace, msgspec.json.encode(line) + b"\n")
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        fcntl.flock(self._trace, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._trace, fcntl.LOCK_UN)
+
+
+def read_trace(trace: Path) -> list[Call]:
+    """The calls of a trace, in order."""
+    return [msgspec.json.decode(line, type=Call) for line in trace.read_bytes().splitlines()]
+
+
+def replay(disk: Disk, calls: Iterable[Call]) -> None:
+    """Do on a disk what a trace says."""
+    processes: dict[int, DiskCalls] = {}
+    descriptors: dict[tuple[int, int], int] = {}
+    for call in calls:
+        process = processes.setdefault(call.process, disk.calls())
+        fd = descriptors.get((call.process, call.fd), -1)
+        path, target = Path(call.path), Path(call.target)
+        match call.call:
+            case "open":
+                descriptors[call.process, call.fd] = process.open(path, call.number)
+            case "close":
+                process.close(fd)
+            case "write":
+                process.write(fd, call.data)
+            case "ftruncate":
+                process.ftruncate(fd, call.number)
+            case "fsync":
+                process.fsync(fd)
+            case "mkdir":
+                process.mkdir(path)
+            case "link":
+                process.link(path, target)
+            case "rename":
+                process.rename(path, target)
+            case "unlink":
+                process.unlink(path)
+            case "remove_tree":
+                process.remove_tree(path)
+            case unknown:
+                raise ValueError(f"a trace with a call {unknown!r}")

@@ -1,0 +1,173 @@
+"""A case: a small batch and what goes wrong, drawn from a seed; and the smallest case that still fails."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from codebatch.system.files import RealFiles
+from tests.proof.invariants import Merged, check_batch, merged
+from tests.proof.plans import make_paths
+from tests.proof.world import Fault, FaultKind, MakeFiles, Refusal, World
+
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+STEPS_OF_ITEM = 22
+TRIALS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run of the simulator. `failing` and `killing` are how many of the items fail, and kill their worker.
+
+    One that is resumed has what failed done again, in a second round.
+    """
+
+    seed: int
+    items: int
+    failing: int
+    killing: int
+    shard_items: int
+    jobs: int
+    coordinators: int
+    faults: tuple[Fault, ...]
+    is_resumed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """What runs tell of themselves, summed up."""
+
+    cases: int = 0
+    steps: int = 0
+    refused_late: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Told) -> None:
+        """Sum up."""
+        self.cases += other.cases
+        self.steps += other.steps
+        self.refused_late += other.refused_late
+        self.happened += other.happened
+
+
+def draw(seed: int) -> Case:
+    """The case of a seed."""
+    chance = random.Random(seed)
+    items = chance.randint(1, 24)
+    span = 60 + items * STEPS_OF_ITEM
+    kinds = chance.sample(KINDS, chance.randint(1, len(KINDS)))
+    faults = (
+        Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
+        for _ in range(chance.randint(0, 12))
+    )
+    return Case(
+        seed=seed,
+        items=items,
+        failing=chance.choice((0, 0, 1, 2)),
+        killing=chance.choice((0, 0, 0, 1)),
+        shard_items=chance.choice((1, 3, 8, 24)),
+        jobs=chance.randint(1, 4),
+        coordinators=chance.choice((1, 1, 2, 3)),
+        faults=tuple(sorted(faults, key=lambda fault: fault.at)),
+        is_resumed=chance.random() < 0.3,
+    )
+
+
+def run(case: Case, make_files: MakeFiles = RealFiles) -> Told:
+    """Run a case to its end and check it. Raises what went wrong."""
+    world = _world(case, make_files)
+    world.run(coordinators=case.coordinators, is_resumed=case.is_resumed)
+    serial = _serial(case.items, case.failing, case.killing, case.shard_items, case.seed)
+    check_batch(world.batch(), serial)
+    world.disk.lose_power()  # What was answered is on disk.
+    check_batch(world.batch(), serial)
+    return Told(cases=1, steps=world.schedule.steps, refused_late=world.refused_late, happened=world.happened)
+
+
+def run_refused(case: Case, refusal: Refusal | None) -> int:
+    """Run a case on a disk that refuses a write; returns how many writes there were."""
+    world = _world(case)
+    world.refusal = refusal
+    world.run(coordinators=1)
+    check_batch(world.batch(), _serial(case.items, case.failing, case.killing, case.shard_items, case.seed))
+    return world.writes
+
+
+def run_all(seeds: range) -> Told:
+    """Run the cases of some seeds. The first that fails is shrunk, and told."""
+    told = Told()
+    for seed in seeds:
+        try:
+            told.add(run(draw(seed)))
+        except Exception as error:
+            smallest = shrink(draw(seed))
+            raise AssertionError(f"seed {seed} fails: {error}\nas does {smallest}") from error
+    return told
+
+
+def shrink(case: Case, make_files: MakeFiles = RealFiles) -> Case:
+    """The smallest case that a greedy search finds to fail, in any way."""
+    trials = 0
+    is_smaller = True
+    while is_smaller and trials < TRIALS_MAX:
+        is_smaller = False
+        for smaller in _smaller(case):
+            trials += 1
+            if _fails(smaller, make_files):
+                case, is_smaller = smaller, True
+                break
+    return case
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    for index in range(len(case.faults)):
+        yield replace(case, faults=case.faults[:index] + case.faults[index + 1 :])
+    if case.is_resumed:
+        yield replace(case, is_resumed=False)
+    for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("failing", 0), ("items", 1)):
+        value: int = getattr(case, name)
+        for less in dict.fromkeys((least, value // 2, value - 1)):
+            if least <= less < value:
+                yield replace(case, **{name: less})  # type: ignore[arg-type] # All of these are integers.
+
+
+def _fails(case: Case, make_files: MakeFiles) -> bool:
+    try:
+        run(case, make_files)
+    except Exception:
+        return True
+    return False
+
+
+def _world(case: Case, make_files: MakeFiles = RealFiles) -> World:
+    paths = make_paths(random.Random(case.seed), items=case.items, failing=case.failing, killing=case.killing)
+    return World(
+        random.Random(case.seed),
+        paths,
+        shard_items=case.shard_items,
+        jobs=case.jobs,
+        faults=case.faults,
+        make_files=make_files,
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _serial(items: int, failing: int, killing: int, shard_items: int, seed: int) -> Merged:
+    """What one coordinator with one worker makes of it, undisturbed."""
+    case = Case(
+        seed=seed,
+        items=items,
+        failing=failing,
+        killing=killing,
+        shard_items=shard_items,
+        jobs=1,
+        coordinators=1,
+        faults=(),
+    )
+    world = _world(case)
+    world.run(coordinators=1)
+    return merged(world.batch())

@@ -1,0 +1,93 @@
+"""A worker's channel and progress cell in a simulation. What was sent before a death is still read after it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from codebatch.protocol.messages import (
+    FromWorker,
+    ToWorker,
+    decode_from_worker,
+    decode_to_worker,
+    encode_message,
+)
+from codebatch.system.cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
+from codebatch.testing.schedule import Process
+from codebatch_workers.channel import Channel, CoordinatorGone
+
+PREFIX_BYTES = 4
+STDERR = 2
+
+
+class Pipe:
+    """What is under way between a coordinator and one worker, as bytes."""
+
+    def __init__(self) -> None:
+        self.to_worker: deque[bytes] = deque()
+        self.to_coordinator: deque[bytes] = deque()
+        self.is_worker_gone = False
+        self.is_coordinator_gone = False
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the coordinator would read something, be it the end."""
+        return bool(self.to_coordinator) or self.is_worker_gone
+
+    def send(self, message: ToWorker) -> None:
+        """The coordinator's end; a worker that is gone is noticed elsewhere."""
+        self.to_worker.append(encode_message(message))
+
+    def receive(self) -> FromWorker | None:
+        """The next message to the coordinator, None at the end."""
+        return decode_from_worker(self.to_coordinator.popleft()[PREFIX_BYTES:]) if self.to_coordinator else None
+
+
+class SimulatedChannel(Channel):
+    """The worker's end."""
+
+    def __init__(self, process: Process, pipe: Pipe) -> None:
+        self._process = process
+        self._pipe = pipe
+
+    def fileno(self) -> int:
+        return STDERR
+
+    def send(self, message: FromWorker) -> None:
+        self._process.wait(lambda: True, is_patient=True)
+        if self._pipe.is_coordinator_gone:
+            raise CoordinatorGone
+        self._pipe.to_coordinator.append(encode_message(message))
+
+    def receive(self) -> ToWorker:
+        self._process.wait(lambda: bool(self._pipe.to_worker) or self._pipe.is_coordinator_gone, is_patient=True)
+        if not self._pipe.to_worker:
+            raise CoordinatorGone
+        return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:])
+
+    def try_receive(self) -> ToWorker | None:
+        if self._pipe.is_coordinator_gone:
+            raise CoordinatorGone
+        return decode_to_worker(self._pipe.to_worker.popleft()[PREFIX_BYTES:]) if self._pipe.to_worker else None
+
+
+class SimulatedCell(Cell):
+    """A progress cell that two simulated processes share; `when_begun` is called at the first item of each unit."""
+
+    def __init__(self, when_begun: Callable[[], None]) -> None:
+        self._step = Step(0, 0, 0, 0, 0, 0, PHASE_IDLE)
+        self._when_begun = when_begun
+
+    def write(self, step: Step) -> None:
+        if step.phase == PHASE_ITEM and self._step.phase == PHASE_LEASE:
+            self._when_begun()
+        self._step = step
+
+    def write_task(self, task: int) -> None:
+        self._step = self._step._replace(task=task)
+
+    def read(self) -> Step:
+        return self._step
+
+    def close(self) -> None:
+        pass

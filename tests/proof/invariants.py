@@ -1,0 +1,122 @@
+"""What must hold of a batch that ended, whatever was killed, lost or refused on the way: `check_batch`.
+
+All proofs share it.
+
+1. At most one outcome for each start, task and round; a later round only over what failed, was cancelled, or is
+   unreadable. (A register's name is write-once; here its body is held against its name.)
+2. The chain of every shard and task covers the plan's items, each once.
+3. Merged bytes equal the serial run's: records, item tables, frames, digests.
+4. Nothing committed runs again. Excepted: the tail that a late owner did before it heard of its thief, or that its
+   thief did before it began; and what another coordinator committed after this one began, for it may not have heard of
+   it: it was stopped, or is about to be refused.
+
+That a run ends or says why, each proof sees for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codebatch.model.outcome import HolderId
+from codebatch.model.plan import Plan
+from codebatch.protocol import names
+from codebatch.store.batches import Batch
+from codebatch.store.holders import LeaseReader
+from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import current_outputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The merged outputs of a batch: their digest, and the bytes of every file of records and of every item table."""
+
+    result_digest: str
+    files: dict[str, bytes]
+
+
+def merged(batch: Batch) -> Merged:
+    """Read the current outputs, checking every item against its row and every frame by the way."""
+    outputs = current_outputs(batch)
+    assert outputs is not None, "the batch was never merged"
+    files: dict[str, bytes] = {}
+    for task in outputs.manifest.tasks:
+        for index, shard in enumerate(batch.plan().shards):
+            assert outputs.check(task, index, shard.start, shard.end)
+        for name in (names.output_name(task.task), names.table_name(task.task)):
+            files[name] = batch.files.read(outputs.root / name)
+    return Merged(result_digest=outputs.manifest.result_digest, files=files)
+
+
+def check_batch(batch: Batch, serial: Merged) -> None:
+    """All of it. `serial` is what one undisturbed worker makes of an equal plan."""
+    plan = batch.plan()
+    check_registers(batch, plan)
+    check_chains(batch, plan)
+    found = merged(batch)
+    assert found.result_digest == serial.result_digest
+    assert found.files == serial.files
+    check_nothing_committed_ran_again(batch)
+
+
+def check_registers(batch: Batch, plan: Plan) -> None:
+    """Every register holds the outcome that its name says, under a round that it may have."""
+    outcomes = Outcomes(batch.files, batch.root)
+    found = outcomes.scan()
+    kinds: dict[tuple[str, int, str, int], str] = {}
+    for register in found.unreadable:
+        kinds[register] = "unreadable"
+    for commit in found.commits:
+        for outcome in commit.outcomes:
+            name = (outcome.shard, outcome.start, outcome.task, commit.round)
+            assert name not in kinds, f"two outcomes under {name}"
+            kinds[name] = outcome.type
+            outcomes.read_records(commit.segment, outcome)
+    for shard, start, task, round_ in kinds:
+        before = kinds.get((shard, start, task, round_ - 1), "failed")
+        assert round_ == 1 or before != "result", f"round {round_} of {task} at {shard}.{start} is over a result"
+        assert task in plan.task_names
+
+
+def check_chains(batch: Batch, plan: Plan) -> None:
+    """The chain of every shard and task covers it."""
+    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    for shard in plan.shards:
+        for task in plan.task_names:
+            links = list(ledger.walk(shard.id, task))
+            assert [0, *(link.end for link in links)] == [*(link.start for link in links), shard.items]
+
+
+def check_nothing_committed_ran_again(batch: Batch) -> None:
+    """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
+    lines = read_journal(batch.files, batch.root)
+    holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).holders()}
+    parents = {holder.holder: holders.get(holder.parent) for holder in holders.values() if holder.parent}
+    begun: dict[HolderId, int] = {}
+    committed: dict[tuple[str, str], list[tuple[JournalLine, int]]] = {}
+    for line in lines:
+        if line.shard is None or line.start is None:
+            continue
+        if line.event == "committed" and line.task is not None:
+            committed.setdefault((line.shard, line.task), []).append((line, begun.get(line.holder, 0)))
+        elif line.event == "began" and line.tasks is not None:
+            begun[line.holder] = line.start
+            mine = parents.get(line.holder)
+            if mine is None:
+                continue  # Power loss took its holder file.
+            for task in line.tasks:
+                for earlier, unit_start in committed.get((line.shard, task), []):
+                    is_other = parents.get(earlier.holder) != mine
+                    is_unheard = is_other and earlier.at_ns > mine.since_ns
+                    is_of_owner, is_of_thief = unit_start < line.start, unit_start > line.start and not is_other
+                    if not (is_unheard or is_of_owner or is_of_thief):
+                        assert not _overlap(line, earlier), f"{line} begins what {earlier} had committed"
+
+
+def _overlap(one: JournalLine, other: JournalLine) -> bool:
+    assert one.start is not None
+    assert one.end is not None
+    assert other.start is not None
+    assert other.end is not None
+    return one.start < other.end and other.start < one.end

@@ -1,0 +1,128 @@
+"""A machine that loses power after any call of a run: what was synced by then is completed to the same bytes.
+
+CODEBATCH_PROOF_PREFIXES says how many prefixes of the real program's run are completed by the real program.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codebatch.store.batches import iter_batches
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.snapshots import list_snapshots, load_snapshot
+from codebatch.store.store import STORE_FILE, create_store, open_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.disk import Disk
+from codebatch.testing.trace import Call, read_trace, replay
+from tests.cli.process import CommandLine, make_many
+from tests.execution.harness import open_latest
+from tests.proof.case import Case, run
+from tests.proof.invariants import Merged, check_batch, merged
+from tests.proof.world import Fault
+
+REAL_PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "30"))
+FILES = 24
+RULE = "[shard]\nfiles_average = 6\nfiles_min = 4\nfiles_max = 9\n"
+SITE = Path(__file__).parent / "site" / "sitecustomize.py"
+
+Recorded = tuple[Path, list[Call], Merged]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_power_loss_after_any_call_of_a_simulated_run_is_recovered_from(jobs: int) -> None:
+    case = Case(seed=3, items=9, failing=1, killing=0, shard_items=4, jobs=jobs, coordinators=1, faults=())
+    calls = run(case).steps
+    assert calls > 100
+    for at in range(calls):
+        run(replace(case, faults=(Fault(at=at, kind="lose power", seed=at),)))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """The trace of `codebatch run` with two workers over a small tree, from no store at all, and what it came to."""
+    root = tmp_path_factory.mktemp("recorded")
+    site = root / "site"
+    site.mkdir()
+    shutil.copy(SITE, site)
+    (site / "trace").touch()
+    _make_tree(root)
+    CommandLine(root, {"PYTHONPATH": str(site)})("run", "many", "--store", "new/store", "-j", "2", "-q")
+    return root, read_trace(site / "trace"), merged(open_latest(root / "new" / "store"))
+
+
+def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_there(
+    tmp_path: Path, recorded: Recorded
+) -> None:
+    """kill -9 (everything survives), and power loss with nothing or a random part of what was not synced."""
+    root, calls, _ = recorded
+    place = root / "new" / "store"
+    snapshots = batches = 0
+    for length in range(len(calls) + 1):
+        for kind in ("killed", "nothing", "something"):
+            chance = random.Random(length) if kind == "something" else None
+            disk = _crashed(recorded, length, is_powerless=kind != "killed", chance=chance)
+            if disk.has(place / STORE_FILE):
+                store = open_store(RealFiles(disk.calls()), place)
+            else:
+                _export(disk, root, tmp_path)
+                store, _ = create_store(RealFiles(), tmp_path / "new" / "store")
+            objects = store.objects()
+            for document in list_snapshots(store.files, store.root):
+                snapshots += 1
+                for entry in load_snapshot(store.files, store.root, document.snapshot_id).entries:
+                    objects.read(entry.object, entry.size)
+            for batch in iter_batches(store):
+                batches += 1
+                outcomes = Outcomes(store.files, batch.root)
+                assert not outcomes.scan().unreadable
+                ledger = load_ledger(batch.plan(), Outcomes(store.files, batch.root))
+                for shard in ledger.shards:
+                    for task in ledger.tasks:
+                        for link in ledger.walk(shard, task):
+                            outcomes.read_records(link.segment, link.outcome)
+    assert min(snapshots, batches) > len(calls)
+
+
+def test_crashes_of_the_real_program_are_completed_by_the_real_program(tmp_path: Path, recorded: Recorded) -> None:
+    root, calls, serial = recorded
+    _make_tree(tmp_path)
+    codebatch = CommandLine(tmp_path)
+    lengths = [round(part * len(calls) / REAL_PREFIXES) for part in range(REAL_PREFIXES + 1)]
+    for length in dict.fromkeys(lengths):
+        chance = random.Random(length) if length % 2 else None
+        _export(_crashed(recorded, length, is_powerless=True, chance=chance), root, tmp_path)
+        codebatch("run", "many", "--store", "new/store", "-q")
+        check_batch(open_latest(tmp_path / "new" / "store"), serial)
+
+
+def _make_tree(directory: Path) -> None:
+    make_many(directory / "many", FILES)
+    (directory / "codebatch.toml").write_text(RULE, encoding="utf-8")
+
+
+def _crashed(recorded: Recorded, length: int, *, is_powerless: bool, chance: random.Random | None) -> Disk:
+    """What the disk holds after so many calls."""
+    root, calls, _ = recorded
+    disk = Disk()
+    process = disk.calls()
+    for directory in [*[*reversed(root.parents)][1:], root]:
+        process.mkdir(directory)
+    disk.sync()
+    replay(disk, calls[:length])
+    if is_powerless:
+        disk.lose_power(chance)
+    return disk
+
+
+def _export(disk: Disk, root: Path, target: Path) -> None:
+    """Put the directory `new` of a disk into a fresh one of this machine."""
+    shutil.rmtree(target / "new", ignore_errors=True)
+    if disk.has(root / "new"):
+        disk.export(root / "new", target / "new")

@@ -1,0 +1,113 @@
+"""Real kill -9, hundreds of times, at random points of coordinators and workers: nothing is lost, doubled or changed.
+
+CODEBATCH_PROOF_KILLS says how many.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codebatch.protocol import names
+from codebatch.store.batches import batch_ids
+from codebatch.store.journal import read_journal
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
+from tests.cli.process import CommandLine, make_many
+from tests.execution.harness import check_no_process_left, open_latest
+from tests.proof.invariants import check_batch, merged
+
+KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "200"))
+FILES = 120
+RULE = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
+ARGUMENTS = ("run", "many", "--store", "store", "-j", "2", "--json", "-q")
+PATIENCE_SECONDS = 1.0
+
+
+@pytest.mark.slow
+def test_two_hundred_kills_at_random_points_change_nothing(tmp_path: Path) -> None:
+    make_many(tmp_path / "many", FILES)
+    (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
+    codebatch = CommandLine(tmp_path)
+    codebatch(*ARGUMENTS)
+    serial = merged(open_latest(tmp_path / "store"))
+    chance = random.Random(1)
+    kills = {"coordinator": 0, "worker": 0}
+    while sum(kills.values()) < KILLS:
+        before = len(_batches(tmp_path))
+        _run_under_fire(codebatch, chance, kills)
+        assert len(_batches(tmp_path)) == before + 1
+        batch = open_latest(tmp_path / "store")
+        check_batch(batch, serial)
+        check_no_process_left(batch)
+        failed = [line for line in read_journal(batch.files, batch.root) if line.event == "failed"]
+        assert not failed, "an innocent file was failed"
+    print(f"kill -9: {kills}, {len(_batches(tmp_path)) - 1} batches")
+    assert min(kills.values()) > KILLS // 10
+
+
+def _run_under_fire(codebatch: CommandLine, chance: random.Random, kills: dict[str, int]) -> None:
+    """A new batch, begun again after every kill of its coordinator, until it is completed."""
+    process = codebatch.start(*ARGUMENTS, "--again")
+    known = len(_batches(codebatch.directory))
+    while True:
+        _wait_for_commits(codebatch, process, chance.choice((0, 1, 2, 4, 12)))
+        is_over = sum(kills.values()) >= KILLS or process.poll() is not None
+        victim = None if is_over else _kill_one(process.pid, chance)
+        if victim is not None:
+            kills["coordinator" if victim == process.pid else "worker"] += 1
+        if process.poll() is None and victim != process.pid:
+            continue
+        stdout, stderr = process.communicate(timeout=60)
+        if process.returncode == 0:
+            return
+        if process.returncode != -signal.SIGKILL:
+            ended = codebatch.check("run", process.returncode, stdout, stderr, 3)
+            assert ended.error["code"] == "environment_broken", ended.notes
+        is_there = len(_batches(codebatch.directory)) > known
+        process = codebatch.start(*ARGUMENTS, *(() if is_there else ("--again",)))
+
+
+def _wait_for_commits(codebatch: CommandLine, process: subprocess.Popen[bytes], more: int) -> None:
+    """Until so many registers more are there than now, or nothing has come for a second."""
+    results = codebatch.directory / "store" / "batches"
+    wanted = _registers(results) + more
+    for _ in range(int(PATIENCE_SECONDS / 0.01)):
+        if process.poll() is not None or _registers(results) >= wanted:
+            break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.01)
+
+
+def _kill_one(coordinator: int, chance: random.Random) -> int | None:
+    """SIGKILL the coordinator or one of its workers, whatever they are at; the pid of the one that was alive.
+
+    Before there are workers, seldom: it would never get to have any.
+    """
+    try:
+        workers = [child.pid for child in psutil.Process(coordinator).children()]
+        if chance.random() < (0.25 if workers else 0.05):
+            victim = coordinator
+        elif workers:
+            victim = chance.choice(workers)
+        else:
+            return None
+        os.kill(victim, signal.SIGKILL)
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return None
+    return victim
+
+
+def _registers(batches: Path) -> int:
+    return sum(1 for _ in batches.glob(f"batch-*/{names.OUTCOMES}/*"))
+
+
+def _batches(directory: Path) -> list[str]:
+    return batch_ids(open_store(RealFiles(), directory / "store"))

@@ -1,0 +1,64 @@
+"""ENOSPC and EIO at each write of a run: it ends, says why, and the next run completes it to the same bytes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, make_many
+from tests.execution.harness import open_latest
+from tests.proof.case import Case, run_refused
+from tests.proof.invariants import check_batch, merged
+from tests.proof.test_crash_prefixes import FILES, RULE, SITE
+from tests.proof.world import Refusal
+
+REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "24"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
+def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lasting: bool) -> None:
+    case = Case(seed=1, items=7, failing=1, killing=0, shard_items=3, jobs=2, coordinators=1, faults=())
+    writes = run_refused(case, None)
+    assert writes > 60
+    for at in range(writes):
+        run_refused(case, Refusal(at=at, number=number, is_lasting=is_lasting))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
+def test_a_disk_that_refuses_a_write_of_the_real_program(tmp_path: Path, number: int) -> None:
+    make_many(tmp_path / "many", FILES)
+    (tmp_path / "codebatch.toml").write_text(RULE, encoding="utf-8")
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(SITE, site)
+    codebatch = CommandLine(tmp_path, {"PYTHONPATH": str(site)})
+    sound = CommandLine(tmp_path)
+
+    def run(at: int, store: str) -> bool:
+        """Whether a run with its write `at` refused ended well; else it must have said that the disk refused."""
+        (site / "refuse").write_text(f"{number} {at}", encoding="ascii")
+        (site / "writes").unlink(missing_ok=True)
+        process = codebatch.start("run", "many", "--store", store, "-j", "2", "--json", "-q")
+        stdout, stderr = process.communicate(timeout=60)
+        ended = codebatch.check("run", process.returncode, stdout, stderr, process.returncode)
+        if process.returncode:
+            assert ended.status == 4, ended.notes
+            assert ended.error["code"] == "store_unwritable", ended.notes
+        return process.returncode == 0
+
+    assert run(0, "undisturbed")
+    serial = merged(open_latest(tmp_path / "undisturbed"))
+    writes = (site / "writes").stat().st_size
+    refused = 0
+    for at in dict.fromkeys(1 + round(part * (writes - 1) / REAL_REFUSALS) for part in range(REAL_REFUSALS + 1)):
+        store = f"store-{at}"
+        refused += not run(at, store)
+        sound("run", "many", "--store", store, "-q")
+        check_batch(open_latest(tmp_path / store), serial)
+        shutil.rmtree(tmp_path / store)
+    assert refused > 0

@@ -1,0 +1,349 @@
+"""A simulated machine: a disk that loses power, and the processes of a batch, killed, stopped and refused by a plan."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from codebatch.engine.events import WorkerId
+from codebatch.errors import CodebatchError, StoreCorrupt
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ShardId
+from codebatch.protocol import names
+from codebatch.protocol.launch import Launch
+from codebatch.store.batches import Batch, open_batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.store import create_store, open_store
+from codebatch.system.calls import SystemCalls
+from codebatch.system.files import Files, RealFiles
+from codebatch.testing.calls import Fate, Operation
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed, Process, Schedule
+from codebatch_workers.channel import CoordinatorGone
+from codebatch_workers.worker import Worker, give_up
+from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
+from tests.proof.coordinator import SimulatedCoordinator, SimulatedWorker
+from tests.proof.plans import CheapRunner, make_batch
+
+STORE = Path("/simulated/store")
+STEPS_MAX = 60_000
+RUNS_MAX = 40
+DIGEST_DIGITS = 64
+KILLS_OF_ITEM_MAX = 4
+PAUSE_STEPS = (10, 400)
+
+MakeFiles = Callable[[SystemCalls], Files]
+"""How a process of a simulation gets its files: negative controls plant a bug here."""
+
+FaultKind = Literal[
+    "kill worker", "kill coordinator", "kill self", "pause worker", "pause coordinator", "pause group", "lose power",
+    "lose reply", "refuse once", "refuse on", "drain", "join",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that goes wrong at a step, or at the first call after it that it fits."""
+
+    at: int
+    kind: FaultKind
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The disk refuses a write, counted over all processes from 0, with an errno; or that one and all after it until
+    the processes have ended."""
+
+    at: int
+    number: int
+    is_lasting: bool
+
+
+class World:
+    """One batch, its disk, and all that happens to them."""
+
+    def __init__(
+        self,
+        chance: random.Random,
+        paths: list[bytes],
+        *,
+        shard_items: int,
+        jobs: int,
+        faults: tuple[Fault, ...],
+        make_files: MakeFiles = RealFiles,
+    ) -> None:
+        self.chance = chance
+        self.disk = Disk()
+        self.make_files = make_files
+        self.store_root = STORE
+        files = RealFiles(self.disk.calls())
+        self._store, _ = create_store(files, STORE)
+        batch = make_batch(self._store, paths, shard_items=shard_items)
+        self.batch_id = batch.id
+        self.plan: Plan = batch.plan()
+        self.schedule = Schedule(self.disk, chance, self._before, switch_rate=0.3, steps_max=STEPS_MAX)
+        self.draining: set[HolderId] = set()
+        self.killed: set[HolderId] = set()
+        self.ends: list[str] = []
+        self.refused_late = 0
+        self.happened: Counter[str] = Counter()
+        self._jobs = jobs
+        self._faults = sorted(faults, key=lambda fault: fault.at)
+        self._coordinators: dict[HolderId, SimulatedCoordinator] = {}
+        self._processes: dict[HolderId, Process] = {}
+        self._reported: dict[Register, tuple[HolderId, Outcome]] = {}
+        self._linked_at: dict[str, int] = {}
+        self._begun: dict[tuple[HolderId, ShardId], list[int]] = {}
+        self._kills_of_item: Counter[tuple[str, int]] = Counter()
+        self._holders = 0
+        self._refusing_until = 0
+        self.writes = 0
+        self.refusal: Refusal | None = None
+
+    def batch(self) -> Batch:
+        """The batch as a process sees it that nobody disturbs."""
+        return open_batch(open_store(RealFiles(self.disk.calls()), STORE), self.batch_id)
+
+    def run(self, *, coordinators: int, is_resumed: bool = False) -> None:
+        """Start coordinators until one has merged everything and nothing is left to go wrong; then resume, if asked."""
+        is_done = False
+        for _ in range(RUNS_MAX):
+            for _ in range(coordinators):
+                self.start_coordinator(is_retrying=is_done)
+            self.ends.clear()
+            self.schedule.run()
+            self._coordinators.clear()
+            self._processes.clear()
+            coordinators = 1
+            if self.refusal is not None and self.writes > self.refusal.at:
+                assert self.ends == ["store_unwritable"], "a refused write is told"
+                self.refusal = None
+            digests = {end for end in self.ends if len(end) == DIGEST_DIGITS}
+            assert len(digests) < 2, "two coordinators merged to different bytes"
+            is_over = bool(digests) and (is_done or not is_resumed)
+            is_done = is_done or bool(digests)
+            if is_over and not self._faults:
+                return
+        raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
+
+    # -- What processes ask for ---------------------------------------------------------------------------------------
+
+    def start_coordinator(self, *, is_retrying: bool = False) -> None:
+        """Another `codebatch run`, or `codebatch resume`, which does again what failed."""
+        holder = self._new_holder()
+
+        def body(process: Process) -> None:
+            coordinator = SimulatedCoordinator(self, process, holder, self._jobs, is_retrying=is_retrying)
+            self._coordinators[holder] = coordinator
+            process.when_ended(lambda: self._orphan(coordinator))
+            try:
+                self.ends.append(coordinator.run())
+            except StoreCorrupt:
+                raise
+            except CodebatchError as error:
+                self.ends.append(error.code)
+
+        self._processes[holder] = self.schedule.start(f"coordinator {self._holders}", body)
+
+    def start_worker(self, coordinator: SimulatedCoordinator, id_: WorkerId) -> SimulatedWorker:
+        """A worker process, running the real worker."""
+        holder = self._new_holder()
+        launch = Launch(
+            store=str(STORE), batch=self.batch_id, holder=holder, coordinator=coordinator.holder, channel=0, parent=0
+        )
+
+        def body(process: Process) -> None:
+            channel = SimulatedChannel(process, worker.pipe)
+            runner = CheapRunner(self.plan.tasks, process.die)
+            files = RealFiles(process.calls)
+            try:
+                try:
+                    real = _Worker(launch, channel, pid=0, files=files, cell=worker.cell, runner=runner)
+                except CodebatchError as error:
+                    give_up(channel, error)
+                    return
+                real.run_and_close()
+            except CoordinatorGone:
+                pass
+
+        process = self.schedule.start(f"worker {self._holders}", body)
+        cell = SimulatedCell(lambda: self._when_begun(coordinator, worker))
+        worker = SimulatedWorker(id_, holder, process, cell)
+        process.when_ended(lambda: _close(worker.pipe))
+        self._processes[holder] = process
+        return worker
+
+    def is_stuck(self, holder: HolderId) -> bool:
+        """Whether a holder has not moved past any patience."""
+        process = self._processes.get(holder)
+        return process is not None and process.is_alive and process.is_paused
+
+    def note_reported(self, commit: Commit) -> None:
+        """A coordinator knows of these outcomes: from now on nothing may take them away."""
+        for outcome in commit.outcomes:
+            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+            known = self._reported.setdefault(register, (commit.segment, outcome))
+            assert known == (commit.segment, outcome), f"two outcomes under {register}"
+
+    # -- What goes wrong ----------------------------------------------------------------------------------------------
+
+    def _before(self, process: Process, operation: Operation) -> Fate | None:
+        fate = None
+        while fate is None and self._faults and self._faults[0].at <= self.schedule.steps:
+            fault = self._faults[0]
+            if fault.kind == "lose reply" and operation.call != "link":
+                break
+            if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
+                break
+            self._faults.pop(0)
+            fate = self._happen(fault, random.Random(fault.seed), process)
+            self.happened[fault.kind] += 1
+            if not process.is_alive or process.is_paused:
+                return None
+        if fate is None and operation.is_write and self.schedule.steps < self._refusing_until:
+            fate = Fate(OSError(errno.ENOSPC, "No space left on device"), share=0.5)
+        if fate is None and operation.is_write:
+            fate = self._refuse(operation)
+        is_done = fate is None or fate.share > 0
+        if operation.call == "link" and operation.path.parent.name == names.OUTCOMES and is_done:
+            self._linked_at.setdefault(operation.path.name, self.schedule.steps)
+        return fate
+
+    def _refuse(self, operation: Operation) -> Fate | None:
+        at, self.writes = self.writes, self.writes + 1
+        refusal = self.refusal
+        if refusal is None or at < refusal.at or (at > refusal.at and not refusal.is_lasting):
+            return None
+        return Fate(OSError(refusal.number, os.strerror(refusal.number)), share=0.5 if operation.call == "write" else 0)
+
+    def _happen(self, fault: Fault, chance: random.Random, process: Process) -> Fate | None:
+        living = {holder: one for holder, one in self._processes.items() if one.is_alive}
+        match fault.kind:
+            case "kill worker" | "kill coordinator" | "pause worker" | "pause coordinator" | "drain":
+                is_worker = fault.kind.endswith("worker")
+                group = [holder for holder in living if (holder not in self._coordinators) == is_worker]
+                if group:
+                    self._happen_to(chance.choice(group), fault.kind, chance)
+            case "kill self":
+                return self._kill_self(next(holder for holder, one in living.items() if one is process), chance)
+            case "pause group":
+                steps = chance.randint(*PAUSE_STEPS)
+                for one in living.values():
+                    one.pause(steps)
+            case "lose power":
+                for one in living.values():
+                    one.kill()
+                self.disk.lose_power(chance if fault.seed % 2 else None)
+                self._check_durable()
+            case "lose reply":
+                return Fate(FileExistsError(errno.EEXIST, "File exists"), share=1)
+            case "refuse once" | "refuse on":
+                if fault.kind == "refuse on":
+                    self._refusing_until = self.schedule.steps + chance.randint(2, 60)
+                return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=chance.choice((0, 0.5)))
+            case "join":
+                self.start_coordinator()
+        return None
+
+    def _happen_to(self, holder: HolderId, kind: FaultKind, chance: random.Random) -> None:
+        if kind == "drain":
+            self.draining.add(holder)
+        elif kind.startswith("pause"):
+            self._processes[holder].pause(chance.randint(*PAUSE_STEPS))
+        elif self._may_kill(holder):
+            self.killed.add(holder)
+            self._processes[holder].kill()
+
+    def _kill_self(self, holder: HolderId, chance: random.Random) -> Fate | None:
+        if not self._may_kill(holder):
+            return None
+        self.killed.add(holder)
+        return Fate(Killed(), share=chance.choice((0, 0.3, 1)))
+
+    def _may_kill(self, holder: HolderId) -> bool:
+        """Whether an innocent item would not be killed so often that failing it would be right."""
+        for coordinator in self._coordinators.values():
+            for worker in coordinator.workers.values():
+                items = worker.cell.read().items if worker.holder == holder else None
+                if items:
+                    shard = coordinator.running_unit(worker.id).shard
+                    self._kills_of_item.update((shard, item) for item in range(*items))
+                    return max(self._kills_of_item.values()) <= KILLS_OF_ITEM_MAX
+        return True
+
+    def _orphan(self, coordinator: SimulatedCoordinator) -> None:
+        """Workers die with their coordinator on Linux; elsewhere they find that the channel has ended."""
+        for worker in coordinator.workers.values():
+            worker.pipe.is_coordinator_gone = True
+            if worker.process.is_alive and self.chance.random() < 0.7:
+                worker.process.kill()
+
+    # -- What must hold meanwhile -------------------------------------------------------------------------------------
+
+    def _when_begun(self, coordinator: SimulatedCoordinator, worker: SimulatedWorker) -> None:
+        """What a worker begins, no one has committed that its coordinator could know of; late owners excepted."""
+        if worker.id not in coordinator.workers or worker.pipe.is_coordinator_gone:
+            return  # An orphan, about to find out.
+        unit = coordinator.running_unit(worker.id)
+        self._check_nothing_committed(coordinator, worker, unit)
+        self._begun.setdefault((worker.holder, unit.shard), []).append(unit.start)
+
+    def _check_nothing_committed(self, coordinator: SimulatedCoordinator, worker: SimulatedWorker, unit: Unit) -> None:
+        ledger = load_ledger(self.plan, Outcomes(RealFiles(self.disk.calls()), self.batch().root))
+        own = {coordinator.holder, *(one.holder for one in coordinator.workers.values())}
+        for task in unit.tasks:
+            for link in ledger.walk(unit.shard, task):
+                if link.end <= unit.start or unit.end <= link.start or link.round < unit.round:
+                    continue
+                begun = self._begun.get((link.segment, unit.shard), [])
+                is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
+                name = names.register_name(Register(unit.shard, link.start, task, link.round))
+                is_late_owner = is_owner and self._linked_at[name] > worker.assigned_at
+                is_unheard = link.segment not in own and self._linked_at[name] > worker.scanned_at
+                assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
+
+    def _check_durable(self) -> None:
+        """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
+        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch().root)
+        found = {
+            Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
+            for commit in outcomes.scan().commits
+            for outcome in commit.outcomes
+        }
+        for register, known in self._reported.items():
+            assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
+            outcomes.read_records(*known)
+        present = {names.register_name(register) for register in found}
+        self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
+
+    def _new_holder(self) -> HolderId:
+        self._holders += 1
+        return HolderId(f"{self._holders:032x}")
+
+
+class _Worker(Worker):
+    """The real worker. Its descriptors are those of the whole simulation, so they tell nothing of leaks."""
+
+    def run_and_close(self) -> None:
+        """Run to the end of the process."""
+        try:
+            self.run()
+        finally:
+            for descriptor in self._reserve:
+                os.close(descriptor)
+
+    def _look_at_descriptors(self) -> None:
+        pass
+
+
+def _close(pipe: Pipe) -> None:
+    pipe.is_worker_gone = True
