@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.scenarios import command_line, dispatch, execute, schedules, snapshots, whole_runs
+from bench.scenarios import command_line, dispatch, execute, fuzzing, schedules, snapshots, whole_runs
 from bench.setting import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -15,6 +15,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "ten-files": whole_runs.ten_files,
     "help": command_line.command_line,
     "dispatch": dispatch.dispatch,
+    "fuzz": fuzzing.fuzz,
     "makespan": schedules.makespan,
     "skews": schedules.skews,
     "peers": whole_runs.peers,

@@ -16,26 +16,11 @@ import msgspec
 import tree_sitter
 
 from bench.probes.selection import Selection
+from codebatch_workers.languages import grammar, module_of
 from codebatch_workers.tasks.ruff import arguments
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
 
-# Language -> module of the wheel, the function in it.
-_GRAMMARS = {
-    "bash": ("tree_sitter_bash", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "go": ("tree_sitter_go", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "json": ("tree_sitter_json", "language"),
-    "jsonc": ("tree_sitter_json", "language"),
-    "python": ("tree_sitter_python", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "zsh": ("tree_sitter_bash", "language"),
-}
-# Where the wheel ships no tags query.
+# Where the wheel ships no tags query, ours, which asks for more.
 _BASH_TAGS = "(function_definition name: (word) @name) @definition.function (command name: (_) @name) @reference.call"
 _OWN_TAGS = {"bash": _BASH_TAGS, "zsh": _BASH_TAGS, "json": "(pair key: (_) @name)", "jsonc": "(pair key: (_) @name)"}
 _NAMES_IN_ONE_CALL = 1000
@@ -45,10 +30,10 @@ def parse(root: Path, parsed: dict[str, list[str]]) -> int:
     """Parse and query every file; how many matches there were."""
     matches = 0
     for language, paths in parsed.items():
-        module, function = _GRAMMARS[language]
-        loaded = tree_sitter.Language(getattr(import_module(module), function)())
-        parser = tree_sitter.Parser(loaded)
-        query = tree_sitter.Query(loaded, _OWN_TAGS.get(language) or import_module(module).TAGS_QUERY)
+        ours = grammar(language)
+        parser = tree_sitter.Parser(ours.language)
+        tags = _OWN_TAGS.get(language) or getattr(import_module(module_of(language)), "TAGS_QUERY", None)
+        query = tree_sitter.Query(ours.language, tags) if tags else ours.query
         for path in paths:
             tree = parser.parse((root / path).read_bytes())
             matches += len(tree_sitter.QueryCursor(query).matches(tree.root_node))

@@ -35,12 +35,14 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
     },
     "Describe": {
         "pipelines": ("batches:pipelines", "List pipelines."),
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
         "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
+        "rules": ("syntax:rules", "Rules of lint; trying out your own."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
     },
 }

@@ -58,7 +58,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     """Plan a batch over a snapshot."""
     store = answering.store()
     settings = load_configuration(Path.cwd()).settings
-    chosen = find_pipeline(pipeline or settings.pipeline)
+    chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
     check_overrides(settings.tasks)
     with store.writing():
         snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
@@ -212,7 +212,7 @@ def pipelines(answering: Answering) -> None:
 @answering
 def pipeline(answering: Answering, name: str) -> None:
     """Tasks of a pipeline, what each needs and which records it emits."""
-    chosen = find_pipeline(name)
+    chosen = find_pipeline(name, load_configuration(Path.cwd()).settings.tasks)
     declared = [load_declaration(task) for task in chosen.tasks]
     answering.print(
         {

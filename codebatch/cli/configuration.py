@@ -7,7 +7,8 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.system.host import usable_cores
+from codebatch.system.own_tasks import OWN_TASKS, place_of
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 
@@ -48,16 +50,25 @@ class Configuration:
     settings: Settings
     file: Path | None
     set_in_file: frozenset[str]
+    own_tasks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def jobs(self) -> int:
         """Worker processes: as set, else the usable cores."""
         return self.settings.jobs or usable_cores()
 
+    def with_task_setting(self, task: str, key: str, value: Json) -> Configuration:
+        """The same, but for one setting of a task that the command line gives."""
+        tasks = self.settings.tasks
+        changed = {**tasks, task: {**tasks.get(task, {}), key: value}}
+        return replace(self, settings=msgspec.structs.replace(self.settings, tasks=changed))
+
     def rows(self, memory_bytes: int) -> list[tuple[str, Json, str]]:
         """(name, value, origin) of every setting, by name; `memory_bytes` is what a worker may have by default."""
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         rows: list[tuple[str, Json, str]] = []
+        for name, place in self.own_tasks.items():
+            document["tasks"][name]["python"] = place  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
@@ -69,7 +80,16 @@ class Configuration:
 
 
 def load_configuration(start: Path) -> Configuration:
-    """The settings of the project the user stands in. Raises InvalidConfiguration."""
+    """The settings of the project the user stands in, whose own tasks this process knows from then on.
+
+    Raises InvalidConfiguration.
+    """
+    configuration = _find(start)
+    OWN_TASKS.use(configuration.own_tasks)
+    return configuration
+
+
+def _find(start: Path) -> Configuration:
     for directory in (start, *start.parents):
         for name in FILE_NAMES:
             table = _read(directory / name)
@@ -118,4 +138,10 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
         settings = msgspec.convert(table, Settings)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
-    return Configuration(settings=settings, file=path, set_in_file=frozenset(table))
+    own = {
+        name: place_of(name, task["python"], path.parent) for name, task in settings.tasks.items() if "python" in task
+    }
+    tasks = {name: {key: task[key] for key in task if key != "python"} for name, task in settings.tasks.items()}
+    return Configuration(
+        settings=msgspec.structs.replace(settings, tasks=tasks), file=path, set_in_file=frozenset(table), own_tasks=own
+    )

@@ -97,7 +97,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     store, batch = answering.batch(batch_reference)
     records = BatchRecords(store, batch)
     asked = RecordFilter(kinds=tuple(kinds.split(",")) if kinds else ()).check()
-    name, item = _find(records, path)
+    name, item = find_item(records, path)
     by_task = {task: records.item_records(task, item) for task in records.task_names}
     found = [r for task in by_task.values() for r in task or () if asked.matches(r)]
     text, encoded = path_fields(name)
@@ -194,7 +194,7 @@ def _print_records(
     answering.print(found, map(record_line, found))
 
 
-def _find(records: BatchRecords, path: str) -> tuple[bytes, int]:
+def find_item(records: BatchRecords, path: str) -> tuple[bytes, int]:
     """The item that a path from the command line names: as in the snapshot, or as seen from the current directory."""
     given = os.fsencode(path)
     candidates = [given, os.path.normpath(given)]

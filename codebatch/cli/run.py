@@ -6,7 +6,7 @@ import functools
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
-from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
+from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, missing_tools, resolve_tasks
 from codebatch.coordinator.progress import Display, choose_display
+from codebatch.coordinator.ruff_files import ruff_files
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreCorrupt
@@ -129,6 +130,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
+@click.option("--emit-ast", is_flag=True, help="Store every file's syntax tree too (tasks.parse.emit_ast).")
 @click.option("--allow-empty", is_flag=True, help="An empty tree is no error.")
 @click.option(
     "--shuffle", "shuffle_seed", type=int, metavar="SEED", help="Work in a random order; results are the same."
@@ -144,6 +146,7 @@ def run(
     again: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    emit_ast: bool,
     allow_empty: bool,
     shuffle_seed: int | None,
 ) -> int:
@@ -154,7 +157,9 @@ def run(
     """
     began = time.monotonic()
     answering, configuration = runner.answering, runner.configuration
-    runner = replace(runner, shuffle_seed=shuffle_seed)
+    if emit_ast:
+        configuration = configuration.with_task_setting("parse", "emit_ast", True)
+    runner = replace(runner, configuration=configuration, shuffle_seed=shuffle_seed)
     if batch_reference is not None and paths:
         raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
     if not paths:
@@ -166,7 +171,7 @@ def run(
         return _run_batch(runner, store, batch, task, began)
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.
-    chosen = find_pipeline(pipeline or settings.pipeline)
+    chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
     check_overrides(settings.tasks)
     resolve_sources(paths, None)
     if task is not None and task_name(task) not in chosen.tasks:
@@ -296,7 +301,8 @@ def _find_or_make_batch(
     again: bool,
 ) -> tuple[Batch, str]:
     """The batch of the same plan, `found`, or a new one, `ran`."""
-    tasks = resolve_tasks(find_pipeline(pipeline).tasks, configuration.settings.tasks)
+    configuration = _with_ruff_files(answering, configuration, store, taken, paths)
+    tasks = resolve_tasks(find_pipeline(pipeline, configuration.settings.tasks).tasks, configuration.settings.tasks)
     if not again:
         known = _find_batch(answering, store, plan_digest(taken.digest, tasks), pipeline)
         if known is not None:
@@ -305,6 +311,30 @@ def _find_or_make_batch(
     plan = make_plan(snapshot, pipeline, tasks, configuration.settings.shard)
     source = "\n".join(sorted(display_path(os.fsencode(path.resolve())) for path in paths))
     return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
+
+
+def _with_ruff_files(
+    answering: Answering, configuration: Configuration, store: Store, taken: SnapshotResult, paths: tuple[Path, ...]
+) -> Configuration:
+    """With the tree's own configuration of ruff, where that is wanted and the tree is the project we stand in."""
+    wanted = configuration.settings.tasks.get("lint", {}).get("ruff")
+    if not isinstance(wanted, dict) or wanted.get("config") != "project":
+        return configuration
+    if configuration.file is None or [path.resolve() for path in paths] != [configuration.file.parent.resolve()]:
+        answering.note(f"ruff: the pinned rules, for what is run is not the project of {configuration.file}")
+        return configuration.with_task_setting("lint", "ruff", {"config": "pinned"})
+    files = ruff_files(load_snapshot(store.files, store.root, taken.snapshot_id))
+    return configuration.with_task_setting("lint", "ruff", {"config": "project", "files": files})
+
+
+def _note_missing_tools(answering: Answering, records: BatchRecords, languages: Mapping[str, int]) -> None:
+    """Say which files have the language-neutral part only, for want of a grammar that could be installed."""
+    missing = missing_tools(records.plan.tasks)
+    for language in sorted(missing.keys() & languages.keys()):
+        answering.note(
+            f"no grammar for {language} ({count_of(languages[language], 'file')}): "
+            f"pip install {missing[language]}, or all of them: pip install 'codebatch[languages]'"
+        )
 
 
 def _find_batch(answering: Answering, store: Store, digest: Digest, pipeline: str) -> Batch | None:
@@ -362,6 +392,7 @@ def _answer(
         action=action,
         store_bytes=tree_bytes(store.root),
     )
+    _note_missing_tools(answering, records, summary.languages)
     size = human_bytes(answer.store_bytes)
     lines = [f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {size}"]
     if is_over:

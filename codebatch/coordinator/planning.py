@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule, cut_shards
-from codebatch.model.task import PIPELINES, Context, Json, Pipeline
+from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
 from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
 
 
-def find_pipeline(name: str) -> Pipeline:
-    """A pipeline by name. Raises InvalidInput."""
+def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
+    """A pipeline by name; `full` runs every task that the configuration names besides. Raises InvalidInput."""
     pipeline = PIPELINES.get(name)
     if pipeline is None:
         raise InvalidInput(f"there is no pipeline {name!r}", hint=f"one of: {', '.join(PIPELINES)}")
-    return pipeline
+    if name != "full":
+        return pipeline
+    return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
 
 
 def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
@@ -26,22 +31,25 @@ def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
     Raises InvalidConfiguration.
     """
     for name, settings in overrides.items():
-        declaration = load_declaration(name)
-        defaults = declaration.config
-        for key, value in settings.items():
-            if key not in defaults:
-                raise InvalidConfiguration(
-                    f"the task {name!r} has no setting {key!r}",
-                    hint=f"one of: {', '.join(defaults)}" if defaults else "it has no settings",
-                )
-            if type(value) is not type(defaults[key]):
-                raise InvalidConfiguration(
-                    f"the setting {key!r} of the task {name!r} is a {type(defaults[key]).__name__}, not {value!r}"
-                )
-        try:
-            declaration.check_config({**defaults, **settings})
-        except (TypeError, ValueError) as error:
-            raise InvalidConfiguration(str(error), hint=f"check [tasks.{name}] of your configuration") from error
+        effective_config(load_declaration(name), settings)
+
+
+def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
+    """A task's configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    known = [field.encode_name for field in msgspec.structs.fields(declaration.config)]
+    for key in settings:
+        if key not in known:
+            raise InvalidConfiguration(
+                f"the task {declaration.name!r} has no setting {key!r}",
+                hint=f"one of: {', '.join(known)}" if known else "it has no settings",
+            )
+    try:
+        config: dict[str, Json] = msgspec.to_builtins(msgspec.convert(dict(settings), declaration.config))
+    except (msgspec.ValidationError, ValueError) as error:
+        raise InvalidConfiguration(
+            f"[tasks.{declaration.name}]: {error}", hint=f"check [tasks.{declaration.name}] of your configuration"
+        ) from error
+    return config
 
 
 def resolve_tasks(
@@ -56,7 +64,7 @@ def resolve_tasks(
     planned: dict[str, PlannedTask] = {}
     for name in ordered:
         declaration = declarations[name]
-        config = {**declaration.config, **(overrides or {}).get(name, {})}
+        config = effective_config(declaration, (overrides or {}).get(name, {}))
         digest = implementation_digest(declaration)
         tools = tool_versions(declaration)
         planned[name] = PlannedTask(
@@ -78,6 +86,16 @@ def resolve_tasks(
             ),
         )
     return tuple(planned.values())
+
+
+def missing_tools(tasks: Sequence[PlannedTask]) -> dict[str, str]:
+    """What tasks cannot do for want of an optional tool, and the distribution that each lacks."""
+    return {
+        purpose: tool
+        for task in tasks
+        for tool, purpose in load_declaration(task.name).optional_tools.items()
+        if tool not in task.tools
+    }
 
 
 def make_plan(snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], rule: ShardRule) -> Plan:

@@ -21,6 +21,7 @@ from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.memory_scratch import sweep_memory_scratch
+from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
 
 STDERR_TAIL_BYTES = 8 * 1024
@@ -162,6 +163,7 @@ def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator
             coordinator=coordinator,
             channel=theirs.fileno(),
             parent=os.getpid(),
+            own_tasks=OWN_TASKS.places,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),

@@ -6,7 +6,7 @@ functions of those, so it need not cover them; limits of time and memory are no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -92,6 +92,19 @@ def task_key(
     )
 
 
+def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
+    if not keys.keys() >= set(task.needs):
+        return None
+    return task_key(
+        name=task.name,
+        version=task.version,
+        implementation_digest=task.implementation_digest,
+        config=task.config,
+        tools=task.tools,
+        needs=[(need, keys[need]) for need in task.needs],
+    )
+
+
 def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask]) -> Digest:
     """The digest of a plan: equal digests promise equal outputs of COMPLETED batches."""
     return digest_document({"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]})
@@ -131,6 +144,9 @@ def decode_plan(data: bytes) -> Plan:
     plan = msgspec.json.decode(data, type=Plan)
     if plan.format != PLAN_FORMAT:
         raise ValueError(f"plan format {plan.format}, this version reads {PLAN_FORMAT}")
+    keys = {task.name: task.key for task in plan.tasks}
+    if any(task.key != _key_of(task, keys) for task in plan.tasks):
+        raise ValueError("the key of a task of the plan does not fit its content")
     if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks):
         raise ValueError("the plan's digest does not fit its content")
     ends = [0, *(shard.end for shard in plan.shards)]

@@ -16,7 +16,7 @@ RECORD_SCHEMA = 1
 
 Severity = Literal["error", "warning", "info", "hint"]
 
-FileClass = Literal["text", "binary", "huge", "generated", "minified", "vendored", "empty"]
+FileClass = Literal["text", "binary", "huge", "generated", "minified", "vendored", "documentation", "empty"]
 
 ParseState = Literal["ok", "errors", "skipped", "unsupported"]
 

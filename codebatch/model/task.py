@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NewType, Protocol
 
+import msgspec
+
 from codebatch.model.entry import Entry
 
 TaskName = NewType("TaskName", str)
@@ -36,8 +38,8 @@ A context has a name; tasks that declare the same name must mean the same functi
 """
 
 
-def _accept(config: Mapping[str, Json]) -> None:
-    """Every value of a setting will do."""
+class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The configuration of a task that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,9 @@ class TaskDeclaration:
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
     `codebatch_workers.tasks.api`. `tools` are the distributions whose versions change results: they enter the key.
-    `check_config` raises ValueError or TypeError for a configuration that cannot be used; it is called before any batch
-    is made, and imports what it needs when it is called.
+    So do `optional_tools`, where they are installed: each by what cannot be done without it.
+    `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
+    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields.
     """
 
     name: str
@@ -58,9 +61,9 @@ class TaskDeclaration:
     scope: Literal["file", "project"] = "file"
     needs: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    config: Mapping[str, Json] = field(default_factory=dict)
+    optional_tools: Mapping[str, str] = field(default_factory=dict)
+    config: type[msgspec.Struct] = NoConfig
     contexts: Mapping[str, Context] = field(default_factory=dict)
-    check_config: Callable[[Mapping[str, Json]], None] = _accept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import msgspec
 from codebatch.model.outcome import HolderId
 
 WORKER_MODULE = "codebatch_workers"
+QUESTIONS_MODULE = "codebatch_workers.questions"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Marks a worker and whatever it starts, so that none of it outlives the worker."""
@@ -21,7 +22,7 @@ ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", 
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told on its command line, as one JSON argument."""
+    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/own_tasks.py`."""
 
     store: str
     batch: str
@@ -29,6 +30,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderId
     channel: int
     parent: int
+    own_tasks: dict[str, str] = {}
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

@@ -6,12 +6,15 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
+from codebatch.protocol.launch import QUESTIONS_MODULE
+from codebatch.system.own_tasks import load_own_task
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -37,7 +40,14 @@ def declared_tasks() -> dict[str, EntryPoint]:
 
 
 def load_declaration(name: str) -> TaskDeclaration:
-    """The declaration of an installed task. Raises InvalidConfiguration."""
+    """The declaration of an installed task, or of one of the project's own. Raises InvalidConfiguration."""
+    own = load_own_task(name)
+    if own is not None:
+        if name in declared_tasks():
+            raise InvalidConfiguration(
+                f"an installed package declares the task {name!r}", hint="give yours another name"
+            )
+        return own.declaration
     entry_point = declared_tasks().get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
@@ -55,6 +65,13 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     module, _, attribute = declaration.implementation.partition(":")
     loaded: object = getattr(importlib.import_module(module), attribute)
     return loaded
+
+
+def load_question(name: str) -> Callable[..., object]:
+    """A function of QUESTIONS_MODULE, by name: how the command line asks what only the workers' code knows."""
+    question: object = getattr(importlib.import_module(QUESTIONS_MODULE), name)
+    assert callable(question)
+    return question
 
 
 @functools.cache
@@ -75,18 +92,34 @@ def package_digest(package: str) -> Digest:
 
 
 def implementation_digest(declaration: TaskDeclaration) -> Digest:
-    """The digest of the package that implements a task."""
+    """The digest of the package that implements a task; of one of the project's own, of its file."""
+    own = load_own_task(declaration.name)
+    if own is not None:
+        return own.digest
     return package_digest(declaration.implementation.partition(":")[0].partition(".")[0])
 
 
 def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
-    """The versions of the distributions a task depends on. Raises InvalidConfiguration."""
+    """The versions of the distributions a task depends on; of the optional ones, those that are installed.
+
+    Raises InvalidConfiguration where one is missing that must be there.
+    """
+    versions: dict[str, str] = {}
+    for tool in (*declaration.tools, *declaration.optional_tools):
+        version = _installed_version(tool)
+        if version is not None:
+            versions[tool] = version
+        elif tool in declaration.tools:
+            raise InvalidConfiguration(f"the task {declaration.name!r} needs {tool}, which is not installed")
+    return versions
+
+
+@functools.cache
+def _installed_version(distribution: str) -> str | None:
+    """A distribution's version, None where it is not installed. Tasks share most of theirs, and asking takes 1 ms."""
     from importlib.metadata import PackageNotFoundError, version
 
-    versions: dict[str, str] = {}
-    for tool in declaration.tools:
-        try:
-            versions[tool] = version(tool)
-        except PackageNotFoundError as error:
-            raise InvalidConfiguration(f"the task {declaration.name!r} needs {tool}, which is not installed") from error
-    return versions
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None

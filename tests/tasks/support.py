@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic, Record
@@ -28,7 +30,7 @@ def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) 
     declaration = getattr(tasks, name.upper())
     module, _, attribute = declaration.implementation.partition(":")
     factory = getattr(importlib.import_module(module), attribute)
-    made: Any = factory(TaskEnvironment(config={**declaration.config, **(config or {})}, scratch=scratch))
+    made: Any = factory(TaskEnvironment(config=msgspec.convert(config or {}, declaration.config), scratch=scratch))
     return cast("FileTask", made)
 
 
@@ -43,14 +45,16 @@ def lint_all(
 
 
 class Snapshot(SnapshotView):
-    """A snapshot of files by path."""
+    """A snapshot of files by path; those that are given by name have content."""
 
-    def __init__(self, *paths: str) -> None:
-        self._entries = [Entry(path.encode(), "file", False, 0, Digest("")) for path in sorted(paths)]
+    def __init__(self, *paths: str, content: Mapping[str, bytes] | None = None) -> None:
+        self._content = {path.encode(): data for path, data in (content or {}).items()}
+        every = sorted({*(path.encode() for path in paths), *self._content})
+        self._entries = [Entry(path, "file", False, 0, Digest("")) for path in every]
 
     @property
     def entries(self) -> list[Entry]:
         return self._entries
 
     def read(self, path: bytes) -> bytes | None:
-        return None
+        return self._content.get(path)

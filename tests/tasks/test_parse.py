@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 from codebatch.model.record import Diagnostic, File
 from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import BatchedFileTask
 from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
 from tests.tasks.support import created, source
 
 
 def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
-    record, *errors = created("parse", Path()).run(file)
+    task = created("parse", Path(mkdtemp()))
+    assert isinstance(task, BatchedFileTask)
+    ((record, *errors),) = task.complete([file], [task.run(file)])
     assert isinstance(record, File)
     return record, [error for error in errors if isinstance(error, Diagnostic)]
 
@@ -25,7 +29,8 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
         ("a.py", b"x = (\n", ("python", "utf-8", 1, "text", "errors")),
         ("a.py", b"", ("python", "utf-8", 0, "empty", "ok")),
         ("a.py", b"\0", ("binary", "", 0, "binary", "skipped")),
-        ("a.md", b"x", ("markdown", "utf-8", 1, "text", "unsupported")),
+        ("a.md", b"x", ("markdown", "utf-8", 1, "text", "ok")),
+        ("a.dart", b"x", ("dart", "utf-8", 1, "text", "unsupported")),
         ("a.min.js", b"x", ("javascript", "utf-8", 1, "minified", "skipped")),
         ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "ok")),
     ],
@@ -43,9 +48,7 @@ def test_path_that_is_no_utf8_is_base64() -> None:
 @pytest.mark.parametrize(
     ("path", "content", "expected"),
     [
-        ("a.py", "def f(:\n    pass\n", [(1, 7, "missing `)`")]),
-        ("a.py", "x = = 1\ny = 2\n", [(1, 5, "unexpected `=`")]),
-        ("a.py", "é𐐀 = = 1\n", [(1, 6, "unexpected `=`")]),
+        ("a.json", '{"a𐐀b": 1,}', [(1, 10, "unexpected `,`")]),
         ("a.json", '{"a": 1,}', [(1, 8, "unexpected `,`")]),
         ("a.json", '// a comment\n{"a": 1}', []),
         ("tsconfig.json", '{"a": [1,], /* b */ "c": 2,}', []),
@@ -53,10 +56,8 @@ def test_path_that_is_no_utf8_is_base64() -> None:
         ("a.ndjson", '{"a": 1}\n{"b": 2}\n', []),
         ("a.sh", "if x; then\n  y\n", [(3, 1, "missing `fi`")]),
         ("a.ts", "const x: = 1;\n", [(1, 8, "unexpected `:`")]),
-        ("a.py", "print 'python 2'\n", []),
-        ("a.py", "x = 1\ry = 2\r", []),
-        ("a.py", "def f():\r\n\x0c\r\n    pass\r\n", []),
-        ("a.py", "match x:\n    case 1: pass\ntype A = int\n", []),
+        ("a.js", "function f() {\n  foo(;\n  bar(1;\n}\nbaz();\n", [(2, 6, "cannot be parsed up to line 3: `(;`")]),
+        ("a.js", "a = {\n  b: 1\n  c: 2\n}\n", [(3, 3, "unexpected `c: 2`")]),
     ],
 )
 def test_syntax_errors_are_where_they_are(path: str, content: str, expected: list[tuple[int, int, str]]) -> None:
@@ -65,10 +66,40 @@ def test_syntax_errors_are_where_they_are(path: str, content: str, expected: lis
     assert all((error.severity, error.code, error.tool) == ("error", "syntax-error", "codebatch") for error in errors)
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("def f(:\n    pass\n", [(1, 7, "Expected a parameter or the end of the parameter list")]),
+        ("x = = 1\ny = 2\n", [(1, 5, "Expected an expression")]),
+        ("é𐐀 = = 1\n", [(1, 6, "Expected an expression")]),
+        ("s = 'a𐐀b' = 1\n", [(1, 5, "Invalid assignment target")]),
+        ("\ufeffx = = 1\n", [(1, 5, "Expected an expression")]),
+        ("x = 1\ry = = 2\r", [(1, 11, "Expected an expression")]),
+        ("x = 1\r\ny = = 2\r\n", [(2, 5, "Expected an expression")]),
+        ("def f():\r\n\x0c\r\n    pass\r\n", []),
+        ("match x:\n    case 1: pass\ntype A = int\nf'{'a'}'\ntry: pass\nexcept A, B: pass\n", []),
+        ("print 'python 2'\n", [(1, 7, "Simple statements must be separated by newlines or semicolons")]),
+        ("return 1\n", [(1, 1, "`return` statement outside of a function/method")]),
+        ("def f(a, a): nonlocal q\n", [(1, 10, 'Duplicate parameter "a"')]),
+        ("x = [1,\ny = 2\nz = 3\n", [(2, 3, "Expected `,`, found `=`")]),
+        ("class A A:\n    x = 1\n    def f(self): pass\ny = 1\nz = = 1\n", [(1, 9, None), (5, 5, None)]),
+    ],
+)
+def test_errors_of_python_are_exact_and_one_for_each_place(
+    content: str, expected: list[tuple[int, int, str | None]]
+) -> None:
+    record, errors = parse(source("a.py", content))
+    assert [
+        (e.line, e.column, e.message if m else None) for e, (*_, m) in zip(errors, expected, strict=True)
+    ] == expected
+    assert all((error.severity, error.code, error.tool) == ("error", "syntax-error", "ruff") for error in errors)
+    assert record.parse == ("errors" if expected else "ok")
+
+
 def test_errors_beyond_the_cap_are_counted() -> None:
-    _, errors = parse(source("a.py", "x = = 1\n" * (DIAGNOSTICS_MAX + 7)))
+    _, errors = parse(source("a.py", "x = = 1\ny = 1\n" * (DIAGNOSTICS_MAX + 7)))
     assert len(errors) == DIAGNOSTICS_MAX + 1
-    assert errors[-1].message == "7 more syntax errors are not listed"
+    assert errors[-1].message == "7 more syntax errors are not listed, this is the last"
 
 
 def test_macros_are_no_syntax_errors() -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import STACK_SIGNAL, Launch
+from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import die_with_parent
 from codebatch_workers.channel import Channel, CoordinatorGone
 from codebatch_workers.worker import Worker, give_up
@@ -22,6 +23,7 @@ def main(arguments: list[str]) -> int:
     """Run one worker to its end."""
     launch = msgspec.json.decode(arguments[0], type=Launch)
     die_with_parent(launch.parent)
+    OWN_TASKS.use(launch.own_tasks)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -24,9 +24,12 @@ from codebatch.model.plan import PlannedTask
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome
+from codebatch.store.pack_writer import PackWriter
+from codebatch.system.own_tasks import load_own_task
 from codebatch.system.plugins import load_declaration, load_implementation
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
+from codebatch_workers.tasks.own import FunctionTask
 
 EVIDENCE_CHARACTERS_MAX = 4000
 _NEED_FAILED = "a task that it needs failed at this file"
@@ -69,10 +72,12 @@ class UnitResults:
 class TaskRunner:
     """The tasks of a plan, loaded when first used."""
 
-    def __init__(self, tasks: Sequence[PlannedTask], scratch: Path) -> None:
+    def __init__(self, tasks: Sequence[PlannedTask], scratch: Path, objects: PackWriter | None = None) -> None:
         self._planned = {task.name: task for task in tasks}
         self._scratch = scratch
+        self._objects = objects
         self._loaded: dict[str, FileTask | BatchedFileTask] = {}
+        self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
 
@@ -113,7 +118,12 @@ class TaskRunner:
         return completed
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
-        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not."""
+        """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not.
+
+        The objects that records name are on disk before the first is given.
+        """
+        if self._objects is not None:
+            self._objects.seal()
         sealed: dict[str, list[_Sealed | Failed]] = {}
         for name in unit.tasks:
             needs = [sealed[need] for need in self._planned[name].needs if need in sealed]
@@ -174,13 +184,23 @@ class TaskRunner:
     def _set_up(self, name: str) -> FileTask | BatchedFileTask:
         """Load a task. Where that fails no file is to blame, but the configuration or the task."""
         declaration = load_declaration(name)
+        planned = self._planned[name]
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
+        own = load_own_task(name)
         try:
+            config = msgspec.convert(planned.config, declaration.config)
+            if own is not None:
+                if own.digest != planned.implementation_digest:
+                    raise ValueError("its file has changed since the batch was planned")
+                return FunctionTask(own.function, config if own.takes_config else None)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
-            task: object = factory(TaskEnvironment(config=self._planned[name].config, scratch=scratch))
+            environment = TaskEnvironment(config=config, scratch=scratch, shared=self._shared)
+            if self._objects is not None:
+                environment = replace(environment, put_object=self._objects.add)
+            task: object = factory(environment)
         except Exception as error:
             raise InvalidConfiguration(
                 f"the task {name!r} cannot be set up: {error}", hint=f"check [tasks.{name}] of your configuration"

@@ -8,10 +8,11 @@ arrives, and not before.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -31,9 +32,10 @@ _EXTENSIONS = _spread(
         "asm": "asm s nasm",
         "astro": "astro",
         "awk": "awk gawk",
-        "bash": "bash bats ebuild eclass ksh sh",
+        "bash": "bash bats command ebuild eclass ksh sh",
         "batch": "bat cmd",
         "bazel": "bazel bzl star",
+        "blade": "blade.php",
         "c": "c h",
         "clojure": "clj cljc cljs edn",
         "cmake": "cmake",
@@ -65,23 +67,25 @@ _EXTENSIONS = _spread(
         "graphql": "gql graphql graphqls",
         "groovy": "groovy gvy",
         "haskell": "hs lhs",
-        "hcl": "hcl tf tfvars",
-        "html": "htm html xhtml",
+        "hcl": "hcl nomad tf tfvars tofu",
+        "html": "hta htm html xht xhtml",
         "ini": "cfg conf desktop editorconfig ini service",
         "java": "java",
         "javascript": "cjs es6 js jsm jsx mjs",
-        "json": "avsc geojson gltf har ipynb json jsonl ndjson topojson webapp webmanifest",
+        "json": "avsc geojson gltf har ipynb json jsonl mcmeta ndjson sarif tfstate topojson webapp webmanifest",
         "json5": "json5",
-        "jsonc": "code-workspace jsonc sublime-project sublime-settings",
+        "jsonc": "code-snippets code-workspace jsonc sublime-build sublime-color-scheme sublime-commands "
+        "sublime-completions sublime-keymap sublime-macro sublime-menu sublime-mousemap sublime-project "
+        "sublime-settings sublime-theme",
         "julia": "jl",
         "kotlin": "kt kts",
         "latex": "cls ltx sty tex",
         "less": "less",
         "lisp": "cl el lisp lsp",
         "log": "log",
-        "lua": "lua",
+        "lua": "lua rockspec",
         "make": "mak make mk",
-        "markdown": "markdown md mdown mkd",
+        "markdown": "livemd markdown md mdown mkd ronn",
         "mdx": "mdx",
         "meson": "meson",
         "nim": "nim nims",
@@ -91,20 +95,20 @@ _EXTENSIONS = _spread(
         "ocaml": "ml mli",
         "pascal": "dpr pas pp",
         "perl": "pl pm t",
-        "php": "php php3 php4 php5 phtml",
+        "php": "php php3 php4 php5 phps phtml",
         "powershell": "ps1 psd1 psm1",
         "prolog": "prolog",
         "properties": "properties",
         "protobuf": "proto",
         "pug": "jade pug",
         "puppet": "epp",
-        "python": "py pyi pyt pyw wsgi",
+        "python": "gyp gypi py py3 pyi pyt pyw wsgi",
         "qml": "qml",
         "r": "r rmd",
         "racket": "rkt",
         "razor": "cshtml razor",
         "rst": "rest rst",
-        "ruby": "gemspec podspec rake rb ru",
+        "ruby": "builder gemspec jbuilder podspec rabl rake rb rbi ru thor",
         "rust": "rs",
         "sass": "sass",
         "scala": "sbt sc scala",
@@ -116,7 +120,6 @@ _EXTENSIONS = _spread(
         "svg": "svg",
         "swift": "swift",
         "tcl": "tcl tk",
-        "terraform": "tofu",
         "text": "text txt",
         "thrift": "thrift",
         "toml": "toml",
@@ -130,7 +133,7 @@ _EXTENSIONS = _spread(
         "vue": "vue",
         "wasm": "wast wat",
         "xml": "csproj plist pom props resx targets vbproj vcxproj wsdl xaml xml xsd xsl xslt",
-        "yaml": "yaml yml",
+        "yaml": "cff sublime-syntax yaml yml",
         "zig": "zig zon",
         "zsh": "zsh zsh-theme",
     }
@@ -139,7 +142,8 @@ _EXTENSIONS = _spread(
 # Whole names, compared as they are written.
 _NAMES = _spread(
     {
-        "bash": ".bash_aliases .bash_logout .bash_profile .bashrc .envrc .profile APKBUILD PKGBUILD bashrc",
+        "bash": ".bash_aliases .bash_functions .bash_logout .bash_profile .bashrc .envrc .kshrc .profile .xinitrc "
+        ".xsession APKBUILD PKGBUILD bash_aliases bash_logout bash_profile bashrc profile",
         "bazel": "BUILD WORKSPACE",
         "cmake": "CMakeLists.txt",
         "dockerfile": "Containerfile Dockerfile",
@@ -147,16 +151,20 @@ _NAMES = _spread(
         "gomod": "go.mod go.work",
         "groovy": "Jenkinsfile",
         "ini": ".coveragerc .editorconfig .flake8 .gitconfig .gitmodules .npmrc .pylintrc",
-        "json": ".watchmanconfig composer.lock flake.lock Pipfile.lock",
-        "jsonc": ".babelrc .eslintrc .jshintrc .jslintrc .swcrc devcontainer.json",
+        "json": ".all-contributorsrc .arcconfig .htmlhintrc .tern-config .tern-project .watchmanconfig "
+        "MODULE.bazel.lock Package.resolved Pipfile.lock composer.lock deno.lock flake.lock",
+        "jsonc": ".babelrc .eslintrc .jscsrc .jshintrc .jslintrc .swcrc bun.lock devcontainer.json "
+        "language-configuration.json tslint.json",
         "just": "justfile Justfile",
-        "make": "GNUmakefile Makefile makefile Kbuild",
+        "lua": ".luacheckrc",
+        "make": "BSDmakefile GNUmakefile Kbuild Makefile makefile",
         "meson": "meson.build meson_options.txt",
-        "python": ".pythonrc SConscript SConstruct wscript",
-        "ruby": "Brewfile Gemfile Guardfile Podfile Rakefile Vagrantfile",
-        "toml": "Cargo.lock Pipfile poetry.lock uv.lock",
+        "python": ".gclient .pythonrc DEPS SConscript SConstruct wscript",
+        "ruby": ".irbrc .pryrc .simplecov Appraisals Berksfile Brewfile Capfile Cheffile Dangerfile Deliverfile "
+        "Fastfile Gemfile Guardfile Podfile Rakefile Snapfile Steepfile Thorfile Vagrantfile",
+        "toml": "Cargo.lock Cargo.toml.orig Gopkg.lock Pipfile pdm.lock poetry.lock uv.lock",
         "vim": ".vimrc vimrc",
-        "yaml": ".clang-format .clang-tidy .clangd .yamllint",
+        "yaml": ".clang-format .clang-tidy .clangd .gemrc .yamllint glide.lock pixi.lock",
         "zsh": ".zlogin .zlogout .zprofile .zshenv .zshrc zshrc",
     }
 )
@@ -176,9 +184,11 @@ _INTERPRETERS = _spread(
         "perl": "perl",
         "php": "php",
         "powershell": "pwsh",
-        "python": "pypy python",
+        "python": "pypy python rpython uv",
         "r": "Rscript",
-        "ruby": "jruby ruby",
+        "ruby": "jruby macruby rbx ruby",
+        "rust": "rust-script",
+        "scala": "scala",
         "tcl": "tclsh wish",
         "typescript": "deno ts-node tsx",
         "zsh": "zsh",
@@ -194,11 +204,46 @@ _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
+# What a file is whose name says another thing: Qt's translations are `.ts`, Hack is `.php` and `.hh`.
+_HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
+    (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
+    (b"<?hh", frozenset({"cpp", "php"}), "hack"),
+)
+
+# linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
+_LINGUIST_NAMES: Mapping[str, str] = {
+    "batchfile": "batch",
+    "c#": "csharp",
+    "c++": "cpp",
+    "f#": "fsharp",
+    "go-module": "gomod",
+    "ignore-list": "gitignore",
+    "java-properties": "properties",
+    "json-with-comments": "jsonc",
+    "makefile": "make",
+    "objective-c++": "objective-cpp",
+    "protocol-buffer": "protobuf",
+    "restructuredtext": "rst",
+    "shell": "bash",
+    "starlark": "bazel",
+    "vim-script": "vim",
+    "visual-basic-.net": "vb",
+}
+
+
+def language_named(name: str) -> str:
+    """Our name of a language that a `linguist-language` attribute names."""
+    plain = name.lower().replace(" ", "-")
+    return _LINGUIST_NAMES.get(plain, plain)
+
+
 def detect(path: bytes, head: bytes, context: bytes = b"") -> str:
     """The name of a file's language. `head` is how the file begins, `context` the `language` context of a `.h`."""
     known = language_of_path(path)
     if known == "c" and context == b"cpp":
         return "cpp" if path[-2:].lower() == b".h" else known
+    if head.startswith(b"<?"):
+        known = next((other for start, named, other in _HEADS if known in named and head.startswith(start)), known)
     return known or _language_of_shebang(head) or UNKNOWN
 
 
@@ -243,40 +288,102 @@ class Grammar:
     errors: tree_sitter.Query
 
 
-# Language -> module of the wheel, the function in it, the query files in tasks/queries.
-_GRAMMARS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "bash": ("tree_sitter_bash", "language", ("bash",)),
-    "c": ("tree_sitter_c", "language", ("c",)),
-    "cpp": ("tree_sitter_cpp", "language", ("c", "cpp")),
-    "go": ("tree_sitter_go", "language", ("go",)),
-    "java": ("tree_sitter_java", "language", ("java",)),
-    "javascript": ("tree_sitter_javascript", "language", ("script", "javascript")),
-    "json": ("tree_sitter_json", "language", ("json",)),
-    "jsonc": ("tree_sitter_json", "language", ("json",)),
-    "python": ("tree_sitter_python", "language", ("python",)),
-    "rust": ("tree_sitter_rust", "language", ("rust",)),
-    "tsx": ("tree_sitter_typescript", "language_tsx", ("script", "typescript", "jsx")),
-    "typescript": ("tree_sitter_typescript", "language_typescript", ("script", "typescript")),
-    "zsh": ("tree_sitter_bash", "language", ("bash",)),
-}
-PARSED_LANGUAGES = frozenset(_GRAMMARS)
+class _Wheel(NamedTuple):
+    """Where a grammar comes from: distribution, module, the function in it; and what is read of the language."""
 
-# Where the grammar cannot tell wrong from unknown: macros change the syntax of C, and zsh is read as bash.
-APPROXIMATE_LANGUAGES = frozenset({"c", "cpp", "zsh"})
+    distribution: str
+    module: str
+    function: str
+    queries: tuple[str, ...]
+
+
+def _wheel(name: str, *queries: str, function: str = "language") -> _Wheel:
+    return _Wheel(f"tree-sitter-{name}", f"tree_sitter_{name.replace('-', '_')}", function, queries or (name,))
+
+
+_GRAMMARS: dict[str, _Wheel] = {
+    "bash": _wheel("bash"),
+    "c": _wheel("c"),
+    "cpp": _wheel("cpp", "c", "cpp"),
+    "go": _wheel("go"),
+    "java": _wheel("java"),
+    "javascript": _wheel("javascript", "script", "javascript"),
+    "json": _wheel("json"),
+    "jsonc": _wheel("json"),
+    "python": _wheel("python"),
+    "rust": _wheel("rust"),
+    "tsx": _wheel("typescript", "script", "typescript", "jsx", function="language_tsx"),
+    "typescript": _wheel("typescript", "script", "typescript", function="language_typescript"),
+    "zsh": _wheel("bash"),
+}
+# Those of the extra `languages`: without it, files of these languages have the language-neutral part.
+_EXTRA_GRAMMARS: dict[str, _Wheel] = {
+    "csharp": _wheel("c-sharp", "csharp"),
+    "css": _wheel("css"),
+    "hcl": _wheel("hcl"),
+    "html": _wheel("html"),
+    "kotlin": _wheel("kotlin"),
+    "lua": _wheel("lua"),
+    "markdown": _wheel("markdown"),
+    "php": _wheel("php", function="language_php"),
+    "ruby": _wheel("ruby"),
+    "scala": _wheel("scala"),
+    "sql": _wheel("sql"),
+    "swift": _wheel("swift"),
+    "toml": _wheel("toml"),
+    "yaml": _wheel("yaml"),
+}
+_ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
+
+# The distributions of the grammars: those that are always there, and those that may be, with the language of each.
+GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
+EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
+
+# Where the grammar cannot tell wrong from unknown: the preprocessor of C and C#, a borrowed grammar (zsh), dialects
+# (SQL), syntax newer than the grammar (Kotlin, Scala, Swift), and what browsers accept whatever it is.
+APPROXIMATE_LANGUAGES = frozenset({"c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"})
+
+# Any text is Markdown: it is parsed only for those who ask for its tree.
+LANGUAGES_OF_PROSE = frozenset({"markdown"})
+
+# Languages that hold data or prose: nothing in them is a function, an import, or a decision.
+LANGUAGES_OF_DATA = frozenset({"css", "hcl", "html", "json", "jsonc", "markdown", "toml", "yaml"})
+
+
+def module_of(language: str) -> str:
+    """The module of the wheel that holds a language's grammar."""
+    return _ALL_GRAMMARS[language].module
+
+
+@cache
+def has_grammar(language: str) -> bool:
+    """Whether files of a language can be parsed by this installation."""
+    if language in _GRAMMARS:
+        return True
+    # Here, for it loads importlib's finders, and most trees hold nothing but languages of the table above.
+    from importlib.util import find_spec
+
+    extra = _EXTRA_GRAMMARS.get(language)
+    return extra is not None and find_spec(extra.module) is not None
+
+
+def every_language() -> list[str]:
+    """Every language that there is a grammar for, installed or not, sorted."""
+    return sorted(_ALL_GRAMMARS)
 
 
 @cache
 def grammar(language: str) -> Grammar:
-    """Load the grammar of one of PARSED_LANGUAGES, once per process."""
+    """Load the grammar of a language that `has_grammar`, once per process."""
     # Here, for coordinators read the tables above and load neither of these.
     from importlib.resources import files
 
     import tree_sitter
 
-    module, function, names = _GRAMMARS[language]
-    loaded = tree_sitter.Language(getattr(import_module(module), function)())
+    wheel = _ALL_GRAMMARS[language]
+    loaded = tree_sitter.Language(getattr(import_module(wheel.module), wheel.function)())
     queries = files("codebatch_workers.tasks") / "queries"
-    source = "\n".join((queries / f"{name}.scm").read_text(encoding="utf-8") for name in names)
+    source = "\n".join((queries / f"{name}.scm").read_text(encoding="utf-8") for name in wheel.queries)
     return Grammar(
         language=loaded,
         parser=tree_sitter.Parser(loaded),

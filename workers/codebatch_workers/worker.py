@@ -78,7 +78,7 @@ class Worker:
         self._holder = Holder(files, batch.root, about)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
-        self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd())
+        self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0

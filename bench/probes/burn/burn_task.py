@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from codebatch.model.record import Metric, Record
-from codebatch.model.task import TaskDeclaration
+from codebatch.model.task import NoConfig, TaskDeclaration
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
@@ -25,6 +25,6 @@ class Burn:
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=burn(file.content))]
 
 
-def create(_environment: TaskEnvironment) -> Burn:
+def create(_environment: TaskEnvironment[NoConfig]) -> Burn:
     """The factory."""
     return Burn()

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from codebatch.model.record import Metric, Record
-from codebatch.model.task import TaskDeclaration
+from codebatch.model.task import NoConfig, TaskDeclaration
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
@@ -152,7 +152,7 @@ class Venom:
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]
 
 
-def create(environment: TaskEnvironment) -> Venom:
+def create(environment: TaskEnvironment[NoConfig]) -> Venom:
     """The factory."""
     if (HOME / "plague").exists():
         os._exit(1)
@@ -168,6 +168,6 @@ class Symptom:
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]
 
 
-def create_symptom(environment: TaskEnvironment) -> Symptom:
+def create_symptom(environment: TaskEnvironment[NoConfig]) -> Symptom:
     """The factory."""
     return Symptom()

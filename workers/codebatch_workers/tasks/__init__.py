@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from codebatch.model.task import Json, TaskDeclaration
+from codebatch.model.task import TaskDeclaration
+from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
+from codebatch_workers.tasks.attributes import attributes_context
 from codebatch_workers.tasks.contexts import language_context, packages_context
-
-_GRAMMARS = (
-    "tree-sitter",
-    "tree-sitter-bash",
-    "tree-sitter-c",
-    "tree-sitter-cpp",
-    "tree-sitter-go",
-    "tree-sitter-java",
-    "tree-sitter-javascript",
-    "tree-sitter-json",
-    "tree-sitter-python",
-    "tree-sitter-rust",
-    "tree-sitter-typescript",
-)
+from codebatch_workers.tasks.lint_config import LintConfig
+from codebatch_workers.tasks.parse_config import ParseConfig
 
 PARSE = TaskDeclaration(
     name="parse",
     version="1",
     summary="what each file is, and its syntax errors",
     implementation="codebatch_workers.tasks.parse:create",
-    records=("file", "diagnostic"),
-    tools=_GRAMMARS,
-    contexts={"language": language_context},
+    records=("file", "diagnostic", "ast"),
+    config=ParseConfig,
+    tools=("ruff", *GRAMMAR_TOOLS),
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
+    contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
 )
 
 ANALYZE = TaskDeclaration(
@@ -38,8 +28,9 @@ ANALYZE = TaskDeclaration(
     implementation="codebatch_workers.tasks.analyze:create",
     records=("metric",),
     needs=("parse",),
-    tools=_GRAMMARS,
-    contexts={"language": language_context},
+    tools=GRAMMAR_TOOLS,
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
+    contexts={"attributes": attributes_context, "language": language_context},
 )
 
 SYMBOLS = TaskDeclaration(
@@ -49,30 +40,23 @@ SYMBOLS = TaskDeclaration(
     implementation="codebatch_workers.tasks.symbols:create",
     records=("symbol", "edge"),
     needs=("parse",),
-    tools=_GRAMMARS,
-    contexts={"language": language_context},
+    tools=GRAMMAR_TOOLS,
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
+    contexts={"attributes": attributes_context, "language": language_context},
 )
 
 
-def _check_lint_config(config: Mapping[str, Json]) -> None:
-    from codebatch_workers.tasks.lint import check_config
-
-    check_config(config)
-
-
-# `off` names rules that are not run, `on` those that are off by default and wanted (text_rules.py); ruff's codes may
-# stand in `off` too. A code that no rule has is refused.
 LINT = TaskDeclaration(
     name="lint",
     version="1",
-    summary="language-neutral rules, and ruff for Python",
-    check_config=_check_lint_config,
+    summary="language-neutral rules, rules of your own, and ruff for Python",
     implementation="codebatch_workers.tasks.lint:create",
     records=("diagnostic",),
     needs=("parse",),
-    tools=("ruff", *_GRAMMARS),
-    config={"off": [], "on": []},
-    contexts={"language": language_context, "packages": packages_context},
+    tools=("ruff", *GRAMMAR_TOOLS),
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
+    config=LintConfig,
+    contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
 )
 
 __all__ = ["ANALYZE", "LINT", "PARSE", "SYMBOLS"]

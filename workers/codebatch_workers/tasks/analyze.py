@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Metric, Record
+from codebatch.model.task import NoConfig
+from codebatch_workers.languages import LANGUAGES_OF_DATA
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
@@ -23,11 +25,10 @@ if TYPE_CHECKING:
 
 _WHITESPACE_IN_LINE = b" \t\r\f\v"
 _BLOCK_BYTES = 1 << 20
-_LANGUAGES_OF_DATA = frozenset({"json", "jsonc"})
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
 
-def create(_environment: TaskEnvironment) -> Analyze:
+def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
     """The task; it has no configuration."""
     return Analyze()
 
@@ -53,7 +54,7 @@ def metrics(file: SourceFile) -> dict[str, int]:
         found["code"] = code = _lines_not_blank(_without(utf8, file.captures.get("comment", ())))
         found["comment"] = written - code
     found["blank"] = lines - written
-    if file.tree is not None and file.language not in _LANGUAGES_OF_DATA:
+    if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
         found.update(_structure(file))
     return found
 

@@ -7,22 +7,38 @@ made once and never touches the disk. Which tasks run together is no business of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+import msgspec
+
+from codebatch.model.digest import Digest
 from codebatch.model.record import Record
-from codebatch.model.task import Json
 from codebatch_workers.source import SourceFile
+
+# Covariant, for nothing is put in: who takes an environment of any configuration takes this one.
+Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
+
+
+def _refuse_object(_data: bytes) -> Digest:
+    raise RuntimeError("there is no store to put objects in")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEnvironment:
-    """What a task gets once: its effective configuration, and an empty directory of its own to work in."""
+class TaskEnvironment(Generic[Config]):
+    """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
 
-    config: Mapping[str, Json]
+    `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
+    modules. No answer may depend on who else is there. `put_object` stores bytes that a record names by their digest;
+    they are on disk before the records are.
+    """
+
+    config: Config
     scratch: Path
+    shared: dict[str, object] = field(default_factory=dict)
+    put_object: Callable[[bytes], Digest] = _refuse_object
 
 
 @runtime_checkable

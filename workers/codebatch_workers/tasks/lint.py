@@ -1,115 +1,180 @@
-"""lint: language-neutral rules over every text file, ruff over Python.
+"""lint: language-neutral rules over every text file, the user's own rules, ruff over Python.
 
-Configuration: `off` lists rules not to run, `on` those that are off by default and wanted. Binary and huge files are
-not looked at.
+Which rules look at a file, and how bad what they find is, follows from the configuration and the file's path
+(lint_config.py). Binary and huge files are not looked at. Notes in the source (suppression.py) are heeded whoever found
+something, beside ruff's own (`# noqa`).
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from codebatch.model.record import Diagnostic, Record
-from codebatch.model.task import Json
+import msgspec
+
+from codebatch.model.record import Diagnostic, Record, Severity
+from codebatch.store.ignore import PatternList, parse_arguments
+from codebatch_workers.findings import diagnostic
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
-from codebatch_workers.tasks.ruff import Ruff
+from codebatch_workers.tasks.lint_config import LintConfig, Settings
+from codebatch_workers.tasks.query_rules import compile_rule
+from codebatch_workers.tasks.ruff import Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.tasks.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.text_rules import FINDINGS_MAX, RULES_BY_CODE, TEXT_RULES, TextRule, is_ignored
+from codebatch_workers.tasks.suppression import NONE, matches, suppressions
+from codebatch_workers.tasks.text_rules import FINDINGS_MAX, TEXT_RULES, TextRule, todo_finder
 
 _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
-def check_config(config: Mapping[str, Json]) -> None:
-    """Raises ValueError where a configuration names an unknown rule, TypeError where it is no list of codes."""
-    known = sorted(RULES_BY_CODE.keys() | SEVERITIES.keys())
-    for code in sorted(_codes(config, "off") | _codes(config, "on")):
-        if code not in known:
-            close = difflib.get_close_matches(code, RULES_BY_CODE, n=1)
-            raise ValueError(f"lint has no rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+def create(environment: TaskEnvironment[LintConfig]) -> Lint:
+    """The task."""
+    config = environment.config
+    if config.ruff.config == "project":
+        return Lint(config, ProjectRuff(config.ruff.files, environment.scratch), is_project=True)
+    return Lint(config, shared_ruff(environment))
 
 
-def create(environment: TaskEnvironment) -> Lint:
-    """The task. Raises as `check_config` does."""
-    check_config(environment.config)
-    off = _codes(environment.config, "off")
-    on = _codes(environment.config, "on")
-    rules = tuple(rule for rule in TEXT_RULES if (rule.is_on or rule.code in on) and rule.code not in off)
-    return Lint(rules, Ruff(SEVERITIES.keys() - off, environment.scratch))
+def rules_of(config: LintConfig) -> list[TextRule]:
+    """Every rule that is not ruff's, whether it is on or not."""
+    todo = todo_finder(config.todo)
+    own = [replace(rule, find=todo) if rule.code == "todo-comment" else rule for rule in TEXT_RULES]
+    return [*own, *map(compile_rule, config.rules)]
 
 
-def _codes(config: Mapping[str, Json], key: str) -> set[str]:
-    value = config.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
-        raise TypeError(f"lint: `{key}` must be a list of rule codes")
-    return set(value)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Profile:
+    """What is done with files for which the same settings hold."""
+
+    rules: tuple[TextRule, ...]
+    lasting_rules: tuple[TextRule, ...]
+    ruff: Mapping[str, Severity]
+    settings: tuple[Settings, ...]
 
 
 class Lint:
-    """`diagnostic` records by position: those of the language-neutral rules, then ruff's."""
+    """`diagnostic` records by position: those of the language-neutral and the user's rules, then ruff's."""
 
-    def __init__(self, rules: Sequence[TextRule], ruff: Ruff) -> None:
-        self._always = [rule for rule in rules if not rule.is_style]
-        self._all = list(rules)
+    def __init__(self, config: LintConfig, ruff: Ruff, *, is_project: bool = False) -> None:
+        self._config = config
+        self._is_project = is_project
+        self._rules = rules_of(config)
+        self._patterns = [(parse_arguments(settings.match, "match"), settings) for settings in config.paths]
+        self._profiles: dict[tuple[int, ...], _Profile] = {}
         self._ruff = ruff
+        if not is_project:
+            ruff.want(_wanted_somewhere(config))
 
     def run(self, file: SourceFile) -> list[Record]:
-        """What the language-neutral rules find in one file, by position."""
+        """What our rules find in one file, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
             return []
+        profile = self._profile(file.path)
         found: list[Diagnostic] = []
-        for rule in self._always if file_class in _NOT_WRITTEN_BY_HAND else self._all:
-            found.extend(_apply(rule, file))
+        for rule in profile.lasting_rules if file_class in _NOT_WRITTEN_BY_HAND else profile.rules:
+            found.extend(apply_rule(rule, file))
         found.sort(key=lambda record: (record.line, record.column, record.code))
         return list(found)
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
         """`records`, with ruff's for the Python files."""
         final = [list(each) for each in records]
-        python = [index for index, file in enumerate(files) if _is_for_ruff(file)]
+        python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
-            final[index].extend(answer)
+            final[index].extend(self._chosen(answer, files[index]))
         return final
 
+    def _chosen(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
+        """Of what ruff says, what is wanted here, as bad as it is here."""
+        unwanted = suppressions(file) if answer else NONE
+        profile = self._profile(file.path)
+        for found in answer:
+            severity = self._project_severity(found.code, profile) if self._is_project else profile.ruff.get(found.code)
+            if severity is not None and not unwanted.has(found.line, found.code):
+                yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
 
-def _is_for_ruff(file: SourceFile) -> bool:
-    return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
+    def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
+        """Of a rule that the project turned on: None where our settings turn it off."""
+        if not is_on(code, profile.settings, default=True):
+            return None
+        return severity_of(code, profile.settings, project_severity(code))
+
+    def _profile(self, path: bytes) -> _Profile:
+        """What holds for a path; few different ones for many files."""
+        if not self._patterns:
+            key: tuple[int, ...] = ()
+        else:
+            key = tuple(index for index, (patterns, _) in enumerate(self._patterns) if _is_below(patterns, path))
+        profile = self._profiles.get(key)
+        if profile is None:
+            settings: tuple[Settings, ...] = (self._config, *(self._patterns[index][1] for index in key))
+            rules = tuple(self._text_rules(settings))
+            profile = self._profiles[key] = _Profile(
+                rules=rules,
+                lasting_rules=tuple(rule for rule in rules if not rule.is_style),
+                ruff=self._ruff_severities(settings),
+                settings=settings,
+            )
+        return profile
+
+    def _text_rules(self, settings: Sequence[Settings]) -> Iterator[TextRule]:
+        for rule in self._rules:
+            if is_on(rule.code, settings, default=rule.is_on):
+                yield replace(rule, severity=severity_of(rule.code, settings, rule.severity))
+
+    def _ruff_severities(self, settings: Sequence[Settings]) -> Mapping[str, Severity]:
+        return {
+            code: severity_of(code, settings, severity)
+            for code, severity in SEVERITIES.items()
+            if is_on(code, settings, default=True)
+        }
 
 
-def _apply(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
-    """What one rule finds in a file, without the lines that want no finding."""
-    path, path_b64 = file.path_fields
+def _wanted_somewhere(config: LintConfig) -> list[str]:
+    """ruff's codes that are not off, or on again for some paths."""
+    on_again = [code for settings in config.paths for code in settings.on]
+    return [code for code in SEVERITIES if not matches(code, config.off) or matches(code, on_again)]
+
+
+def _is_below(patterns: PatternList, path: bytes) -> bool:
+    """Whether the last pattern that matches a path, or a directory above it, does not negate."""
+    parts = path.split(b"/")
+    for count in range(len(parts), 0, -1):
+        pattern = patterns.decide(b"/".join(parts[:count]), is_directory=count < len(parts))
+        if pattern is not None:
+            return not pattern.negated
+    return False
+
+
+def is_on(code: str, settings: Sequence[Settings], *, default: bool) -> bool:
+    """The last settings that speak of a code decide; in one that says both, `off` does."""
+    for each in reversed(settings):
+        if matches(code, each.off):
+            return False
+        if matches(code, each.on):
+            return True
+    return default
+
+
+def severity_of(code: str, settings: Sequence[Settings], default: Severity) -> Severity:
+    """The last settings that speak of a code decide; in one of them the longest pattern."""
+    for each in reversed(settings):
+        fitting = [pattern for pattern in each.severity if matches(code, (pattern,))]
+        if fitting:
+            return each.severity[max(fitting, key=len)]
+    return default
+
+
+def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
+    """What one rule finds in a file, without what is not wanted."""
+    unwanted = None
     found = []
     for start, end, message in islice(rule.find(file), FINDINGS_MAX):
-        line, column = file.position(start)
-        if is_ignored(_line_text(file, line), rule.code):
-            continue
-        end_line, end_column = file.position(end)
-        found.append(
-            Diagnostic(
-                path=path,
-                path_b64=path_b64,
-                line=line,
-                column=column,
-                end_line=end_line,
-                end_column=end_column,
-                severity=rule.severity,
-                code=rule.code,
-                message=message,
-                tool="codebatch",
-            )
-        )
+        unwanted = unwanted or suppressions(file)
+        if not unwanted.has(file.line(start), rule.code):
+            found.append(diagnostic(file, start, end, severity=rule.severity, code=rule.code, message=message))
     return found
-
-
-# Where a note about a line is looked for, from its start: a line may be the whole file.
-_LINE_BYTES_LOOKED_AT = 4096
-
-
-def _line_text(file: SourceFile, line: int) -> bytes:
-    starts = file.line_starts
-    end = starts[line] if line < len(starts) else len(file.utf8)
-    return file.utf8[starts[line - 1] : min(end, starts[line - 1] + _LINE_BYTES_LOOKED_AT)]

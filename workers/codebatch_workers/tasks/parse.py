@@ -1,38 +1,54 @@
 """parse: what a file is, and where its syntax is wrong.
 
-Errors come from tree-sitter's grammar, never from the interpreter that runs us. Only the outermost error of each
-place is reported, for what lies inside is a consequence; after DIAGNOSTICS_MAX a last one says how many more there are.
-Of C, C++ and zsh the tree proves nothing wrong (macros; a borrowed grammar): their files have one `partial-parse` hint.
+Of Python the errors are ruff's, by its own parser for a pinned version of the language: exact, and independent of the
+interpreter that runs us. Of other languages they are tree-sitter's. One error is reported of each broken place, for
+what comes of it is a consequence; after DIAGNOSTICS_MAX a last one says how many more there are. In languages that are
+APPROXIMATE the tree proves nothing wrong: such a file has one `partial-parse` hint. So has Python that only our tree
+does not know.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.model.record import Diagnostic, File, ParseState, Record
+from codebatch.model.digest import Digest
+from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
+from codebatch_workers.findings import diagnostic
 from codebatch_workers.languages import APPROXIMATE_LANGUAGES, grammar
 from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.tasks.api import TaskEnvironment
+from codebatch_workers.tasks.parse_config import ParseConfig
+from codebatch_workers.tasks.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.tasks.ruff_rules import SYNTAX_RULES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 DIAGNOSTICS_MAX = 50
+SYNTAX_CODE = "syntax-error"
+_PYTHON_ERRORS = SYNTAX_RULES | {SYNTAX_ERROR}
 _QUOTED_CHARS_MAX = 40
 
 
-def create(_environment: TaskEnvironment) -> Parse:
-    """The task; it has no configuration."""
-    return Parse()
+def create(environment: TaskEnvironment[ParseConfig]) -> Parse:
+    """The task."""
+    return Parse(shared_ruff(environment), environment.put_object if environment.config.emit_ast else None)
 
 
 class Parse:
-    """One `file` record, then the syntax errors by position."""
+    """One `file` record, then the syntax errors by position, then the `ast` record where trees are stored."""
+
+    def __init__(self, ruff: Ruff, put_object: Callable[[bytes], Digest] | None) -> None:
+        self._ruff = ruff
+        self._put_object = put_object
+        ruff.want(SYNTAX_RULES)
 
     def run(self, file: SourceFile) -> list[Record]:
-        """The records of one file."""
+        """The records of one file, as far as its tree tells."""
         errors = _errors(file) if file.has_syntax_error else []
         path, path_b64 = file.path_fields
         record = File(
@@ -44,19 +60,39 @@ class Parse:
             class_=file.file_class,
             parse=_state(file, bool(errors)),
         )
-        return [record, *errors]
+        return [record, *errors, *self._stored(file)]
+
+    def _stored(self, file: SourceFile) -> list[Ast]:
+        if self._put_object is None or not file.can_be_parsed:
+            return []
+        path, path_b64 = file.path_fields
+        return [Ast(path=path, path_b64=path_b64, object=self._put_object(encode_tree(file)), format=TREE_FORMAT)]
+
+    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+        """`records`, with ruff's errors for the Python files."""
+        final = [list(each) for each in records]
+        python = [index for index, file in enumerate(files) if is_for_ruff(file)]
+        answers = self._ruff.check([files[index] for index in python])
+        for index, answer in zip(python, answers, strict=True):
+            errors = _first_of_each_place(files[index], [each for each in answer if each.code in _PYTHON_ERRORS])
+            if errors:
+                record = final[index][0]
+                said = [msgspec.structs.replace(each, code=SYNTAX_CODE, severity="error") for each in errors]
+                stored = [each for each in final[index] if isinstance(each, Ast)]
+                final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
+        return final
 
 
 def _state(file: SourceFile, has_errors: bool) -> ParseState:
     if file.is_parsed:
         return "errors" if has_errors else "ok"
-    if file.file_class in ("binary", "huge", "minified"):
+    if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
         return "skipped"
     return "ok" if file.has_grammar else "unsupported"
 
 
 def _errors(file: SourceFile) -> list[Diagnostic]:
-    """The outermost errors, at most DIAGNOSTICS_MAX and one that counts the rest."""
+    """What the tree shows: the outermost errors, one of each line, or one hint where they prove nothing."""
     if file.is_hopeless:
         return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
     captures = file.query(grammar(file.language).errors)
@@ -64,27 +100,66 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
     nodes += [(node.start_byte, -node.end_byte, 1, node) for node in captures.get("missing", ())]
     nodes.sort(key=lambda item: item[:3])
     found: list[Diagnostic] = []
-    end, more = -1, 0
+    end = -1
     for start, minus_end, is_missing, node in nodes:
         if start < end or (file.language == "jsonc" and _is_trailing_comma(file, node)):
             continue
         end = max(end, -minus_end)
-        if len(found) >= DIAGNOSTICS_MAX:
-            more += 1
-            continue
         message = f"missing {_token(node)}" if is_missing else _unexpected(file, start, -minus_end)
         found.append(_diagnostic(file, start, -minus_end, message))
-    if file.language in APPROXIMATE_LANGUAGES and found:
-        return [_partial(found, len(found) + more)]
-    if more:
-        found.append(_diagnostic(file, len(file.utf8), len(file.utf8), f"{more} more syntax errors are not listed"))
-    return found
+    found = _first_of_each_place(file, found)
+    if found and (file.language in APPROXIMATE_LANGUAGES or file.language == "python"):
+        return [_partial(found)]
+    return _capped(found)
 
 
-def _partial(found: list[Diagnostic], count: int) -> Diagnostic:
-    """One hint in place of errors that a macro, or the shell's dialect, may well explain."""
-    places = "1 place" if count == 1 else f"{count} places"
-    message = f"{places} not understood without the preprocessor or the dialect, from here on: {found[0].message}"
+def _first_of_each_place(file: SourceFile, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Without what is likely a consequence of the error before it.
+
+    That is an error on the same line or the next, one behind the last line, and one in lines that belong to the line of
+    the error before: they are indented deeper, or begin with a bracket that closes.
+    """
+    if len(found) < 2:
+        return list(found)
+    lines = file.utf8.split(b"\n")
+    kept = [found[0]]
+    seen = end = found[0].line
+    for each in found[1:]:
+        end = max(end, _end_of_block(lines, kept[-1].line))
+        if each.line > max(seen + 1, end) and each.line <= file.line_count:
+            kept.append(each)
+        seen = each.line
+    return kept
+
+
+def _end_of_block(lines: Sequence[bytes], line: int) -> int:
+    """The last line that belongs to a line."""
+    depth = _depth(lines[line - 1])
+    for number in range(line, len(lines)):
+        text = lines[number].strip()
+        if text and _depth(lines[number]) <= depth and text[:1] not in (b")", b"]", b"}"):
+            return number
+    return len(lines)
+
+
+def _depth(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" \t"))
+
+
+def _capped(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """At most DIAGNOSTICS_MAX, and one that counts the rest."""
+    more = len(found) - DIAGNOSTICS_MAX
+    if more <= 0:
+        return list(found)
+    listed = list(found[:DIAGNOSTICS_MAX])
+    last = msgspec.structs.replace(found[-1], message=f"{more} more syntax errors are not listed, this is the last")
+    return [*listed, last]
+
+
+def _partial(found: list[Diagnostic]) -> Diagnostic:
+    """One hint in place of errors that a macro, a dialect, or a grammar that lags behind may well explain."""
+    places = "1 place" if len(found) == 1 else f"{len(found)} places"
+    message = f"{places} not understood by the grammar, from here on: {found[0].message}"
     return msgspec.structs.replace(found[0], severity="hint", code="partial-parse", message=message)
 
 
@@ -100,7 +175,8 @@ def _unexpected(file: SourceFile, start: int, end: int) -> str:
     if not first:
         return "unexpected end of the file" if start >= len(file.utf8.rstrip()) else "unexpected whitespace"
     shown = first if len(first) <= _QUOTED_CHARS_MAX else f"{first[:_QUOTED_CHARS_MAX]}…"
-    return f"unexpected `{shown}`"
+    last = file.line(max(start, len(file.utf8[:end].rstrip()) - 1))
+    return f"unexpected `{shown}`" if last == file.line(start) else f"cannot be parsed up to line {last}: `{shown}`"
 
 
 def _is_trailing_comma(file: SourceFile, node: Node) -> bool:
@@ -108,18 +184,4 @@ def _is_trailing_comma(file: SourceFile, node: Node) -> bool:
 
 
 def _diagnostic(file: SourceFile, start: int, end: int, message: str) -> Diagnostic:
-    path, path_b64 = file.path_fields
-    line, column = file.position(start)
-    end_line, end_column = file.position(end)
-    return Diagnostic(
-        path=path,
-        path_b64=path_b64,
-        line=line,
-        column=column,
-        end_line=end_line,
-        end_column=end_column,
-        severity="error",
-        code="syntax-error",
-        message=message,
-        tool="codebatch",
-    )
+    return diagnostic(file, start, end, severity="error", code=SYNTAX_CODE, message=message)

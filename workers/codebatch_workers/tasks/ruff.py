@@ -22,6 +22,7 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 from codebatch.model.record import Diagnostic
 from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.contexts import directories_of_packages
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
 
@@ -43,7 +44,7 @@ class _Location(msgspec.Struct, frozen=True):
     column: int
 
 
-class _Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True):
     filename: str
     message: str
     location: _Location | None
@@ -51,7 +52,7 @@ class _Finding(msgspec.Struct, frozen=True):
     code: str | None = None
 
 
-_decoder = msgspec.json.Decoder(list[_Finding])
+_decoder = msgspec.json.Decoder(list[Finding])
 
 
 class RuffError(Exception):
@@ -77,10 +78,15 @@ def arguments(codes: Iterable[str]) -> list[str]:
 
 
 class Ruff:
-    """ruff with a list of rules, working in a directory of its own."""
+    """ruff with a list of rules, working in a directory of its own.
+
+    The tasks of a process share one (`shared_ruff`), so that a unit's files are checked once: for the rules that any of
+    them wants, of which each takes its own. What ruff says of one rule does not depend on which others are asked for.
+    """
 
     def __init__(self, codes: Iterable[str], scratch: Path) -> None:
         self.codes = sorted(codes)
+        self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
         self.memory = try_memory_scratch()
 
@@ -88,10 +94,23 @@ class Ruff:
     def _binary(self) -> str:
         return str(find_ruff_bin())
 
+    def want(self, codes: Iterable[str]) -> None:
+        """Add rules to those that are asked for."""
+        self.codes = sorted({*self.codes, *codes})
+        self._answers.clear()
+
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        """The diagnostics of each file, by position. Raises RuffError if ruff cannot run or speaks of another file."""
-        if not files or not self.codes:
-            return [[] for _ in files]
+        """The diagnostics of each file, by position; those of the last call are not asked for again.
+
+        A syntax error has the code SYNTAX_ERROR. Raises RuffError if ruff cannot run or speaks of another file.
+        """
+        unknown = [file for file in files if file not in self._answers]
+        if unknown:
+            known = {file: self._answers[file] for file in files if file in self._answers}
+            self._answers = known | dict(zip(unknown, self._check(unknown), strict=True))
+        return [self._answers[file] for file in files]
+
+    def _check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         if self.memory is not None:
             try:
                 return self._check_below(self.memory.path, files)
@@ -108,7 +127,7 @@ class Ruff:
         os.mkdir(directory)
         try:
             names = _materialise(directory, files)
-            found: dict[str, list[_Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
+            found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
                 for finding in self._call(directory, chunk):
                     if finding.filename not in found or finding.code == "E902":
@@ -118,9 +137,13 @@ class Ruff:
             shutil.rmtree(directory, ignore_errors=True)
         return [_diagnostics(file, findings) for file, findings in zip(files, found.values(), strict=True)]
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[_Finding]:
+    def arguments(self) -> list[str]:
+        """What every call says before the names of files."""
+        return arguments(self.codes)
+
+    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
         done = subprocess.run(
-            [self._binary, *arguments(self.codes), *names],
+            [self._binary, *self.arguments(), *names],
             cwd=directory,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
@@ -130,6 +153,19 @@ class Ruff:
         if done.returncode not in _OK_STATUS:
             raise RuffError(f"ruff ended with {done.returncode}: {done.stderr[-2000:].decode('utf-8', 'replace')}")
         return _decoder.decode(done.stdout)
+
+
+def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
+    """The one ruff of a process, made by the first task that asks."""
+    ruff = environment.shared.get(__name__)
+    if not isinstance(ruff, Ruff):
+        ruff = environment.shared[__name__] = Ruff((), environment.scratch)
+    return ruff
+
+
+def is_for_ruff(file: SourceFile) -> bool:
+    """Whether ruff is asked about a file."""
+    return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
 def _materialise(directory: bytes, files: Sequence[SourceFile]) -> list[bytes]:
@@ -199,15 +235,13 @@ def _last_name(path: bytes) -> bytes:
     return b"module.pyi" if name.endswith(b".pyi") else b"module.py"
 
 
-def _diagnostics(file: SourceFile, findings: Sequence[_Finding]) -> list[Diagnostic]:
-    """Records by position. ruff's own syntax errors are left to `parse` where that has any: they would say it twice."""
+def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnostic]:
+    """Records by position."""
     path, path_b64 = file.path_fields
     lines = _RuffLines(file) if b"\r" in file.utf8 else None
     records = []
     for finding in findings:
         code = finding.code or SYNTAX_ERROR
-        if code == SYNTAX_ERROR and file.has_syntax_error:
-            continue
         start = finding.location or _Location(1, 1)
         end = finding.end_location or start
         line, column = lines.position(start) if lines else (start.row, start.column)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from codebatch.model.record import Record
+from codebatch.model.task import NoConfig
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.outline import outline
 
 
-def create(_environment: TaskEnvironment) -> Symbols:
+def create(_environment: TaskEnvironment[NoConfig]) -> Symbols:
     """The task; it has no configuration."""
     return Symbols()
 

@@ -1,7 +1,6 @@
 """The language-neutral rules of lint. Each reads bytes, finds offsets, and knows nothing of records.
 
-A rule that only concerns style does not look at files that nobody writes (generated, minified, vendored). A line that
-holds `codebatch: ignore`, or `codebatch: ignore[code, …]`, has no findings, or none of those codes.
+A rule that only concerns style does not look at files that nobody writes (generated, minified, vendored).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from itertools import pairwise
 
 from codebatch.model.record import Severity
 from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.lint_config import TodoPolicy
 
 # From, to, message.
 Finding = tuple[int, int, str]
@@ -29,9 +29,7 @@ _PRIVATE_KEY = re.compile(
 )
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
-_TODO = re.compile(rb"\b(?:TODO|FIXME|XXX|HACK)\b")
 _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
-_IGNORE = re.compile(rb"codebatch: ?ignore(?:\[([^\]\n]*)\])?")
 
 # Text in these languages may rightly run from right to left.
 _PROSE = frozenset(
@@ -147,10 +145,18 @@ def _mixed_indentation(file: SourceFile) -> Iterator[Finding]:
         yield match.start(), match.end(), "spaces before tabs in the indentation"
 
 
-def _todo_comment(file: SourceFile) -> Iterator[Finding]:
-    for node in file.captures.get("comment", ()):
-        for match in _TODO.finditer(file.utf8, node.start_byte, node.end_byte):
-            yield match.start(), match.end(), f"{match[0].decode('ascii')} comment"
+def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]:
+    """What finds the words of a policy in comments, but where it allows them."""
+    words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in policy.words))
+    allow = re.compile(policy.allow.encode()) if policy.allow else None
+
+    def find(file: SourceFile) -> Iterator[Finding]:
+        for node in file.captures.get("comment", ()):
+            for match in words.finditer(file.utf8, node.start_byte, node.end_byte):
+                if allow is None or not allow.match(file.utf8, match.start(), node.end_byte):
+                    yield match.start(), match.end(), f"{match[0].decode('utf-8', 'replace')} comment"
+
+    return find
 
 
 def _off_by_default(
@@ -185,17 +191,9 @@ TEXT_RULES: tuple[TextRule, ...] = (
     _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
     _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
     _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
-    _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment, as a word", _todo_comment),
+    _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
     _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
 )
-
-
-def is_ignored(line: bytes, code: str) -> bool:
-    """Whether a line says that it wants no such finding."""
-    match = _IGNORE.search(line)
-    if match is None:
-        return False
-    return match[1] is None or code in {name.strip() for name in match[1].decode("utf-8", "replace").split(",")}
 
 
 RULES_BY_CODE: Mapping[str, TextRule] = {rule.code: rule for rule in TEXT_RULES}

@@ -1,0 +1,36 @@
+"""Every grammar, for a minute each: no input may crash a worker, hang it, or raise."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+from bench.measuring import environment
+from bench.rows import Row, Target, figure_row
+from bench.setting import Setting
+from codebatch_workers.languages import every_language, has_grammar
+
+SECONDS = 60
+_NONE = Target(limit=0, source="issue 4")
+
+
+def fuzz(setting: Setting) -> Iterator[Row]:
+    """One process a language; where one ends badly, the input is kept in the scratch directory."""
+    for language in filter(has_grammar, every_language()):
+        scratch = setting.scratch / f"fuzz-{language}"
+        scratch.mkdir()
+        directory = [corpus.root for corpus in setting.corpora[:1]]
+        side = setting.probe("fuzz", "fuzz", language, str(SECONDS), scratch, *directory)
+        done = subprocess.run(
+            list(side.command), cwd=side.cwd, env=environment(), capture_output=True, text=True, check=False
+        )
+        ended = "" if done.returncode == 0 else f"ended with {done.returncode}, input in {scratch / 'at-hand'}"
+        yield figure_row(
+            "fuzz",
+            "crashes, hangs and exceptions",
+            f"{language}, {done.stdout.strip() or '?'} inputs in {SECONDS} s",
+            [float(done.returncode != 0)],
+            "",
+            target=_NONE,
+            note=ended,
+        )

@@ -1,0 +1,102 @@
+"""`ast` and `rules`: what the grammars and the rules of this installation say, without a batch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import cast
+
+import click
+
+from codebatch.cli.configuration import load_configuration
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, SourcePath, answering, count_of, table
+from codebatch.cli.queries import find_item
+from codebatch.cli.show import record_line
+from codebatch.coordinator.planning import check_overrides
+from codebatch.errors import SourceUnreadable
+from codebatch.model.task import Json
+from codebatch.query.records import BatchRecords, JsonRecord
+from codebatch.system.plugins import load_question
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=SourcePath())
+@click.option("--batch", "batch_reference", metavar="ID", help="The file as it is in this batch, not on disk.")
+@click.option("--language", metavar="NAME", help="What to read it as, where its name says another thing or nothing.")
+@answering
+def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
+    """The syntax tree of FILE, whole, as JSON: a flat list of nodes, parents first."""
+    contexts: dict[str, bytes] = {}
+    if batch_reference is None:
+        name, content = os.fsencode(path), _read(path)
+    else:
+        store, batch = answering.batch(batch_reference)
+        records = BatchRecords(store, batch)
+        name, item = find_item(records, str(path))
+        entry = records.items[item]
+        content = store.objects().read(entry.object, entry.size)
+        contexts = records.plan.context_of(item)
+    if language is not None:
+        contexts["attributes"] = b"language=" + language.encode()
+    tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
+    sys.stdout.buffer.write(tree)
+    sys.stdout.flush()
+
+
+@click.group(cls=Group)
+@answering_group
+def rules() -> None:
+    """The rules of lint; trying out those of your own."""
+
+
+@rules.command("list")
+@click.option("--on", "only_on", is_flag=True, help="Only those that are on.")
+@answering
+def list_(answering: Answering, only_on: bool) -> None:
+    """Every rule, as this configuration has it."""
+    every = cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
+    rows = [row for row in every if row["on"] or not only_on]
+    cells = ((row["code"], row["severity"], "on" if row["on"] else "off", row["tool"], row["summary"]) for row in rows)
+    answering.print(rows, table(cells, ("code", "severity", "", "tool", "finds")))
+
+
+@rules.command("test")
+@click.argument("paths", nargs=-1, type=SourcePath(), metavar="[FILE]...")
+@answering
+def test(answering: Answering, paths: tuple[Path, ...]) -> int:
+    """Try the rules of [[tasks.lint.rules]]: on their own `bad` and `good` sources, and on FILES as they are on disk.
+
+    Exit status 1 where an example is not as it should be.
+    """
+    files = [(os.fsencode(path), _read(path)) for path in paths]
+    answer = cast("dict[str, list[JsonRecord]]", load_question("test_rules")(_lint_settings(), files))
+    lines = [record_line(found) for found in answer["findings"]]
+    is_wrong = False
+    for row in answer["rules"]:
+        wrong = cast("list[dict[str, object]]", row["wrong"])
+        is_wrong = is_wrong or bool(wrong)
+        lines.append(f"{row['id']}: {count_of(cast('int', row['examples']), 'example')}, {len(wrong)} wrong")
+        for each in wrong:
+            said = "nothing is found in the bad" if each["example"] == "bad" else "something is found in the good"
+            lines.append(f"  {said} example: {each['text']}")
+    answering.print(answer, lines)
+    if not answer["rules"]:
+        answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
+    return 1 if is_wrong else 0
+
+
+def _lint_settings() -> dict[str, Json]:
+    """What the configuration says of lint, checked. Raises InvalidConfiguration."""
+    settings = load_configuration(Path.cwd()).settings.tasks.get("lint", {})
+    check_overrides({"lint": settings})
+    return settings
+
+
+def _read(path: Path) -> bytes:
+    """A file as it is on disk. Raises SourceUnreadable."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceUnreadable(f"cannot read {path}: {error.strerror}") from error

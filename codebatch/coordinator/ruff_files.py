@@ -1,0 +1,59 @@
+"""ruff's configuration files in a snapshot: with `[tasks.lint.ruff] config = "project"` they are part of lint's key."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Iterator
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.store.snapshots import Snapshot
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+_EXTENDS_MAX = 10
+
+
+def ruff_files(snapshot: Snapshot) -> dict[str, str]:
+    """The files that configure ruff, and those that they extend, by path. Raises InvalidConfiguration."""
+    found: dict[str, str] = {}
+    for entry in snapshot.entries:
+        name = entry.path.rpartition(b"/")[2].decode("utf-8", "replace")
+        if entry.kind == "file" and name in _NAMES:
+            found.update(_with_extended(snapshot, entry.path.decode("utf-8", "replace")))
+    return dict(sorted(found.items()))
+
+
+def _with_extended(snapshot: Snapshot, path: str) -> Iterator[tuple[str, str]]:
+    wanted = path
+    for _ in range(_EXTENDS_MAX):
+        content = snapshot.read(wanted.encode())
+        if content is None:
+            raise InvalidConfiguration(
+                f"ruff's configuration in {path} extends {wanted}, which is not in the snapshot",
+                hint='set [tasks.lint.ruff] config = "pinned"',
+            )
+        text = content.decode("utf-8", "replace")
+        settings = _settings(text, wanted)
+        # A pyproject.toml without a table for ruff still says which Python is meant.
+        yield wanted, text
+        extended = settings.get("extend")
+        if not isinstance(extended, str):
+            return
+        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(wanted), extended))
+
+
+def _settings(text: str, path: str) -> dict[str, object]:
+    try:
+        document: dict[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+    if posixpath.basename(path) != "pyproject.toml":
+        return document
+    tool = document.get("tool")
+    ruff = tool.get("ruff") if isinstance(tool, dict) else None
+    return ruff if isinstance(ruff, dict) else {}

@@ -1,0 +1,101 @@
+"""Tasks of the project that the user stands in: `python = "tools/x.py:task"` under `[tasks.NAME]` of its configuration.
+
+What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
+annotated with a msgspec struct, the type of the task's configuration. The file is read once: its digest is that of what
+runs, and a worker refuses one that changed since the plan was made. Nothing is put on Python's path, so the file may
+import what is installed and nothing that lies beside it: the digest covers all of the project's code that is run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.model.digest import Digest
+from codebatch.model.record import KINDS
+from codebatch.model.task import TASK_NAME_PATTERN, NoConfig, TaskDeclaration
+
+_PARAMETERS_MAX = 2
+
+
+class OwnTasks:
+    """The own tasks that a process knows: name to `/absolute/path.py:function`. Set once, at its start."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, str] = {}
+
+    def use(self, places: Mapping[str, str]) -> None:
+        """Know these, and no others."""
+        self.places = dict(places)
+
+
+OWN_TASKS = OwnTasks()
+
+
+def place_of(name: str, value: object, project: Path) -> str:
+    """Where an own task lies, from its `python` setting. Raises InvalidConfiguration."""
+    hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
+    if not TASK_NAME_PATTERN.match(name):
+        raise InvalidConfiguration(f"{name!r} is no name for a task", hint="small letters, digits, - and _")
+    path, _, function = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not path.endswith(".py") or not function.isidentifier():
+        raise InvalidConfiguration(f"`python` of the task {name!r} is {value!r}, no file and function", hint=hint)
+    whole = (project / path).resolve()
+    if not whole.is_relative_to(project.resolve()):
+        raise InvalidConfiguration(f"the task {name!r} lies outside of the project: {whole}", hint=hint)
+    if not whole.is_file():
+        raise InvalidConfiguration(f"the task {name!r} is to be in {whole}, which is no file", hint=hint)
+    return f"{whole}:{function}"
+
+
+class OwnTask(typing.NamedTuple):
+    """A task of the project's, loaded."""
+
+    declaration: TaskDeclaration
+    function: Callable[..., object]
+    takes_config: bool
+    digest: Digest
+
+
+def load_own_task(name: str) -> OwnTask | None:
+    """The own task of that name, None where there is none. Raises InvalidConfiguration where it cannot be loaded."""
+    place = OWN_TASKS.places.get(name)
+    return None if place is None else _load(name, place)
+
+
+@functools.cache
+def _load(name: str, place: str) -> OwnTask:
+    path, _, attribute = place.rpartition(":")
+    try:
+        source = Path(path).read_bytes()
+        module = types.ModuleType(f"codebatch_own_{name}")
+        module.__file__ = path
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the user's own file
+        function = getattr(module, attribute)
+        parameters = list(inspect.signature(function).parameters)
+        if not 1 <= len(parameters) <= _PARAMETERS_MAX:
+            raise TypeError(f"{attribute} must take a file, or a file and a configuration")
+        takes_config = len(parameters) == _PARAMETERS_MAX
+        config = NoConfig if not takes_config else typing.get_type_hints(function).get(parameters[1])
+        if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
+            raise TypeError(f"`{parameters[1]}` of {attribute} must be annotated with a msgspec.Struct")
+    except Exception as error:
+        raise InvalidConfiguration(f"the task {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+    declaration = TaskDeclaration(
+        name=name,
+        version="1",
+        summary=(inspect.getdoc(function) or place).split("\n")[0],
+        implementation=place,
+        records=KINDS,
+        needs=("parse",),
+        config=config,
+    )
+    return OwnTask(declaration, function, takes_config, Digest(hashlib.sha256(source).hexdigest()))

@@ -1,0 +1,174 @@
+"""The languages of the extra `languages`: what each yields, on sources small enough to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.record import Diagnostic
+from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.tasks.analyze import metrics
+from codebatch_workers.tasks.outline import outline
+from tests.tasks.support import created, source
+
+CSHARP = """\
+using System; // a
+namespace N.M { class K : Base, I<int> { int f = 1; public int P { get; set; } K() {} void M(int a) {
+  if (a > 0 && b) { foo.Bar(1); new Q(); } int Local() => 1; } enum En { A, B } interface J { void Z(); } } }
+"""
+RUBY = """\
+require 'set' # a
+module M
+  class A < B::C
+    LIMIT = 1
+    def initialize(a) = @a = a
+    def self.build; foo.bar(1) if x && y; end
+  end
+end
+"""
+PHP = """\
+<?php // a
+namespace A; use C\\D;
+class X extends Y implements I { const Q = 1; public $p = 1; function m() { if ($a && $b) { foo(1); $this->bar(); } } }
+interface J {} trait T {} enum En { case A; }
+function fn1() {}
+"""
+KOTLIN = """\
+package a.b // a
+import c.d
+class K(val x: Int) : Base(1), I {
+    val p = 1
+    fun m(a: Int) { if (a > 0 && b) { foo.bar(1) } }
+}
+enum class E { A, B }
+fun top() = 1
+"""
+SWIFT = """\
+import Foundation // a
+class K: Base { let p = 1; func m(a: Int) { if a { foo.bar(1) } } }
+struct S {}
+enum E { case a }
+protocol P { func z() }
+func top() {}
+"""
+SCALA = """\
+package a.b // a
+import c.d
+class K(x: Int) extends Base { val p = 1; def m(a: Int): Int = { if (a && b) foo.bar(1); 2 } }
+trait I { def z(): Int }
+object O { type T = Int }
+"""
+LUA = """\
+local x = require("a.b") -- a
+local function f(a) if a and b then foo.bar(1) end end
+function M.g() end
+y = 1
+"""
+SQL = """\
+-- a
+CREATE TABLE a.t (id INT);
+CREATE VIEW v AS SELECT * FROM t;
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "symbols", "calls"),
+    [
+        (
+            "a.cs",
+            CSHARP,
+            (
+                "namespace N.M|class N.M.K|field N.M.K.f|property N.M.K.P|constructor N.M.K.K|method N.M.K.M|"
+                "function N.M.K.M.Local|enum N.M.K.En|enum_member N.M.K.En.A|enum_member N.M.K.En.B|interface N.M.K.J|"
+                "method N.M.K.J.Z"
+            ),
+            ["Q", "foo.Bar"],
+        ),
+        (
+            "a.rb",
+            RUBY,
+            "module M|class M.A|constant M.A.LIMIT|method M.A.initialize|method M.A.build",
+            ["foo.bar", "require"],
+        ),
+        (
+            "a.php",
+            PHP,
+            (
+                "namespace A|class X|constant X.Q|field X.p|method X.m|interface J|trait T|enum En|enum_member En.A|"
+                "function fn1"
+            ),
+            ["bar", "foo"],
+        ),
+        (
+            "a.kt",
+            KOTLIN,
+            "module a.b|class K|field K.p|method K.m|class E|enum_member E.A|enum_member E.B|function top",
+            ["foo.bar"],
+        ),
+        (
+            "a.swift",
+            SWIFT,
+            "class K|field K.p|method K.m|struct S|enum E|enum_member E.a|interface P|method P.z|function top",
+            ["foo.bar"],
+        ),
+        ("a.scala", SCALA, "module a.b|class K|field K.p|method K.m|trait I|method I.z|class O|type O.T", ["foo.bar"]),
+        ("a.lua", LUA, "variable x|function f|function M.g|variable y", ["foo.bar", "require"]),
+        ("a.sql", SQL, "class t|class v", []),
+        ("a.tf", 'x = 1 # a\nresource "a" "b" {}\n', "variable x", []),
+        ("a.yaml", "a: 1 # a\n", "", []),
+        ("a.toml", "a = 1 # a\n", "", []),
+        ("a.html", "<p>x</p> <!-- a -->\n", "", []),
+        ("a.css", "a { b: c } /* a */\n", "", []),
+    ],
+)
+def test_language_yields_definitions_calls_and_comments(
+    path: str, content: str, symbols: str, calls: list[str]
+) -> None:
+    file = source(path, content)
+    assert not file.has_syntax_error
+    found = outline(file)
+    assert "|".join(f"{each.symbol_type} {each.qualified}" for each in found.symbols) == symbols
+    assert sorted({edge.target.lstrip(".") for edge in found.edges if edge.edge_type == "calls"}) == calls
+    assert b" a" in b"".join(content.encode()[n.start_byte : n.end_byte] for n in file.captures["comment"])
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("a.cs", CSHARP, (4, 3, 1, 6)),
+        ("a.rb", RUBY, (2, 1, 1, 4)),
+        ("a.php", PHP, (2, 4, 1, 4)),
+        ("a.kt", KOTLIN, (2, 2, 1, 4)),
+        ("a.swift", SWIFT, (2, 4, 1, 3)),
+        ("a.scala", SCALA, (1, 3, 1, 3)),
+        ("a.lua", LUA, (2, 0, 1, 4)),
+    ],
+)
+def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]) -> None:
+    found = metrics(source(path, content))
+    assert tuple(found[name] for name in ("functions", "classes", "imports", "complexity")) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("a.rb", "def f(\nend\n", "syntax-error"),
+        ("a.php", "<?php function f( {}\n", "syntax-error"),
+        ("a.lua", "local = 1\n", "syntax-error"),
+        ("a.yaml", "a: [1\nb: 2\n", "syntax-error"),
+        ("a.toml", "a = = 1\n", "syntax-error"),
+        ("a.tf", "a = {\n", "syntax-error"),
+        ("a.sql", "SELEC * FRM t;\n", "partial-parse"),
+        ("a.cs", "class { }\n", "partial-parse"),
+        ("a.md", "# <<< ((( \n", None),
+    ],
+)
+def test_wrong_syntax_is_said_where_the_grammar_can_know(path: str, content: str, said: str | None) -> None:
+    found = [each for each in created("parse", Path()).run(source(path, content)) if isinstance(each, Diagnostic)]
+    assert {each.code for each in found} == ({said} if said else set())
+
+
+def test_every_extra_grammar_is_declared_with_its_language() -> None:
+    assert len(EXTRA_GRAMMAR_TOOLS) == 14
+    assert EXTRA_GRAMMAR_TOOLS["tree-sitter-c-sharp"] == "csharp"

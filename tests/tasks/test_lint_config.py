@@ -1,0 +1,134 @@
+"""lint's configuration: rules by path, severities, notes in the source, rules of the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.model.task import Json
+from codebatch_workers.tasks.lint_config import LintConfig
+from tests.tasks.support import lint_all, source
+
+CRLF = "a\nb\r\n"
+NO_PRINT: dict[str, Json] = {
+    "id": "no-print",
+    "language": "python",
+    "query": '(call function: (identifier) @_name (#eq? @_name "print")) @report',
+    "message": "`{_name}` in a library",
+}
+
+
+def said(path: str, content: str | bytes, scratch: Path, config: dict[str, Json]) -> list[str]:
+    (found,) = lint_all([source(path, content)], scratch, config)
+    return [f"{each.line}:{each.column} {each.severity} {each.code}" for each in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", ["2:2 info mixed-line-endings"]),
+        ("gen/a.txt", []),
+        ("gen/keep/a.txt", ["2:2 error mixed-line-endings"]),
+        ("x/gen/a.txt", ["2:2 info mixed-line-endings"]),
+    ],
+)
+def test_settings_of_paths_come_on_top(path: str, expected: list[str], tmp_path: Path) -> None:
+    config: dict[str, Json] = {
+        "severity": {"mixed-*": "hint", "mixed-line-endings": "info"},
+        "paths": [
+            {"match": ["/gen/"], "off": ["mixed-line-endings"]},
+            {"match": ["gen/keep/**"], "on": ["mixed-*"], "severity": {"mixed-line-endings": "error"}},
+        ],
+    }
+    assert said(path, CRLF, tmp_path, config) == expected
+
+
+def test_ruff_follows_paths_and_severities(tmp_path: Path) -> None:
+    config: dict[str, Json] = {
+        "off": ["F4*"],
+        "severity": {"F841": "error"},
+        "paths": [{"match": ["*.py", "!b.py"], "on": ["F401"]}],
+    }
+    text = "import os\ndef f():\n    x = 1\n"
+    assert said("a.py", text, tmp_path, config) == ["1:8 warning F401", "3:5 error F841"]
+    assert said("b.py", text, tmp_path, config) == ["3:5 error F841"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("import os  # codebatch: ignore\n", []),
+        ("import os  # codebatch: ignore[F4*]\n", []),
+        ("import os  # codebatch: ignore[F841]\n", ["1:8 warning F401"]),
+        ("# codebatch: ignore-next-line[F401]\nimport os\nimport re\n", ["3:8 warning F401"]),
+        ("import os\nimport re\n# codebatch: ignore-file[F401, F841]\n", []),
+        ("import os  # noqa: F401\n", []),
+        ("import os  # codebatch: ignored\n", ["1:8 warning F401"]),
+    ],
+)
+def test_notes_in_the_source_are_heeded_whoever_found_something(
+    content: str, expected: list[str], tmp_path: Path
+) -> None:
+    assert said("a.py", content, tmp_path, {}) == expected
+
+
+def test_notes_are_heeded_in_files_of_another_encoding(tmp_path: Path) -> None:
+    content = b"\xff\xfe" + "import os  # codebatch: ignore[F401]\n".encode("utf-16le")
+    assert said("a.py", content, tmp_path, {}) == []
+
+
+def test_todo_policy_allows_what_names_an_issue(tmp_path: Path) -> None:
+    config: dict[str, Json] = {"on": ["todo-comment"], "todo": {"words": ["TODO", "NB"], "allow": "TODO.#[0-9]+"}}
+    text = "# TODO: a\n# TODO(#12): b\n# FIXME c\n# NB d\nTODO = 'TODO'\n"
+    assert said("a.py", text, tmp_path, config) == ["1:3 hint todo-comment", "4:3 hint todo-comment"]
+
+
+def test_rule_of_the_user_finds_what_its_query_says(tmp_path: Path) -> None:
+    config: dict[str, Json] = {
+        "rules": [
+            NO_PRINT,
+            {**NO_PRINT, "id": "js", "language": "javascript", "query": "(debugger_statement) @x", "message": "m"},
+        ]
+    }
+    text = "s = 'a𐐀b'; print(s)\nprint(1)  # codebatch: ignore[no-print]\ns.print(2)\n"
+    (found,) = lint_all([source("a.py", text)], tmp_path, config)
+    assert [(e.line, e.column, e.end_column, e.code, e.message) for e in found] == [
+        (1, 12, 20, "no-print", "`print` in a library")
+    ]
+    assert said("a.js", "debugger\n", tmp_path, config) == ["1:1 warning js"]
+    assert said("node_modules/a.js", "debugger\n", tmp_path, config) == []
+    assert said("a.py", text, tmp_path, {**config, "off": ["no-print"]}) == []
+
+
+def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
+    rule = {
+        "id": "deep",
+        "language": "markdown",
+        "query": "(atx_heading (atx_h4_marker)) @x",
+        "message": "deep heading",
+    }
+    assert said("a.md", "# a\n\n#### b\n", tmp_path, {"rules": [rule]}) == ["3:1 warning deep"]
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"rules": [{**NO_PRINT, "query": "(nope) @x"}]}, "query of the rule 'no-print' is none of python"),
+        ({"rules": [{**NO_PRINT, "query": "(call"}]}, "query of the rule 'no-print'"),
+        ({"rules": [{**NO_PRINT, "query": "(call)"}]}, "must name what to report"),
+        ({"rules": [{**NO_PRINT, "message": "{what}"}]}, "`what`, which its query does not capture"),
+        ({"rules": [{**NO_PRINT, "language": "klingon"}]}, "'klingon', which has no grammar"),
+        ({"rules": [NO_PRINT, NO_PRINT]}, "two rules 'no-print'"),
+        ({"rules": [{**NO_PRINT, "id": "Print"}]}, "rule id 'Print'"),
+        ({"rules": [{**NO_PRINT, "id": "bidi-control"}]}, "two rules 'bidi-control'"),
+        ({"severity": {"F9999": "error"}}, "no rule 'F9999'"),
+        ({"severity": {"F401": "fatal"}}, "Invalid enum value 'fatal'"),
+        ({"paths": [{"off": ["F401"]}]}, "missing required field `match`"),
+        ({"todo": {"allow": "("}}, "no regular expression"),
+    ],
+)
+def test_configuration_that_cannot_be_is_refused(config: dict[str, Json], problem: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=problem):
+        msgspec.convert(config, LintConfig)

@@ -1,0 +1,67 @@
+"""ruff as the project configured it: what `ruff check` says in the tree, but for rules that look at other files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
+
+from tests.cli.process import CommandLine, write
+
+FILES = {
+    "pyproject.toml": '[project]\nname = "x"\nrequires-python = ">=3.9"\n[tool.ruff]\nextend = "config/base.toml"\n'
+    'exclude = ["gen"]\n[tool.ruff.lint.per-file-ignores]\n"tests/*" = ["S101"]\n',
+    "config/base.toml": 'line-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I"]\n',
+    "sub/ruff.toml": 'lint.select = ["N"]\n',
+    "a.py": "import sys\nimport os\nassert sys\ndef f(x):\n    return x == None  # a line that is too long\n",
+    "b.py": "import os  # noqa: F401\nfrom typing import List\nx: List[int] = []\n",
+    "sub/c.py": "import os\ndef Bad(): pass\n",
+    "tests/d.py": "assert 1\n",
+    "gen/e.py": "import os\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> CommandLine:
+    for path, text in FILES.items():
+        write(tmp_path / path, text)
+    write(tmp_path / "codebatch.toml", '[tasks.lint.ruff]\nconfig = "project"\n')
+    return CommandLine(tmp_path)
+
+
+def ours(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
+    found = codebatch("query", "diagnostics", "--tool", "ruff", "--json").json
+    return {(each["path"], each["code"], each["line"], each["column"]) for each in found}
+
+
+def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
+    project("run", ".", "-j", "2")
+    said = subprocess.run(
+        [find_ruff_bin(), "check", "--no-cache", "--output-format", "json", "."],
+        cwd=project.directory,
+        capture_output=True,
+        check=False,
+    )
+    theirs = set()
+    for each in json.loads(said.stdout):
+        path = str(Path(each["filename"]).relative_to(project.directory.resolve()))
+        theirs.add((path, each["code"], each["location"]["row"], each["location"]["column"]))
+    assert {code for _, code, *_ in theirs} >= {"I001", "E501", "F401", "S101", "UP006", "D103", "N802"}
+    assert ours(project) == {each for each in theirs if not each[1].startswith("I0")}
+
+
+def test_configuration_is_part_of_the_key(project: CommandLine) -> None:
+    first = project("run", ".", "--json").json["batch_id"]
+    assert project("run", ".", "--json").json["batch_id"] == first
+    write(project.directory / "sub" / "ruff.toml", 'lint.select = ["F"]\n')
+    assert project("run", ".", "--json").json["batch_id"] != first
+    assert ("sub/c.py", "F401", 1, 8) in ours(project)
+
+
+def test_another_tree_is_checked_by_the_pinned_rules(project: CommandLine) -> None:
+    ran = project("run", "sub")
+    assert "ruff: the pinned rules, for what is run is not the project of" in ran.notes
+    assert ours(project) == {("c.py", "F401", 1, 8)}

@@ -1,0 +1,81 @@
+"""What the command line asks of the code that workers run, answered in its own process and without a batch.
+
+`codebatch.system.plugins.ask` loads these by name, when they are asked: no other command loads a parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.task import Json
+from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax_tree import encode_tree
+from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
+from codebatch_workers.tasks.lint_config import LintConfig, QueryRule
+from codebatch_workers.tasks.query_rules import compile_rule
+from codebatch_workers.tasks.ruff_rules import SEVERITIES
+
+
+def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
+    """The tree of a file (syntax_tree.py). Raises InvalidInput where it has none."""
+    file = SourceFile(path, content, executable=False, contexts=contexts)
+    shown = display_path(path)
+    if file.is_binary:
+        raise InvalidInput(f"{shown} is binary")
+    if not file.has_grammar:
+        tool = {language: tool for tool, language in EXTRA_GRAMMAR_TOOLS.items()}.get(file.language)
+        hint = f"install it with: pip install {tool}" if tool else "name another language with --language"
+        raise InvalidInput(f"there is no grammar for {file.language} ({shown})", hint=hint)
+    if file.overruns_its_grammar:
+        raise InvalidInput(f"{shown} nests deeper, or is longer, than the grammar of {file.language} can hold")
+    return encode_tree(file)
+
+
+def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """Every rule of lint: its code, severity, tool, whether it is on where no path says otherwise, what it finds."""
+    config = msgspec.convert(dict(settings), LintConfig)
+    own = {rule.id for rule in config.rules}
+    every = [
+        (r.code, r.severity, r.is_on, "own" if r.code in own else "codebatch", r.summary) for r in rules_of(config)
+    ]
+    every += [(code, severity, True, "ruff", "") for code, severity in SEVERITIES.items()]
+    return [
+        {
+            "code": code,
+            "severity": severity_of(code, (config,), severity),
+            "on": is_on(code, (config,), default=default),
+            "tool": tool,
+            "summary": summary,
+        }
+        for code, severity, default, tool, summary in every
+    ]
+
+
+def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> dict[str, Json]:
+    """What the user's rules say of their own examples, `wrong` where it is not what they should; and of files."""
+    config = msgspec.convert(dict(settings), LintConfig)
+    sources = [SourceFile(path, content, executable=False, contexts={}) for path, content in files]
+    found = [each for rule in config.rules for source in sources for each in apply_rule(compile_rule(rule), source)]
+    return {
+        "rules": [_examples(rule) for rule in config.rules],
+        "findings": [msgspec.to_builtins(each) for each in found],
+    }
+
+
+def _examples(rule: QueryRule) -> dict[str, Json]:
+    wrong: list[dict[str, Json]] = []
+    compiled = compile_rule(rule)
+    for kind, texts in (("bad", rule.bad), ("good", rule.good)):
+        for text in texts:
+            # The name would say the language; an attribute says it of any name.
+            contexts = {"attributes": b"language=" + rule.language.encode()}
+            source = SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts)
+            count = len(apply_rule(compiled, source))
+            if (count > 0) != (kind == "bad"):
+                wrong.append({"example": kind, "text": text, "findings": count})
+    return {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "wrong": wrong}

@@ -1,0 +1,123 @@
+"""What `[tasks.lint]` may say, and its refusal where it says what cannot be.
+
+Importing this loads no parser and no rules: both are looked at when a configuration names some.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.record import Severity
+
+DEFAULT_TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")
+_RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
+_RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table; a key that it does not have is an error."""
+
+
+class Settings(_Part, frozen=True, kw_only=True):
+    """Which rules look, and how bad what they find is. Codes may be given by their beginning and a star."""
+
+    off: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    severity: dict[str, Severity] = {}
+
+
+class PathSettings(Settings, frozen=True, kw_only=True):
+    """Other settings for paths that match one of the patterns (gitignore's); later ones come on top of earlier ones."""
+
+    match: tuple[str, ...]
+
+
+class QueryRule(_Part, frozen=True, kw_only=True):
+    """A rule of the user's: a tree-sitter query over files of one language (tasks/query_rules.py).
+
+    `bad` and `good` are sources in which it must find something, and must not: `codebatch rules test` looks.
+    """
+
+    id: str
+    language: str
+    query: str
+    message: str
+    severity: Severity = "warning"
+    bad: tuple[str, ...] = ()
+    good: tuple[str, ...] = ()
+
+
+class TodoPolicy(_Part, frozen=True, kw_only=True):
+    """Which words `todo-comment` looks for, and the expression that makes one all right where it matches there."""
+
+    words: tuple[str, ...] = DEFAULT_TODO_WORDS
+    allow: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.allow)
+        except re.error as error:
+            raise ValueError(f"`todo.allow` is no regular expression: {error}") from error
+
+
+class RuffSettings(_Part, frozen=True, kw_only=True):
+    """`pinned`: the rules of tasks/ruff_rules.py; `project`: as the tree's own files say, which planning puts here."""
+
+    config: Literal["pinned", "project"] = "pinned"
+    files: dict[str, str] = {}
+
+
+class LintConfig(Settings, frozen=True, kw_only=True):
+    """Everything that `[tasks.lint]` may say."""
+
+    paths: tuple[PathSettings, ...] = ()
+    rules: tuple[QueryRule, ...] = ()
+    todo: TodoPolicy = TodoPolicy()
+    ruff: RuffSettings = RuffSettings()
+
+    def __post_init__(self) -> None:
+        named = set(self._named())
+        if named or self.rules:
+            self._check_rules()
+            if self.ruff.config == "project":
+                # The project may have turned on any rule of ruff.
+                named = {code for code in named if not _RUFF_CODE.match(code)}
+            _check_codes(named, self.rules)
+
+    def _named(self) -> Iterator[str]:
+        every: tuple[Settings, ...] = (self, *self.paths)
+        for settings in every:
+            yield from (*settings.off, *settings.on, *settings.severity)
+
+    def _check_rules(self) -> None:
+        from codebatch_workers.tasks.query_rules import compile_rule
+
+        known = set(known_codes())
+        for rule in self.rules:
+            if not _RULE_ID.match(rule.id):
+                raise ValueError(f"the rule id {rule.id!r} is not made of small letters and digits joined by `-`")
+            if rule.id in known:
+                raise ValueError(f"there are two rules {rule.id!r}")
+            known.add(rule.id)
+            compile_rule(rule)
+
+
+def known_codes() -> Iterable[str]:
+    """The codes of every rule that comes with lint."""
+    from codebatch_workers.tasks.ruff_rules import SEVERITIES
+    from codebatch_workers.tasks.text_rules import RULES_BY_CODE
+
+    return [*RULES_BY_CODE, *SEVERITIES]
+
+
+def _check_codes(named: Iterable[str], rules: Iterable[QueryRule]) -> None:
+    known = [*known_codes(), *(rule.id for rule in rules)]
+    for code in sorted(named):
+        if code not in known and not (code.endswith("*") and any(each.startswith(code[:-1]) for each in known)):
+            close = difflib.get_close_matches(code, known, n=1)
+            raise ValueError(f"lint has no rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))

@@ -1,0 +1,37 @@
+; What the tasks read of C#. Capture names: see ../outline.py.
+
+(namespace_declaration) @def.namespace
+(file_scoped_namespace_declaration name: (_) @name.namespace)
+(class_declaration) @def.class
+(record_declaration) @def.class
+(struct_declaration) @def.struct
+(interface_declaration) @def.interface
+(enum_declaration) @def.enum
+(enum_member_declaration) @leaf.enum_member
+(delegate_declaration) @leaf.type
+(method_declaration) @def.method @function
+(local_function_statement) @def.function @function
+(constructor_declaration) @def.constructor @function
+(destructor_declaration) @function
+(operator_declaration) @function
+(lambda_expression) @block
+(anonymous_method_expression) @block
+(property_declaration) @leaf.property
+(event_declaration) @leaf.field
+(field_declaration (variable_declaration (variable_declarator name: (_) @name.field)))
+(event_field_declaration (variable_declaration (variable_declarator name: (_) @name.field)))
+
+(using_directive) @import
+(base_list (_) @base)
+(invocation_expression function: (_) @call)
+(object_creation_expression type: (_) @call)
+
+[
+  (if_statement) (conditional_expression)
+  (for_statement) (foreach_statement) (while_statement) (do_statement)
+  (catch_clause) (switch_expression_arm)
+] @decision
+(switch_section "case") @decision
+["&&" "||"] @decision
+
+(comment) @comment

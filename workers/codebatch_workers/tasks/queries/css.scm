@@ -1,0 +1,3 @@
+; CSS has no definitions: its comments are all that is read.
+
+(comment) @comment

@@ -1,0 +1,3 @@
+; HTML has no definitions: its comments are all that is read.
+
+(comment) @comment

@@ -1,0 +1,24 @@
+; What the tasks read of Kotlin. Capture names: see ../outline.py.
+
+(package_header (qualified_identifier) @name.module)
+(class_declaration "class") @def.class
+(class_declaration "interface") @def.interface
+(object_declaration) @def.class
+(enum_entry (identifier) @name.enum_member)
+(type_alias type: (identifier) @name.type)
+(function_declaration) @def.function @function
+(secondary_constructor) @function
+(lambda_literal) @block
+(property_declaration (variable_declaration (identifier) @name.variable))
+
+(import) @import
+(delegation_specifier (constructor_invocation (user_type) @base))
+(delegation_specifier (user_type) @base)
+(call_expression . (_) @call)
+
+[
+  (if_expression) (for_statement) (while_statement) (do_while_statement) (when_entry) (catch_block)
+] @decision
+["&&" "||"] @decision
+
+[(line_comment) (block_comment)] @comment

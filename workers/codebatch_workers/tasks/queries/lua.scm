@@ -1,0 +1,14 @@
+; What the tasks read of Lua. Capture names: see ../outline.py.
+
+(function_declaration) @def.function @function
+(function_definition) @function
+(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name.variable))))
+(chunk (assignment_statement (variable_list name: (identifier) @name.variable)))
+
+((function_call name: (identifier) @_name) @import (#eq? @_name "require"))
+(function_call name: (_) @call)
+
+[(if_statement) (elseif_statement) (for_statement) (while_statement) (repeat_statement)] @decision
+["and" "or"] @decision
+
+(comment) @comment

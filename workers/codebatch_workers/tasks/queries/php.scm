@@ -1,0 +1,33 @@
+; What the tasks read of PHP. Capture names: see ../outline.py.
+
+(namespace_definition name: (_) @name.namespace)
+(class_declaration) @def.class
+(interface_declaration) @def.interface
+(trait_declaration) @def.trait
+(enum_declaration) @def.enum
+(enum_case) @leaf.enum_member
+(function_definition) @def.function @function
+(method_declaration) @def.method @function
+[(anonymous_function) (arrow_function)] @block
+(property_element name: (variable_name (name) @name.field))
+(property_promotion_parameter name: (variable_name (name) @name.field))
+(const_element . (name) @name.constant)
+
+(namespace_use_declaration) @import
+[(require_expression) (require_once_expression) (include_expression) (include_once_expression)] @import
+(base_clause (_) @base)
+(class_interface_clause (_) @base)
+(function_call_expression function: [(name) (qualified_name)] @call)
+(member_call_expression name: (name) @tail)
+(nullsafe_member_call_expression name: (name) @tail)
+(scoped_call_expression name: (name) @tail)
+(object_creation_expression . [(name) (qualified_name)] @call)
+
+[
+  (if_statement) (else_if_clause) (conditional_expression)
+  (for_statement) (foreach_statement) (while_statement) (do_statement)
+  (case_statement) (catch_clause) (match_conditional_expression)
+] @decision
+(binary_expression operator: ["&&" "||" "and" "or"] @decision)
+
+(comment) @comment

@@ -1,0 +1,7 @@
+; What the tasks read of SQL: what is created. Capture names: see ../outline.py.
+
+(create_table (object_reference name: (_) @name.class))
+(create_view (object_reference name: (_) @name.class))
+(create_function (object_reference name: (_) @name.function))
+
+[(comment) (marginalia)] @comment

@@ -1,0 +1,3 @@
+; TOML has no definitions: its comments are all that is read.
+
+(comment) @comment

@@ -1,0 +1,3 @@
+; YAML has no definitions: its comments are all that is read.
+
+(comment) @comment

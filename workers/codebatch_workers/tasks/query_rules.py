@@ -1,0 +1,80 @@
+"""Rules of the user's: tree-sitter queries, with the predicates that tree-sitter knows (`#eq?`, `#match?`, `#any-of?`).
+
+What is reported is the capture `@report`, or the only capture whose name does not begin with `_`. `{name}` in the
+message is the first line of what the capture of that name holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from codebatch_workers.languages import every_language, grammar, has_grammar
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.lint_config import QueryRule
+from codebatch_workers.tasks.text_rules import Finding, TextRule
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Query
+
+_REPORT = "report"
+_PLACE = re.compile(r"\{([\w.-]+)\}")
+_SHOWN_BYTES_MAX = 80
+
+
+def compile_rule(rule: QueryRule) -> TextRule:
+    """A rule as lint runs it. Raises ValueError where its query is none, or does not say what to report."""
+    if rule.language not in every_language():
+        raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
+    # Where a grammar of the extra is not installed, nothing is parsed, and `run` says so.
+    find = _finder(rule, *_compile(rule)) if has_grammar(rule.language) else _nothing
+    return TextRule(code=rule.id, severity=rule.severity, summary=rule.message, find=find, is_style=True)
+
+
+def _nothing(_file: SourceFile) -> Iterator[Finding]:
+    return iter(())
+
+
+def _compile(rule: QueryRule) -> tuple[Query, str]:
+    """The query, and the capture to report."""
+    from tree_sitter import Query, QueryError
+
+    try:
+        query = Query(grammar(rule.language).language, rule.query)
+    except QueryError as error:
+        raise ValueError(f"the query of the rule {rule.id!r} is none of {rule.language}: {error}") from error
+    names = [query.capture_name(index) for index in range(query.capture_count)]
+    open_names = [name for name in names if not name.startswith("_")]
+    reported = _REPORT if _REPORT in names else open_names[0] if len(open_names) == 1 else None
+    if reported is None:
+        raise ValueError(f"the query of the rule {rule.id!r} must name what to report `@{_REPORT}`")
+    for place in _PLACE.findall(rule.message):
+        if place not in names:
+            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which its query does not capture")
+    return query, reported
+
+
+def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[Finding]]:
+    def find(file: SourceFile) -> Iterator[Finding]:
+        if file.language != rule.language or not file.can_be_parsed:
+            return
+        found: set[Finding] = set()
+        for captures in file.matches(query):
+            message = _message(file, captures, rule.message)
+            found.update((node.start_byte, node.end_byte, message) for node in captures.get(reported, ()))
+        yield from sorted(found)
+
+    return find
+
+
+def _message(file: SourceFile, captures: Mapping[str, list[Node]], message: str) -> str:
+    return _PLACE.sub(lambda place: _text(file, captures, place[1]), message) if "{" in message else message
+
+
+def _text(file: SourceFile, captures: Mapping[str, list[Node]], name: str) -> str:
+    node = min(captures.get(name, ()), key=lambda node: (node.start_byte, node.end_byte), default=None)
+    if node is None:
+        return ""
+    text = file.utf8[node.start_byte : min(node.end_byte, node.start_byte + _SHOWN_BYTES_MAX)]
+    return text.decode("utf-8", "ignore").split("\n")[0].rstrip()
