@@ -1,4 +1,4 @@
-"""Real codebases that we did not write, from PyPI: downloaded once into a cache, unpacked once.
+"""Real codebases that we did not write, from PyPI, npm and Debian: downloaded once into a cache, unpacked once.
 
 `CODEBATCH_TEST_CORPORA` names the cache; the default is below the user's cache directory. A corpus that cannot be had
 fails the test that needs it: a proof on real code that silently did not run is none.
@@ -11,9 +11,14 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 DJANGO = ("Django", "5.2.8")
+
+
+class CorpusNotHad(Exception):
+    """This system's package sources do not hold the corpus, and those of another release of it may."""
 
 
 def corpora_directory() -> Path:
@@ -26,28 +31,69 @@ def corpora_directory() -> Path:
 
 
 def sdist(name: str, version: str) -> Path:
-    """The directory of a source distribution, unpacked. One process downloads, the others wait for it."""
+    """The directory of a source distribution from PyPI, unpacked."""
+    return _had(f"{name}-{version}", lambda downloads, target: _from_pypi(f"{name}=={version}", downloads, target))
+
+
+def npm(name: str, version: str) -> Path:
+    """The directory of a package from npm, unpacked, without what it depends on. npm must be installed."""
+    return _had(f"{name.replace('/', '-')}-{version}", lambda at, target: _from_npm(f"{name}@{version}", at, target))
+
+
+def debian(name: str, version: str) -> Path:
+    """The directory of a Debian package, unpacked. apt must be installed. Raises CorpusNotHad where it has another."""
+    return _had(f"{name}-{version}", lambda at, target: _from_debian(f"{name}={version}", at, target))
+
+
+def _had(name: str, fetch: Callable[[Path, Path], None]) -> Path:
+    """The directory of a corpus. One process downloads, the others wait for it."""
     cache = corpora_directory()
-    target = cache / f"{name}-{version}"
+    target = cache / name
     with open(cache / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():
-            _download(name, version, cache, target)
+            downloads = cache / "downloads" / name
+            downloads.mkdir(parents=True, exist_ok=True)
+            unpacking = cache / f".{name}.{os.getpid()}"
+            fetch(downloads, unpacking)
+            unpacking.rename(target)
     return target
 
 
-def _download(name: str, version: str, cache: Path, target: Path) -> None:
-    downloads = cache / "downloads" / target.name
+def _from_pypi(requirement: str, downloads: Path, target: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-    subprocess.run([*command, "-d", downloads, f"{name}=={version}"], check=True)
-    (archive,) = downloads.glob("*.tar.gz")
-    unpacking = cache / f".{target.name}.{os.getpid()}"
+    subprocess.run([*command, "-d", downloads, requirement], check=True)
+    _unpack(downloads, target)
+
+
+def _from_npm(requirement: str, downloads: Path, target: Path) -> None:
+    subprocess.run(
+        ["npm", "pack", "--silent", "--pack-destination", downloads, requirement],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    _unpack(downloads, target)
+
+
+def _from_debian(requirement: str, downloads: Path, target: Path) -> None:
+    command = ["apt-get", "download", "--quiet", requirement]
+    done = subprocess.run(command, cwd=downloads, check=False, capture_output=True, encoding="utf-8")
+    if done.returncode != 0:
+        raise CorpusNotHad(f"apt has no {requirement}: {done.stderr.strip()}")
+    (archive,) = downloads.glob("*.deb")
+    subprocess.run(["dpkg-deb", "--extract", archive, target], check=True)
+
+
+def _unpack(downloads: Path, target: Path) -> None:
+    """Unpack the archive in a directory, and take the one directory in it."""
+    (archive,) = [*downloads.glob("*.tar.gz"), *downloads.glob("*.tgz")]
+    whole = target.with_name(f"{target.name}.whole")
     with tarfile.open(archive) as tar:
         members = [member for member in tar.getmembers() if member.isfile() or member.isdir()]
         for member in members:
             if member.name.startswith("/") or ".." in Path(member.name).parts:
                 raise ValueError(f"{archive} holds an unsafe path: {member.name}")
-        tar.extractall(unpacking, members=members)
-    (root,) = unpacking.iterdir()
+        tar.extractall(whole, members=members)
+    (root,) = whole.iterdir()
     root.rename(target)
-    unpacking.rmdir()
+    whole.rmdir()

@@ -231,3 +231,31 @@ def test_methods_of_the_same_name_are_told_apart() -> None:
 def test_file_with_an_error_yields_what_is_whole() -> None:
     found = outline(source("a.py", "def f(): pass\nx = = 1\ndef g(): pass\n"))
     assert [symbol.name for symbol in found.symbols] == ["f", "x", "g"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "symbols"),
+    [
+        # A comment in a macro's body ends the directive for the grammar, which takes the next line for code.
+        (
+            "a.h",
+            "#define LIST(t) \\\n struct t { /* head */ \\\n  int first; }\nint after;\n/*\n#define NOT_THIS 1\n*/\n",
+            "1 macro LIST|4 variable after",
+        ),
+        ("a.h", "extern int declared;\nextern int defined = 1;\nint also;\n", "2 variable defined|3 variable also"),
+        ("a.py", "class A:\n  def m(self):\n    self.a, (self.b, x) = 1, (2, 3)\n    for self.c in x: self.d += 1\n",
+         "1 class A|2 method A.m|3 field A.a|3 field A.b|4 field A.c|4 field A.d"),
+        ("a.ts", "class A { constructor(private a: T, readonly b = 1, c: number) {} }\ntype T = { m(): void };\n",
+         "1 class A|1 constructor A.constructor|1 field A.a|1 field A.b|2 type T"),
+        ("a.cpp", "const int A::x = 1;\n", "1 field A::x"),
+        ("a.go", "package a\nvar x = []struct{ f int }{}\n", "1 module a|2 variable x"),
+    ],
+)  # fmt: skip
+def test_definitions_are_found_where_an_oracle_once_found_us_wrong(path: str, content: str, symbols: str) -> None:
+    found = outline(source(path, content))
+    assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols] == symbols.split("|")
+
+
+def test_callee_is_read_without_the_comments_in_it() -> None:
+    found = outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
+    assert [edge.target for edge in found.edges] == ["a.b", ".c"]

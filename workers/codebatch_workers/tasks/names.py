@@ -130,8 +130,24 @@ _CPP_NAMES = frozenset(
 _DECLARATORS = _C_NAMES | _CPP_NAMES
 
 
+# What error recovery takes for names.
+_C_KEYWORDS = frozenset(
+    b"break case continue default do else for goto if return sizeof struct switch typedef union while".split()
+)
+
+
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
+    """As of C++, but no member of a struct is a function."""
+    return [name for name in names_of_cpp(node, symbol_type, utf8) if symbol_type == name.symbol_type]
+
+
+def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
+    found = _declarator_names(node, symbol_type, utf8)
+    return [name for name in found if utf8[name.start : name.end] not in _C_KEYWORDS]
+
+
+def _declarator_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     name = node.child_by_field_name("name")
     if name is not None and node.type not in _DECLARATORS:
         return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
@@ -201,7 +217,7 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 NAMES: dict[str, NamesOf] = {
     "bash": names_by_field,
     "c": names_of_c,
-    "cpp": names_of_c,
+    "cpp": names_of_cpp,
     "csharp": names_by_field,
     "go": names_of_go,
     "hcl": names_by_field,

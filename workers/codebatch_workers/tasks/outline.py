@@ -8,6 +8,8 @@ found from byte ranges, so no tree is walked and no depth can hurt. Captures:
     name.TYPE      a name that is itself the definition; the first of a name in its scope counts
     pattern.TYPE   a target that binds several names, each like name.TYPE
     member         Python's `self.x = …`
+    declared       a declarator that only declares what is defined elsewhere (C's `extern`)
+    parameter.field    a constructor's parameter that is a field too
     function       what counts as a function in metrics; when it is no def, also a scope without a name
     block          a scope without a name that is no function of its own in metrics (closures)
     impl           Rust's `impl`: a scope that defines nothing
@@ -23,14 +25,16 @@ definition. A callee of which only the end is a chain of names keeps the dot bef
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from codebatch.model.record import Edge, EdgeType, Symbol, SymbolType
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.imports import IMPORTS, Import
+from codebatch_workers.tasks.macros import Bodies, macros
 from codebatch_workers.tasks.names import NAMES, Name, without_generics
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ _CLASSES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
 _FIELD_IN_CLASS = frozenset({"variable"})
 _SEPARATORS = {"cpp": "::", "rust": "::"}
+_LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
@@ -52,6 +57,9 @@ _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
+
+
+_start = attrgetter("start_byte")
 
 
 class _Scope(NamedTuple):
@@ -116,10 +124,13 @@ class _Builder:
             elif kind in ("name", "pattern"):
                 self._add_assigned(nodes, cast("SymbolType", symbol_type), is_pattern=kind == "pattern")
         self._add_members()
+        self._add_parameter_fields()
         self._add_imports()
         self._add_bases()
         self._add_calls()
         self._add_special()
+        if self.language in _LANGUAGES_WITH_MACROS:
+            self._add_macros()
         return Outline(self._symbols(), self._edges())
 
     # -- Scopes -------------------------------------------------------------------------------------------------------
@@ -208,6 +219,8 @@ class _Builder:
             symbol_type = "method"
         if symbol_type == "method" and self.language == "python" and text == "__init__":
             symbol_type = "constructor"
+        if symbol_type == "variable" and name.owner:
+            symbol_type = "field"
         outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
         if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
             symbol_type = "constructor"
@@ -216,10 +229,11 @@ class _Builder:
         return found
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
+        declared = {node.start_byte for node in self.captures.get("declared", ()) if node.type != "init_declarator"}
         for node in nodes:
             start = node.start_byte
             scope = self._scope_at(start)
-            if symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTIONS:
+            if (symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTIONS) or start in declared:
                 continue
             kind = "field" if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES else symbol_type
             for name in self.names_of(node, symbol_type, self.utf8):
@@ -232,6 +246,8 @@ class _Builder:
             scope = self._scope_at(start)
             if is_local_kind and scope.symbol_type in _FUNCTIONS:
                 continue
+            if symbol_type == "field" and scope.symbol_type == "file" and self.language == "go":
+                continue  # A field of a struct without a name.
             if is_pattern:
                 names = self.names_of(node, symbol_type, self.utf8)
             else:
@@ -263,6 +279,26 @@ class _Builder:
                 continue
             owner = _Scope(scope.qualified.rpartition(".")[0], "class")
             self._add_first(Name(start + len(b"self."), end, "field", ""), "field", owner)
+
+    def _add_parameter_fields(self) -> None:
+        """TypeScript's `constructor(private x: number)` defines a field of the class."""
+        for node in self.captures.get("parameter.field", ()):
+            start, end = node.start_byte, node.end_byte
+            scope = self._scope_at(start)
+            if scope.symbol_type == "constructor":
+                owner = _Scope(scope.qualified.rpartition(".")[0], "class")
+                self._add(Name(start, end, "field", ""), "field", owner, end)
+
+    def _add_macros(self) -> None:
+        """Record the macros, and drop what the grammar found in their bodies."""
+        found = macros(self.utf8, self.captures.get("comment", []))
+        bodies = Bodies(self.utf8, found)
+        if bodies:
+            self.found = {start: symbol for start, symbol in self.found.items() if start not in bodies}
+            self.edges = [edge for edge in self.edges if edge[0] not in bodies]
+        for macro in found:
+            self.found.pop(macro.start, None)
+            self._add(Name(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
 
     def _property_functions(self) -> set[int]:
         """Where the functions start that a decorator makes a property."""
@@ -308,10 +344,20 @@ class _Builder:
         for node in self.captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
             text = utf8[start if end - start <= _NAME_BYTES_MAX else end - _NAME_BYTES_MAX : end]
-            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(text)
+            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(self._without_comments(text, end))
             if target and target != "import":
                 # Where the name stands: a chain of calls may begin many lines above.
                 append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
+
+    def _without_comments(self, text: bytes, end: int) -> bytes:
+        """The source up to an offset, without the comments that stand inside."""
+        start = end - len(text)
+        comments = self.captures.get("comment", ())
+        # From one before: a comment may begin before what is left of a long callee.
+        first = max(bisect_left(comments, start, key=_start) - 1, 0)
+        for node in reversed(comments[first : bisect_left(comments, end, key=_start)]):
+            text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
+        return text
 
     def _add_special(self) -> None:
         """Captures that one or two languages have."""

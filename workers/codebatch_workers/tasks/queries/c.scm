@@ -11,8 +11,7 @@
 (enumerator) @leaf.enum_member
 (field_declaration declarator: (_) @leaf.field)
 (declaration declarator: (_) @leaf.variable)
-(preproc_def) @leaf.macro
-(preproc_function_def) @leaf.macro
+(declaration (storage_class_specifier "extern") declarator: (_) @declared)
 
 (preproc_include) @import
 (call_expression function: (_) @call)

@@ -7,6 +7,11 @@
 (assignment left: (identifier) @name.variable)
 (assignment left: [(pattern_list) (tuple_pattern) (list_pattern)] @pattern.variable)
 (assignment left: (attribute object: (identifier) attribute: (identifier)) @member)
+(pattern_list (attribute object: (identifier) attribute: (identifier)) @member)
+(tuple_pattern (attribute object: (identifier) attribute: (identifier)) @member)
+(augmented_assignment left: (attribute object: (identifier) attribute: (identifier)) @member)
+(for_statement left: (attribute object: (identifier) attribute: (identifier)) @member)
+(as_pattern_target (attribute object: (identifier) attribute: (identifier)) @member)
 (named_expression name: (identifier) @name.variable)
 (for_statement left: (_) @pattern.variable)
 (as_pattern_target) @pattern.variable
@@ -15,7 +20,7 @@
 (import_from_statement) @import
 (future_import_statement) @import
 
-(class_definition superclasses: (argument_list (_) @base))
+(class_definition superclasses: (argument_list [(identifier) (attribute) (subscript) (call)] @base))
 (decorator (_) @decorator)
 (call function: (_) @call)
 

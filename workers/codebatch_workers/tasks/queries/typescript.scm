@@ -7,10 +7,14 @@
 (module) @def.namespace
 (type_alias_declaration) @leaf.type
 (function_signature) @leaf.function
-(method_signature) @leaf.method
+(interface_body (method_signature) @leaf.method)
+(class_body (method_signature) @leaf.method)
 (abstract_method_signature) @leaf.method
 (interface_body (property_signature) @leaf.field)
 (public_field_definition) @leaf.field
+(required_parameter (accessibility_modifier) pattern: (identifier) @parameter.field)
+(required_parameter "readonly" pattern: (identifier) @parameter.field)
+(optional_parameter (accessibility_modifier) pattern: (identifier) @parameter.field)
 (enum_body name: (_) @name.enum_member)
 (enum_body (enum_assignment name: (_) @name.enum_member))
 (import_alias) @import

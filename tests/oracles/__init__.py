@@ -1,0 +1,1 @@
+"""Our answers about real code, held against tools that others wrote."""

@@ -1,0 +1,36 @@
+"""`python -m tests.oracles [WORDS] > tests/oracles/allowance.json`: every comparison; a table on standard error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+from tests.corpora import CorpusNotHad
+from tests.oracles.agreement import allowed
+from tests.oracles.catalogue import COMPARISONS
+
+
+def main(words: list[str]) -> None:
+    """Run the comparisons whose names hold all words, and print the differences of all; the others stay as they are."""
+    document = {}
+    print("| comparison | matched | precision | recall | differences |\n|---|---|---|---|---|", file=sys.stderr)
+    for name, comparison in COMPARISONS.items():
+        known = allowed(name)
+        if all(word in name for word in words) and all(map(shutil.which, comparison.tools)):
+            try:
+                agreement = comparison.agree()
+            except CorpusNotHad as error:
+                print(error, file=sys.stderr)
+            else:
+                known = dict(sorted(agreement.differences.items()))
+                told = ", ".join(f"{count} {difference}" for difference, count in known.items())
+                figures = f"{agreement.matched} | {agreement.precision:.4f} | {agreement.recall:.4f}"
+                print(f"| {name} | {figures} | {told} |", file=sys.stderr)
+        if known:
+            document[name] = known
+    print(json.dumps(document, indent=2))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

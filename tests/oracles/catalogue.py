@@ -1,0 +1,91 @@
+"""Every comparison: which oracle, over which codebase, and how far they must agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import corpora
+from tests.oracles import ctags_oracle, python_oracle, script_oracle
+from tests.oracles.agreement import Agreement, iter_sources
+
+_CPP = {"language": b"cpp"}
+
+PYTHON = {
+    "requests": lambda: corpora.sdist("requests", "2.32.3"),
+    "flask": lambda: corpora.sdist("Flask", "3.0.3"),
+}
+SCRIPT = {
+    "express": lambda: corpora.npm("express", "4.19.2"),
+    "eslint": lambda: corpora.npm("eslint", "9.14.0"),
+    "rxjs": lambda: corpora.npm("rxjs", "7.8.1") / "src",
+    "zod": lambda: corpora.npm("zod", "3.23.8"),
+    "react-table": lambda: corpora.npm("@tanstack/react-table", "8.20.5") / "src",
+}
+C = {
+    "psutil": lambda: corpora.sdist("psutil", "6.0.0"),
+    "libuv": lambda: corpora.sdist("uvloop", "0.20.0") / "vendor" / "libuv",
+}
+CPP = {
+    "leveldb": lambda: corpora.sdist("leveldb", "0.201"),
+    "fasttext": lambda: corpora.sdist("fasttext", "0.9.3") / "src",
+}
+GO = {
+    "cobra": lambda: corpora.debian("golang-github-spf13-cobra-dev", "1.6.1-1"),
+    "prometheus-common": lambda: corpora.debian("golang-github-prometheus-common-dev", "0.39.0-2"),
+}
+RUST = {
+    "cryptography": lambda: corpora.sdist("cryptography", "41.0.7") / "src" / "rust",
+    "tokenizers": lambda: corpora.sdist("tokenizers", "0.13.3"),
+}
+JAVA = {
+    "jpype": lambda: corpora.sdist("JPype1", "1.5.0"),
+    "cordova-android": lambda: corpora.npm("cordova-android", "13.0.0"),
+}
+BASH = {
+    "bats": lambda: corpora.npm("bats", "1.11.0"),
+    "n": lambda: corpora.npm("n", "10.0.0"),
+}
+
+Corpora = Mapping[str, Callable[[], Path]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How to ask both sides. `tools` must be on PATH; precision and recall must reach `least`."""
+
+    tools: Sequence[str]
+    least: float
+    agree: Callable[[], Agreement]
+
+
+def _python(root: Callable[[], Path]) -> Comparison:
+    return Comparison(tools=(), least=0.99, agree=lambda: python_oracle.agree(iter_sources(root(), ["python"], {})))
+
+
+def _script(root: Callable[[], Path]) -> Comparison:
+    def agree() -> Agreement:
+        return script_oracle.agree(root(), iter_sources(root(), script_oracle.LANGUAGES, {}))
+
+    return Comparison(tools=("node", "npm"), least=0.97, agree=agree)
+
+
+def _ctags(root: Callable[[], Path], language: str) -> Comparison:
+    def agree() -> Agreement:
+        contexts = _CPP if language == "cpp" else {}
+        return ctags_oracle.agree(root(), language, iter_sources(root(), [language], contexts))
+
+    tools = {"go": ("ctags", "apt-get", "dpkg-deb"), "java": ("ctags", "npm"), "bash": ("ctags", "npm")}
+    return Comparison(tools=tools.get(language, ("ctags",)), least=0.95, agree=agree)
+
+
+COMPARISONS: Mapping[str, Comparison] = {
+    **{f"ast: definitions, imports, bases, calls of {name}": _python(root) for name, root in PYTHON.items()},
+    **{f"tsc: definitions of {name}": _script(root) for name, root in SCRIPT.items()},
+    **{
+        f"ctags: {language} definitions of {name}": _ctags(root, language)
+        for language, roots in {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA, "bash": BASH}.items()
+        for name, root in roots.items()
+    },
+}

@@ -1,0 +1,155 @@
+"""Python as its own `ast` and `symtable` see it: definitions, scopes, imports, bases, calls."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+import warnings
+from collections.abc import Iterable, Iterator
+
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.outline import outline
+from tests.oracles.agreement import Agreement, Fact, compare
+
+_FUNCTIONS = ("function", "method", "constructor", "property")
+
+
+def agree(files: Iterable[SourceFile]) -> Agreement:
+    """Our symbols and edges against `ast` and `symtable`, over the files that this interpreter can parse."""
+    ours: list[Fact] = []
+    theirs: list[Fact] = []
+    for file in files:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(file.text)
+                table = symtable.symtable(file.text, "", "exec")
+        except (SyntaxError, ValueError):
+            continue
+        path = file.path.decode()
+        ours.extend(_ours(file, path))
+        visitor = _Visitor(path)
+        visitor.visit(tree)
+        theirs.extend(visitor.facts)
+        theirs.extend({("bound", path, *name) for name in (*_bound(table, ""), *visitor.members)})
+    return compare(ours, theirs)
+
+
+def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
+    found = outline(file)
+    classes = {"", *(symbol.qualified for symbol in found.symbols if symbol.symbol_type == "class")}
+    bound = set()
+    for symbol in found.symbols:
+        if symbol.symbol_type == "class" or symbol.symbol_type in _FUNCTIONS:
+            kind = "class" if symbol.symbol_type == "class" else "function"
+            yield kind, path, symbol.line, symbol.qualified
+            yield "end", path, symbol.qualified, symbol.end_line
+        if symbol.scope in classes:
+            bound.add((symbol.scope, symbol.name))
+    for scope, name in bound:
+        yield "bound", path, scope, name
+    for edge in found.edges:
+        if edge.edge_type == "imports":
+            yield "import", path, edge.line, edge.source, edge.target
+        elif edge.edge_type == "inherits":
+            yield "base", path, edge.line, edge.source, edge.target
+        elif not edge.target.startswith("."):
+            yield "call", path, edge.line, edge.source, edge.target
+
+
+def _bound(table: symtable.SymbolTable, scope: str) -> Iterator[tuple[str, str]]:
+    """What is bound in the module and in classes outside of functions. `_` is nobody's name."""
+    for symbol in table.get_symbols():
+        name = _written(symbol.get_name(), table)
+        if symbol.is_imported() or (symbol.is_assigned() and name not in ("_", "__classdict__", "__class__")):
+            yield scope, name
+    for child in table.get_children():
+        inner = f"{scope}.{child.get_name()}" if scope else child.get_name()
+        if child.get_type() == "class":
+            yield from _bound(child, inner)
+        elif child.get_type() == "function" and child.get_name() != "lambda":
+            yield from (fact for fact in _bound(child, inner) if fact[0] != inner)
+
+
+def _written(name: str, table: symtable.SymbolTable) -> str:
+    """A private name of a class as the source has it: `_C__x` is `__x`."""
+    prefix = f"_{table.get_name().lstrip('_')}__"
+    return name[len(prefix) - 2 :] if table.get_type() == "class" and name.startswith(prefix) else name
+
+
+class _Visitor(ast.NodeVisitor):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.scope: list[str] = []
+        self.kinds: list[str] = []
+        self.facts: list[Fact] = []
+        self.members: set[tuple[str, str]] = set()
+
+    def _enter(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, kind: str) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+            if not isinstance(decorator, ast.Call):
+                self._call(decorator)
+        self.scope.append(node.name)
+        self.kinds.append(kind)
+        line = node.lineno
+        self.facts.append((kind, self.path, line, ".".join(self.scope)))
+        self.facts.append(("end", self.path, ".".join(self.scope), node.end_lineno or 0))
+        if isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                inner = base.func if isinstance(base, ast.Call) else base
+                name = _chain(inner.value if isinstance(inner, ast.Subscript) else inner)
+                if name:
+                    self.facts.append(("base", self.path, base.lineno, ".".join(self.scope), name))
+        for child in ast.iter_child_nodes(node):
+            if child not in node.decorator_list:
+                self.visit(child)
+        self.scope.pop()
+        self.kinds.pop()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._enter(node, "class")
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._enter(node, "function")
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._enter(node, "function")
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self._call(node.func)
+        self.generic_visit(node)
+
+    def _call(self, callee: ast.expr) -> None:
+        name = _chain(callee)
+        if name:
+            self.facts.append(("call", self.path, callee.end_lineno or 0, ".".join(self.scope), name))
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if (
+            isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+            and self.kinds[-2:] == ["class", "function"]
+        ):
+            self.members.add((".".join(self.scope[:-1]), node.attr))
+        self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.facts.append(("import", self.path, alias.lineno, ".".join(self.scope), alias.name))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            target = f"{module}{'' if module.endswith('.') else '.'}{alias.name}"
+            self.facts.append(("import", self.path, alias.lineno, ".".join(self.scope), target))
+
+
+def _chain(node: ast.expr) -> str:
+    """`a.b.c`, or nothing where the expression is more than names and dots."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""

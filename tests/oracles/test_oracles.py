@@ -1,0 +1,48 @@
+"""Our answers agree with those of independent tools, on codebases that we did not write.
+
+Differences that are known stand in allowance.json, by class and count; `python -m tests.oracles` makes it anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.corpora import CorpusNotHad
+from tests.oracles.agreement import Fact, compare, grown
+from tests.oracles.catalogue import COMPARISONS
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_oracle_agrees(name: str) -> None:
+    comparison = COMPARISONS[name]
+    for tool in comparison.tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"this oracle needs {tool}")
+    try:
+        agreement = comparison.agree()
+    except CorpusNotHad as error:
+        pytest.skip(str(error))
+    assert agreement.matched > 0
+    assert not grown(name, agreement)
+    assert agreement.precision >= comparison.least
+    assert agreement.recall >= comparison.least
+
+
+def test_differences_are_told_by_side_and_class() -> None:
+    def explain(side: str, fact: Fact) -> str | None:
+        return "knows no w" if fact[1] == "w" else None
+
+    ours: list[Fact] = [("f", "a"), ("f", "a"), ("f", "b"), ("g", "w")]
+    theirs: list[Fact] = [("f", "a"), ("g", "c"), ("f", "d")]
+    agreement = compare(ours, theirs, explain)
+    assert agreement.differences == {"extra f": 2, "missing f": 1, "missing g": 1, "theirs knows no w": 1}
+    assert (agreement.matched, agreement.precision, agreement.recall) == (1, 1 / 3, 1 / 3)
+    assert sorted(line.split(",")[0] for line in grown("no such comparison", agreement)) == [
+        "extra f: 2 > 0",
+        "missing f: 1 > 0",
+        "missing g: 1 > 0",
+        "theirs knows no w: 1 > 0",
+    ]
