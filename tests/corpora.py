@@ -40,6 +40,16 @@ def npm(name: str, version: str) -> Path:
     return _had(f"{name.replace('/', '-')}-{version}", lambda at, target: _from_npm(f"{name}@{version}", at, target))
 
 
+def npm_installed(name: str, *requirements: str) -> Path:
+    """A directory whose node_modules hold packages and what they depend on, by a name for them all."""
+
+    def install(_downloads: Path, target: Path) -> None:
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"]
+        subprocess.run([*command, "--prefix", target, *requirements], check=True, stdout=subprocess.DEVNULL)
+
+    return _had(name, install)
+
+
 def debian(name: str, version: str) -> Path:
     """The directory of a Debian package, unpacked. apt must be installed. Raises CorpusNotHad where it has another."""
     return _had(f"{name}-{version}", lambda at, target: _from_debian(f"{name}={version}", at, target))

@@ -79,10 +79,12 @@ class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
 
 
 class Metric(Located, frozen=True, kw_only=True, tag="metric"):
-    """A number about a file."""
+    """A number about a file; where `symbol` is set, about the function of that qualified name that starts at `line`."""
 
     metric: str
     value: int
+    symbol: str = ""
+    line: int = 0
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codebatch_workers.source import SourceFile
 from tests import corpora
-from tests.oracles import ctags_oracle, python_oracle, script_oracle
+from tests.oracles import complexity_oracle, ctags_oracle, eslint_oracle, python_oracle, script_oracle
 from tests.oracles.agreement import Agreement, iter_sources
 
 _CPP = {"language": b"cpp"}
+# What fetches the corpora of a language, beside pip.
+_TOOLS = {"go": ("apt-get", "dpkg-deb"), "java": ("npm",), "bash": ("npm",)}
 
 PYTHON = {
     "requests": lambda: corpora.sdist("requests", "2.32.3"),
@@ -76,16 +79,55 @@ def _ctags(root: Callable[[], Path], language: str) -> Comparison:
         contexts = _CPP if language == "cpp" else {}
         return ctags_oracle.agree(root(), language, iter_sources(root(), [language], contexts))
 
-    tools = {"go": ("ctags", "apt-get", "dpkg-deb"), "java": ("ctags", "npm"), "bash": ("ctags", "npm")}
-    return Comparison(tools=tools.get(language, ("ctags",)), least=0.95, agree=agree)
+    return Comparison(tools=("ctags", *_TOOLS.get(language, ())), least=0.95, agree=agree)
 
+
+def _radon(root: Callable[[], Path]) -> Comparison:
+    def agree() -> Agreement:
+        return complexity_oracle.agree_with_radon(iter_sources(root(), ["python"], {}))
+
+    return Comparison(tools=(), least=0.99, agree=agree)
+
+
+def _lizard(root: Callable[[], Path], language: str) -> Comparison:
+    def agree() -> Agreement:
+        contexts = _CPP if language == "cpp" else {}
+        return complexity_oracle.agree_with_lizard(iter_sources(root(), [language], contexts))
+
+    return Comparison(tools=_TOOLS.get(language, ()), least=0.99, agree=agree)
+
+
+def _eslint(
+    root: Callable[[], Path], ask: Callable[[Path, Iterable[SourceFile]], Agreement], least: float
+) -> Comparison:
+    def agree() -> Agreement:
+        return ask(root(), iter_sources(root(), script_oracle.LANGUAGES, {}))
+
+    return Comparison(tools=("node", "npm"), least=least, agree=agree)
+
+
+_COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
 COMPARISONS: Mapping[str, Comparison] = {
     **{f"ast: definitions, imports, bases, calls of {name}": _python(root) for name, root in PYTHON.items()},
     **{f"tsc: definitions of {name}": _script(root) for name, root in SCRIPT.items()},
     **{
         f"ctags: {language} definitions of {name}": _ctags(root, language)
-        for language, roots in {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA, "bash": BASH}.items()
+        for language, roots in {**_COMPILED, "bash": BASH}.items()
         for name, root in roots.items()
+    },
+    **{f"radon: complexity of {name}": _radon(root) for name, root in PYTHON.items()},
+    **{
+        f"lizard: {language} complexity of {name}": _lizard(root, language)
+        for language, roots in _COMPILED.items()
+        for name, root in roots.items()
+    },
+    **{
+        f"eslint: complexity of {name}": _eslint(root, eslint_oracle.agree_on_complexity, 0.99)
+        for name, root in SCRIPT.items()
+    },
+    **{
+        f"sonarjs: cognitive complexity of {name}": _eslint(root, eslint_oracle.agree_on_cognitive_complexity, 0.92)
+        for name, root in SCRIPT.items()
     },
 }

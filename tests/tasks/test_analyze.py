@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from codebatch.model.record import Metric
 from codebatch_workers.tasks.analyze import metrics
-from tests.tasks.support import source
+from tests.tasks.support import created, source
 
 ORDER = [
     "bytes",
@@ -18,6 +21,10 @@ ORDER = [
     "imports",
     "complexity",
     "max_complexity",
+    "cognitive",
+    "max_cognitive",
+    "max_nesting",
+    "max_parameters",
 ]
 
 PYTHON = '''\
@@ -59,7 +66,8 @@ def test_metrics_of_python_are_those_counted_by_hand() -> None:
     found = metrics(source("a.py", PYTHON))
     assert list(found) == ORDER
     # m: 1 + for, if, and, or, elif, ternary; inner: 1 + for, if; n: 1 + while, except, case; and the module's if.
-    expected = [len(PYTHON), 31, 23, 1, 7, 3, 1, 2, 7 + 3 + 4 + 1, 7]
+    # Cognitive: m: for 1, if 2, and and or 2, elif 1, ternary 3; n: while 1, except 1, match 2; and the module's if.
+    expected = [len(PYTHON), 31, 23, 1, 7, 3, 1, 2, 7 + 3 + 4 + 1, 7, 9 + 4 + 1, 9, 3, 1]
     assert list(found.values()) == expected
 
 
@@ -89,7 +97,7 @@ def test_metrics_of_python_are_those_counted_by_hand() -> None:
 )
 def test_structure_is_counted_alike_in_every_language(path: str, content: str, expected: tuple[int, ...]) -> None:
     found = metrics(source(path, content))
-    assert tuple(found[name] for name in ["code", "comment", "blank", *ORDER[5:]]) == expected
+    assert tuple(found[name] for name in ["code", "comment", "blank", *ORDER[5:10]]) == expected
 
 
 @pytest.mark.parametrize(
@@ -109,3 +117,49 @@ def test_what_is_not_known_is_not_invented(path: str, content: bytes, expected: 
 def test_elif_chain_counts_all_its_branches() -> None:
     found = metrics(source("a.py", "def f(x):\n    if x: pass\n" + "    elif x: pass\n" * 100))
     assert found["max_complexity"] == 102
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        (
+            "a.py",
+            "class A:\n  def m(self, a, *b):\n    for x in a:\n      if x: pass\n  def e(self): pass\n",
+            "2 A.m lines=3 complexity=3 cognitive=3 nesting=2 parameters=3|5 A.e lines=1 complexity=1 parameters=1",
+        ),
+        (
+            "a.js",
+            "const f = (a, {b}) => () => a && b && (c || d);\nx.map(z => z);\n",
+            "1 f lines=1 complexity=1 parameters=2|1 f.<anonymous> lines=1 complexity=4 cognitive=2|"
+            "2 <anonymous> lines=1 complexity=1 parameters=1",
+        ),
+        (
+            "a.c",
+            "char **f(int a, void *b, ...) { return 0; }\nint g(void) { goto x; x: if (a) if (b) {} else {} }\n",
+            "1 f lines=1 complexity=1 parameters=3|2 g lines=1 complexity=3 cognitive=5 nesting=2",
+        ),
+        ("a.c", "int f(int a) {\n#if X && Y\n#endif\n}\n", "1 f lines=4 complexity=1 parameters=1"),
+        (
+            "a.go",
+            "package a\nfunc (t *T) f(a, b int) { if x { } else if y { } else { go func() { for { } }() } }\n",
+            "2 T.f lines=1 complexity=4 cognitive=6 nesting=3 parameters=2",
+        ),
+        (
+            "a.rs",
+            "impl A { fn f(&self, a: u8) -> u8 { match a { 1 => 2, _ => loop { break } } } }\n",
+            "1 A::f lines=1 complexity=4 cognitive=3 nesting=2 parameters=2",
+        ),
+        ("a.java", "class A { void f(int... a) { a: for (;;) break a; } }\n",
+         "1 A.f lines=1 complexity=2 cognitive=2 nesting=1 parameters=1"),
+        ("a.ts", "class A { m(a?: T, b = 1) { try {} catch { a ??= b } } }\n",
+         "1 A.m lines=1 complexity=3 cognitive=1 nesting=1 parameters=2"),
+        ("a.sh", "f() { case $x in a) ;; esac; }\n", "1 f lines=1 complexity=2 cognitive=1 nesting=1"),
+    ],
+)  # fmt: skip
+def test_each_function_is_measured(path: str, content: str, expected: str, tmp_path: Path) -> None:
+    found: dict[tuple[int, str], list[str]] = {}
+    for record in created("analyze", tmp_path).run(source(path, content)):
+        assert isinstance(record, Metric)
+        if record.symbol:
+            found.setdefault((record.line, record.symbol), []).append(f"{record.metric}={record.value}")
+    assert "|".join(f"{line} {symbol} {' '.join(told)}" for (line, symbol), told in found.items()) == expected

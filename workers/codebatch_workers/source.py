@@ -15,7 +15,7 @@ from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import UnsetType
 
@@ -120,6 +120,8 @@ _OVERRUNS: Mapping[str, Callable[[SourceFile], bool]] = {
     "markdown": lambda file: _MARKDOWN_DEEP.search(file.utf8) is not None,
     "yaml": _overruns_yaml,
 }
+
+T = TypeVar("T")
 
 
 class SourceFile:
@@ -356,9 +358,19 @@ class SourceFile:
             nodes.sort(key=_BY_RANGE)
         return captures
 
+    @cached_property
+    def _derived(self) -> dict[object, object]:
+        return {}
+
+    def derived(self, make: Callable[[SourceFile], T]) -> T:
+        """What a function makes of this file: made once, and kept for whichever task asks next."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        return cast("T", self._derived[make])
+
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text; whoever asks again pays again."""
-        for name in ("captures", "tree", "text", "line_starts", "_column_tables", "_decoded"):
+        for name in ("_derived", "captures", "tree", "text", "line_starts", "_column_tables", "_decoded"):
             self.__dict__.pop(name, None)
 
 

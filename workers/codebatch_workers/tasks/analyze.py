@@ -3,15 +3,15 @@
 `bytes` is of every file. A text file has `lines` and `blank` (only whitespace). Where there is a tree, `comment` counts
 the lines that hold comments and nothing else, `code` the rest, so that lines = code + comment + blank; a docstring is
 code. Where the language has functions: `functions`, `classes` (what has members: classes, structs, interfaces, enums,
-traits, unions), `imports` (statements) and McCabe's complexity. A function's is one and its decision points, those of a
-function inside it not counted; `complexity` is the sum over the functions and the decision points outside of all;
-`max_complexity` is that of the most complex function, 0 where there is none.
+traits, unions), `imports` (statements), `complexity` and `cognitive` (sums over the functions and what is outside of
+all), and of the functions' the greatest: `max_complexity`, `max_cognitive`, `max_nesting`, `max_parameters`, 0 where
+there is none. Then of each function, by position, with its qualified name as `symbol` and its first line: `lines`,
+`complexity`, and where they are not 0 `cognitive`, `nesting` and `parameters`. What they mean: complexity.py.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Metric, Record
@@ -19,6 +19,8 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.languages import LANGUAGES_OF_DATA
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
+from codebatch_workers.tasks.complexity import Function, functions_of
+from codebatch_workers.tasks.outline import definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,11 +41,44 @@ class Analyze:
     def run(self, file: SourceFile) -> list[Record]:
         """The records of one file."""
         path, path_b64 = file.path_fields
-        return [Metric(path=path, path_b64=path_b64, metric=name, value=value) for name, value in metrics(file).items()]
+        outside, functions = _functions(file)
+        records: list[Record] = [
+            Metric(path=path, path_b64=path_b64, metric=name, value=value)
+            for name, value in _metrics(file, outside, functions).items()
+        ]
+        for function in functions:
+            line = file.line(function.start)
+            symbol = definitions(file).name_of_function(function.start)
+            records += [
+                Metric(path=path, path_b64=path_b64, metric=name, value=value, symbol=symbol, line=line)
+                for name, value in _function_metrics(file, line, function)
+            ]
+        return records
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
-    """The metrics of a file by name, in their order."""
+    """The metrics of a file by name, in their order, without those of its functions."""
+    return _metrics(file, *_functions(file))
+
+
+def _functions(file: SourceFile) -> tuple[Function, list[Function]]:
+    if file.tree is None or file.language in _LANGUAGES_OF_DATA:
+        return Function(0, 0, 0), []
+    return functions_of(file.captures, file.utf8, are_nested=file.language != "c")
+
+
+def _function_metrics(file: SourceFile, line: int, function: Function) -> Iterator[tuple[str, int]]:
+    yield "lines", file.line(function.end - 1) - line + 1
+    yield "complexity", function.complexity
+    if function.cognitive:
+        yield "cognitive", function.cognitive
+    if function.nesting:
+        yield "nesting", function.nesting
+    if function.parameters:
+        yield "parameters", function.parameters
+
+
+def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
     found = {"bytes": len(file.content)}
     if file.is_binary:
         return found
@@ -55,7 +90,7 @@ def metrics(file: SourceFile) -> dict[str, int]:
         found["comment"] = written - code
     found["blank"] = lines - written
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
-        found.update(_structure(file))
+        found.update(_structure(file, outside, functions))
     return found
 
 
@@ -84,32 +119,16 @@ def _without(utf8: bytes, comments: Sequence[Node]) -> bytes:
     return b"".join(pieces)
 
 
-def _structure(file: SourceFile) -> dict[str, int]:
+def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
     captures = file.captures
-    functions = sorted((node.start_byte, -node.end_byte) for node in captures.get("function", ()))
-    decisions = sorted(node.start_byte for node in captures.get("decision", ()))
-    complexities = _complexities(functions, decisions)
     return {
         "functions": len(functions),
         "classes": sum(len(captures.get(name, ())) for name in _CLASSES),
         "imports": len(captures.get("import", ())),
-        # The decision points are each in one function or in none.
-        "complexity": len(functions) + len(decisions),
-        "max_complexity": max(complexities, default=0),
+        "complexity": outside.complexity + sum(function.complexity for function in functions),
+        "max_complexity": max((function.complexity for function in functions), default=0),
+        "cognitive": outside.cognitive + sum(function.cognitive for function in functions),
+        "max_cognitive": max((function.cognitive for function in functions), default=0),
+        "max_nesting": max((function.nesting for function in functions), default=0),
+        "max_parameters": max((function.parameters for function in functions), default=0),
     }
-
-
-def _complexities(functions: list[tuple[int, int]], decisions: list[int]) -> list[int]:
-    """One and the decision points of each function, without those of functions inside it; outer ones first."""
-    own: list[int] = []
-    stack: list[tuple[int, int]] = []
-    for index, (start, minus_end) in enumerate(functions):
-        end = -minus_end
-        count = bisect_left(decisions, end) - bisect_left(decisions, start)
-        while stack and stack[-1][0] <= start:
-            stack.pop()
-        if stack:
-            own[stack[-1][1]] -= count
-        own.append(count + 1)
-        stack.append((end, index))
-    return own

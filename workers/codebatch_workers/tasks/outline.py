@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 _NAME_BYTES_MAX = 512
 _QUALIFIED_CHARS_MAX = 1024
 
+# How metrics name a function without a name, after what encloses it.
+ANONYMOUS = "<anonymous>"
+
 _FUNCTIONS = frozenset({"function", "method", "constructor", "property"})
 _CLASSES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
@@ -63,8 +66,11 @@ _start = attrgetter("start_byte")
 
 
 class _Scope(NamedTuple):
+    """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
+
     qualified: str
     symbol_type: str
+    start: int = -1
 
 
 class _Span(NamedTuple):
@@ -98,10 +104,17 @@ def outline(file: SourceFile) -> Outline:
     """The symbols and edges of a file; none where it has no tree."""
     if file.language not in NAMES or file.tree is None:
         return Outline([], [])
-    return _Builder(file).build()
+    return definitions(file).build()
 
 
-class _Builder:
+def definitions(file: SourceFile) -> Definitions:
+    """The scopes of a file that has a tree in a language with definitions; `analyze` names functions by them."""
+    return file.derived(Definitions)
+
+
+class Definitions:
+    """The scopes of a file, found when made, and what is found in them, found by `build`."""
+
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self.utf8 = file.utf8
@@ -114,9 +127,20 @@ class _Builder:
         self.found: dict[int, _Found] = {}
         self.first: set[tuple[str, str]] = set()
         self.edges: list[tuple[int, EdgeType, str, str]] = []
+        self._find_scopes()
+
+    def name_of_function(self, start: int) -> str:
+        """The qualified name of the function whose node starts there."""
+        scope = self._scope_at(start)
+        return scope.qualified if scope.start >= 0 else self._join(scope.qualified, ANONYMOUS)
+
+    def place_of_function(self, start: int) -> int:
+        """Where the name of the function stands whose node starts there; that start where it has none."""
+        scope = self._scope_at(start)
+        return scope.start if scope.start >= 0 else start
 
     def build(self) -> Outline:
-        self._find_scopes()
+        """The symbols and edges. To be asked once."""
         for capture, nodes in self.captures.items():
             kind, _, symbol_type = capture.partition(".")
             if kind == "leaf":
@@ -139,6 +163,9 @@ class _Builder:
         """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
         stack: list[tuple[int, _Scope]] = []
         current = self.scopes[0]
+        written = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
+        # A definition whose body is an expression: `f = () => …`. The function that ends with it is its body.
+        assigned: _Span | None = None
         for span in self._spans():
             while stack and stack[-1][0] <= span.start:
                 end, current = stack.pop()
@@ -146,6 +173,9 @@ class _Builder:
             inner = current
             if span.name is not None:
                 inner = self._define(span, span.name, current)
+                assigned = span if inner.symbol_type in _FUNCTIONS and span[:2] not in written else None
+            elif assigned is not None and span.minus_end == assigned.minus_end:
+                assigned = None
             elif span.symbol_type == "function":
                 inner = _Scope(current.qualified, "function")
             stack.append((-span.minus_end, current))
@@ -197,7 +227,7 @@ class _Builder:
         if name.start < 0:
             return _Scope(self._join(outer.qualified, name.text), span.symbol_type)
         found = self._add(name, span.symbol_type, outer, -span.minus_end)
-        return _Scope(found.qualified, found.symbol_type) if found else outer
+        return _Scope(found.qualified, found.symbol_type, found.start) if found else outer
 
     def _scope_at(self, offset: int) -> _Scope:
         return self.scopes[bisect_right(self.starts, offset) - 1]

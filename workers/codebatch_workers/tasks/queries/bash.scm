@@ -4,9 +4,11 @@
 (variable_assignment name: (variable_name) @name.variable)
 (command) @command
 
-[
-  (if_statement) (elif_clause) (for_statement) (c_style_for_statement) (while_statement) (case_item)
-] @decision
-(list ["&&" "||"] @decision)
+[(if_statement) (for_statement) (c_style_for_statement) (while_statement)] @branch
+(elif_clause) @elif
+(else_clause) @else
+(case_statement) @switch
+(case_item) @decision
+(list ["&&" "||"] @logical)
 
 (comment) @comment

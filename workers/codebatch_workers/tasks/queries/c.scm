@@ -16,11 +16,17 @@
 (preproc_include) @import
 (call_expression function: (_) @call)
 
-[
-  (if_statement) (conditional_expression)
-  (for_statement) (while_statement) (do_statement)
-  (case_statement value: (_))
-] @decision
-(binary_expression operator: ["&&" "||"]) @decision
+(function_definition declarator: (function_declarator parameters: (parameter_list (_) @parameter)))
+(function_definition declarator: (_ (function_declarator parameters: (parameter_list (_) @parameter))))
+(function_definition declarator: (_ (_ (function_declarator parameters: (parameter_list (_) @parameter)))))
+
+[(if_statement) (conditional_expression) (for_statement) (while_statement) (do_statement)] @branch
+(else_clause) @else
+(else_clause (if_statement) @elseif)
+(switch_statement) @switch
+(case_statement value: (_)) @decision
+(binary_expression operator: ["&&" "||"] @logical)
+(goto_statement) @jump
+[(preproc_if condition: (_) @aside) (preproc_elif condition: (_) @aside)]
 
 (comment) @comment

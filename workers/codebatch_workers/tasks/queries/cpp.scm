@@ -11,4 +11,4 @@
 (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
 (new_expression type: (_) @call)
 
-[(for_range_loop) (catch_clause)] @decision
+[(for_range_loop) (catch_clause)] @branch

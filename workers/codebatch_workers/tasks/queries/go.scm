@@ -18,10 +18,23 @@
 (interface_type (type_elem . (_) @base .))
 (call_expression function: (_) @call)
 
-[
-  (if_statement) (for_statement)
-  (expression_case) (type_case) (communication_case)
-] @decision
-["&&" "||"] @decision
+(function_declaration parameters: (parameter_list [
+  (parameter_declaration name: (identifier) @parameter)
+  (parameter_declaration !name) @parameter
+  (variadic_parameter_declaration) @parameter
+]))
+(method_declaration parameters: (parameter_list [
+  (parameter_declaration name: (identifier) @parameter)
+  (parameter_declaration !name) @parameter
+  (variadic_parameter_declaration) @parameter
+]))
+
+[(if_statement) (for_statement)] @branch
+"else" @else
+(if_statement alternative: (if_statement) @elseif)
+[(expression_switch_statement) (type_switch_statement) (select_statement)] @switch
+[(expression_case) (type_case) (communication_case)] @decision
+["&&" "||"] @logical
+[(goto_statement) (break_statement (label_name)) (continue_statement (label_name))] @jump
 
 (comment) @comment

@@ -23,12 +23,19 @@
 (method_invocation name: (identifier) @tail)
 (object_creation_expression type: (_) @call)
 
+(method_declaration parameters: (formal_parameters [(formal_parameter) (spread_parameter)] @parameter))
+(constructor_declaration parameters: (formal_parameters [(formal_parameter) (spread_parameter)] @parameter))
+
 [
   (if_statement) (ternary_expression)
   (for_statement) (enhanced_for_statement) (while_statement) (do_statement)
   (catch_clause)
-] @decision
+] @branch
+"else" @else
+(if_statement alternative: (if_statement) @elseif)
+(switch_expression) @switch
 (switch_label "case") @decision
-["&&" "||"] @decision
+["&&" "||"] @logical
+[(break_statement (identifier)) (continue_statement (identifier))] @jump
 
 [(line_comment) (block_comment)] @comment

@@ -24,10 +24,17 @@
 (decorator (_) @decorator)
 (call function: (_) @call)
 
-[
-  (if_statement) (elif_clause) (conditional_expression)
-  (for_statement) (while_statement) (for_in_clause) (if_clause)
-  (except_clause) (case_clause) (boolean_operator)
-] @decision
+(parameters [
+  (identifier) (default_parameter) (typed_parameter) (typed_default_parameter)
+  (list_splat_pattern) (dictionary_splat_pattern)
+] @parameter)
+
+[(if_statement) (conditional_expression) (for_statement) (while_statement) (except_clause)] @branch
+(elif_clause) @elif
+(if_statement (else_clause) @else)
+(match_statement) @switch
+[(for_in_clause) (if_clause) (case_clause)] @decision
+(boolean_operator operator: _ @logical)
+(lambda) @nest
 
 (comment) @comment

@@ -24,10 +24,14 @@
 (call_expression function: (_) @call)
 (macro_invocation macro: (_) @macro)
 
-[
-  (if_expression) (for_expression) (while_expression) (loop_expression) (match_arm)
-] @decision
-(binary_expression operator: ["&&" "||"]) @decision
-(try_expression) @decision
+(function_item parameters: (parameters [(parameter) (self_parameter)] @parameter))
+
+[(if_expression) (for_expression) (while_expression) (loop_expression)] @branch
+(else_clause) @else
+(else_clause (if_expression) @elseif)
+(match_expression) @switch
+[(match_arm) (try_expression)] @decision
+(binary_expression operator: ["&&" "||"] @logical)
+[(break_expression (label)) (continue_expression (label))] @jump
 
 [(line_comment) (block_comment)] @comment

@@ -29,12 +29,20 @@
 (new_expression constructor: (_) @call)
 (decorator [(identifier) (member_expression)] @call)
 
+(arrow_function parameter: (identifier) @parameter)
+
 [
   (if_statement) (ternary_expression)
   (for_statement) (for_in_statement) (while_statement) (do_statement)
-  (catch_clause) (switch_case)
-] @decision
+  (catch_clause)
+] @branch
+(else_clause) @else
+(else_clause (if_statement) @elseif)
+(switch_statement) @switch
+(switch_case) @decision
 ; Bare tokens: a pattern with the expression around them stays open through all of a long chain.
-["&&" "||" "??" "&&=" "||=" "??="] @decision
+["&&" "||" "??"] @logical
+["&&=" "||=" "??="] @decision
+[(break_statement label: (_)) (continue_statement label: (_))] @jump
 
 [(comment) (html_comment)] @comment

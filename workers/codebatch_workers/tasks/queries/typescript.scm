@@ -22,3 +22,12 @@
 (extends_clause value: (_) @base)
 (extends_type_clause type: (_) @base)
 (implements_clause (_) @base)
+
+[
+  (function_declaration parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+  (generator_function_declaration parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+  (function_expression parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+  (generator_function parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+  (arrow_function parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+  (method_definition parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
+]

@@ -1,0 +1,149 @@
+"""McCabe's complexity of functions as radon and lizard count it, cognitive complexity as cognitive_complexity does.
+
+Each tool has rules of its own. What it counts and we do not, or the other way round, is found by a query over the tree
+(`_RULES`), and our number is put into the tool's terms before it is held against the tool's.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+
+import lizard
+import tree_sitter
+from radon.visitors import ComplexityVisitor
+
+from codebatch_workers.languages import grammar
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks import complexity
+from codebatch_workers.tasks.outline import definitions
+from tests.oracles.agreement import Agreement, Fact, compare
+
+# A query of what the tool counts (`more`) and we do not, the other way round (`less`), and where it does not look.
+RADON = """
+(for_statement alternative: (_)) @more
+(while_statement alternative: (_)) @more
+(try_statement (else_clause)) @more
+((case_clause (case_pattern) @pattern) @less (#eq? @pattern "_"))
+(assert_statement) @skip
+"""
+_PREPROCESSOR = """[(preproc_if) (preproc_ifdef "#ifdef") (preproc_elif)] @more"""
+LIZARD: Mapping[str, str] = {
+    "c": _PREPROCESSOR,
+    "cpp": _PREPROCESSOR,
+    "go": "",
+    "java": "",
+    "rust": """
+        (match_block . (match_arm) @less)
+        (loop_expression) @less
+        [(where_clause) (for_lifetimes) (let_declaration alternative: (_)) (match_pattern condition: (_))] @more
+        [(higher_ranked_trait_bound) (abstract_type "for")] @more
+        ((closure_parameters) @more (#eq? @more "||"))
+        (macro_invocation (token_tree) @tokens)
+    """,
+}
+# What lizard counts wherever it stands, as in the arguments of a macro.
+_TOKENS = re.compile(rb"\b(?:if|for|while)\b|&&|\|\||\?")
+_STRING = re.compile(rb'"(?:\\.|[^"\\])*"', re.DOTALL)
+# Where closures are functions of their own to the tool.
+_CLOSURES_APART = frozenset({"go"})
+
+
+def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
+    """Where each of our functions starts, and its complexity with the tool's rules applied."""
+    captures = dict(file.captures)
+    if file.language in _CLOSURES_APART:
+        captures["function"] = captures.get("function", []) + captures.pop("block", [])
+    _, functions = complexity.functions_of(captures, file.utf8, are_nested=file.language != "c")
+    if query:
+        captures = dict(file.query(tree_sitter.Query(grammar(file.language).language, query)))
+        for node in captures.get("tokens", ()):
+            inner = innermost(functions, node.start_byte)
+            if inner is not None:
+                text = _STRING.sub(b"", file.utf8[node.start_byte : node.end_byte])
+                inner.complexity += len(_TOKENS.findall(text))
+        for node in captures.get("skip", ()):
+            inner = innermost(functions, node.start_byte)
+            if inner is not None:
+                inner.complexity -= _decisions_in(node, file)
+        for name, sign in (("more", 1), ("less", -1)):
+            for node in captures.get(name, ()):
+                inner = innermost(functions, node.start_byte)
+                if inner is not None:
+                    inner.complexity += sign
+    return [(function.start, function.complexity) for function in functions]
+
+
+def _by_line(query: str, file: SourceFile) -> dict[int, int]:
+    """The complexity of our functions by the line of their names."""
+    names = definitions(file)
+    return {file.line(names.place_of_function(start)): value for start, value in reversed(in_terms_of(query, file))}
+
+
+def _decisions_in(outer: tree_sitter.Node, file: SourceFile) -> int:
+    nodes = [node for name in ("branch", "decision", "logical") for node in file.captures.get(name, ())]
+    return sum(outer.start_byte <= node.start_byte < outer.end_byte for node in nodes)
+
+
+def innermost(functions: list[complexity.Function], offset: int) -> complexity.Function | None:
+    """The function that a place is in, without those around it."""
+    starts = [function.start for function in functions]
+    for index in range(bisect_right(starts, offset) - 1, -1, -1):
+        if functions[index].end > offset:
+            return functions[index]
+    return None
+
+
+def agree_with_radon(files: Iterable[SourceFile]) -> Agreement:
+    """Python: the functions that both sides see at the same line."""
+    return _compare((file, _by_line(RADON, file), dict(_of_radon(file.text))) for file, _ in _parsed(files))
+
+
+def agree_with_lizard(files: Iterable[SourceFile]) -> Agreement:
+    """Any language of LIZARD: the functions that both sides see at the same line."""
+    return _compare((file, _by_line(LIZARD[file.language], file), dict(_of_lizard(file))) for file in files)
+
+
+def _compare(files: Iterable[tuple[SourceFile, dict[int, int], dict[int, int]]]) -> Agreement:
+    ours: list[Fact] = []
+    theirs: list[Fact] = []
+    unsound: set[tuple[str, int]] = set()
+    for file, said, expected in files:
+        path = file.path.decode()
+        names = definitions(file)
+        for node in file.captures.get("function", ()):
+            if node.has_error:
+                unsound.add((path, file.line(names.place_of_function(node.start_byte))))
+        for line in said.keys() & expected.keys():
+            ours.append(("complexity", path, line, said[line]))
+            theirs.append(("complexity", path, line, expected[line]))
+    return compare(
+        ours, theirs, lambda _, fact: "sees through macros that hide the syntax" if fact[1:3] in unsound else None
+    )
+
+
+def _of_lizard(file: SourceFile) -> Iterator[tuple[int, int]]:
+    for each in reversed(lizard.analyze_file.analyze_source_code(file.path.decode(), file.text).function_list):
+        yield each.start_line, each.cyclomatic_complexity
+
+
+def _of_radon(text: str) -> Iterator[tuple[int, int]]:
+    visitor = ComplexityVisitor.from_code(text, no_assert=True)
+    functions = [*visitor.functions, *(method for each in visitor.classes for method in each.methods)]
+    while functions:
+        function = functions.pop()
+        yield function.lineno, function.complexity
+        functions.extend(function.closures)
+
+
+def _parsed(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, ast.Module]]:
+    for file in files:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield file, ast.parse(file.text)
+        except (SyntaxError, ValueError):
+            continue
