@@ -2,7 +2,7 @@
 
 A record holds no time, batch id, absolute path or machine name. Lines and columns are 1-based, columns count code
 points, `end_line`/`end_column` are exclusive. Exactly one of `path` and `path_b64` is set (model/entry.py).
-A change here is a change of format: bump RECORD_SCHEMA and say so in SPEC.md "Changes".
+A changed meaning is a change of format: bump RECORD_SCHEMA and say so in SPEC.md "Changes".
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ ParseState = Literal["ok", "errors", "skipped", "unsupported"]
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
 EdgeType = Literal["imports", "inherits", "calls"]
+
+# Who sees a name: everybody, heirs, its package or crate, its file or class.
+Visibility = Literal["public", "protected", "internal", "private"]
 
 SymbolType = Literal[
     "module",
@@ -48,7 +51,7 @@ SymbolType = Literal[
 ]
 
 
-class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
     """What every record has: the file it speaks of."""
 
     path: str | UnsetType = UNSET
@@ -84,11 +87,14 @@ class Metric(Located, frozen=True, kw_only=True, tag="metric"):
     metric: str
     value: int
     symbol: str = ""
-    line: int = 0
+    line: int = 1
 
 
 class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
-    """A definition. `scope` is the qualified name of what encloses it (empty at top level)."""
+    """A definition. `scope` is the qualified name of what encloses it (empty at top level).
+
+    `parameters` and `decorators` are names in the order of the source.
+    """
 
     name: str
     symbol_type: SymbolType
@@ -98,6 +104,9 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
     column: int
     end_line: int
     end_column: int
+    parameters: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    visibility: Visibility = "public"
 
 
 class Edge(Located, frozen=True, kw_only=True, tag="edge"):

@@ -57,7 +57,7 @@ def in_terms_of(query: str, file: SourceFile) -> list[tuple[int, int]]:
     captures = dict(file.captures)
     if file.language in _CLOSURES_APART:
         captures["function"] = captures.get("function", []) + captures.pop("block", [])
-    _, functions = complexity.functions_of(captures, file.utf8, are_nested=file.language != "c")
+    _, functions = complexity.functions_of(captures, file.utf8, file.language)
     if query:
         captures = dict(file.query(tree_sitter.Query(grammar(file.language).language, query)))
         for node in captures.get("tokens", ()):

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript as eslint sees them: complexity, and names that are unused or shadow others (eslint.mjs)."""
+"""JavaScript and TypeScript as eslint sees them: complexity, names that are unused or shadow others (eslint.mjs)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import tree_sitter
 from codebatch_workers.languages import grammar
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.complexity import functions_of
-from codebatch_workers.tasks.outline import definitions
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost
@@ -64,7 +63,7 @@ def agree_on_cognitive_complexity(root: Path, files: Iterable[SourceFile]) -> Ag
     for file, messages in ask(root, files):
         path = file.path.decode()
         lines = _lines_of_heads(file)
-        _, functions = functions_of(file.captures, file.utf8, are_nested=True)
+        _, functions = functions_of(file.captures, file.utf8, file.language)
         free = _defaults(file)
         for function in functions:
             cognitive = function.cognitive - free[function.start]
@@ -77,7 +76,7 @@ def agree_on_cognitive_complexity(root: Path, files: Iterable[SourceFile]) -> Ag
 
 
 def _lines_of_heads(file: SourceFile) -> dict[int, int]:
-    names = definitions(file)
+
     found = {}
     for node in file.captures.get("function", ()):
         arrow = next((child for child in node.children if child.type == "=>"), None)
@@ -91,7 +90,7 @@ def _lines_of_heads(file: SourceFile) -> dict[int, int]:
 def _defaults(file: SourceFile) -> Counter[int]:
     """By function, the operators of `x = a || {}`, which are free to sonarjs."""
     query = tree_sitter.Query(grammar(file.language).language, _DEFAULTS)
-    _, functions = functions_of(file.captures, file.utf8, are_nested=True)
+    _, functions = functions_of(file.captures, file.utf8, file.language)
     found: Counter[int] = Counter()
     for node in file.query(query).get("default", ()):
         inner = innermost(functions, node.start_byte)
@@ -112,7 +111,7 @@ def ask(root: Path, files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, l
         "typescript@5.6.3",
     )
     script = Path(__file__).with_name("eslint.mjs")
-    command = ["node", script, modules, root]
+    command: list[str | Path] = ["node", script, modules, root]
     done = subprocess.run(command, input="\n".join(sources), check=True, capture_output=True, encoding="utf-8")
     for line in done.stdout.splitlines():
         answer = json.loads(line)

@@ -125,35 +125,35 @@ def test_elif_chain_counts_all_its_branches() -> None:
         (
             "a.py",
             "class A:\n  def m(self, a, *b):\n    for x in a:\n      if x: pass\n  def e(self): pass\n",
-            "2 A.m lines=3 complexity=3 cognitive=3 nesting=2 parameters=3|5 A.e lines=1 complexity=1 parameters=1",
+            "2 A.m complexity=3 cognitive=3 nesting=2 parameters=3|5 A.e complexity=1 parameters=1",
         ),
         (
             "a.js",
             "const f = (a, {b}) => () => a && b && (c || d);\nx.map(z => z);\n",
-            "1 f lines=1 complexity=1 parameters=2|1 f.<anonymous> lines=1 complexity=4 cognitive=2|"
-            "2 <anonymous> lines=1 complexity=1 parameters=1",
+            ("1 f complexity=1 parameters=2|1 f.<anonymous> complexity=4 cognitive=2|"
+            "2 <anonymous> complexity=1 parameters=1"),
         ),
         (
             "a.c",
             "char **f(int a, void *b, ...) { return 0; }\nint g(void) { goto x; x: if (a) if (b) {} else {} }\n",
-            "1 f lines=1 complexity=1 parameters=3|2 g lines=1 complexity=3 cognitive=5 nesting=2",
+            "1 f complexity=1 parameters=3|2 g complexity=3 cognitive=5 nesting=2",
         ),
-        ("a.c", "int f(int a) {\n#if X && Y\n#endif\n}\n", "1 f lines=4 complexity=1 parameters=1"),
+        ("a.c", "int f(int a) {\n#if X && Y\n#endif\n}\n", "1 f complexity=1 parameters=1"),
         (
             "a.go",
             "package a\nfunc (t *T) f(a, b int) { if x { } else if y { } else { go func() { for { } }() } }\n",
-            "2 T.f lines=1 complexity=4 cognitive=6 nesting=3 parameters=2",
+            "2 T.f complexity=4 cognitive=6 nesting=3 parameters=2",
         ),
         (
             "a.rs",
             "impl A { fn f(&self, a: u8) -> u8 { match a { 1 => 2, _ => loop { break } } } }\n",
-            "1 A::f lines=1 complexity=4 cognitive=3 nesting=2 parameters=2",
+            "1 A::f complexity=4 cognitive=3 nesting=2 parameters=2",
         ),
         ("a.java", "class A { void f(int... a) { a: for (;;) break a; } }\n",
-         "1 A.f lines=1 complexity=2 cognitive=2 nesting=1 parameters=1"),
+         "1 A.f complexity=2 cognitive=2 nesting=1 parameters=1"),
         ("a.ts", "class A { m(a?: T, b = 1) { try {} catch { a ??= b } } }\n",
-         "1 A.m lines=1 complexity=3 cognitive=1 nesting=1 parameters=2"),
-        ("a.sh", "f() { case $x in a) ;; esac; }\n", "1 f lines=1 complexity=2 cognitive=1 nesting=1"),
+         "1 A.m complexity=3 cognitive=1 nesting=1 parameters=2"),
+        ("a.sh", "f() { case $x in a) ;; esac; }\n", "1 f complexity=2 cognitive=1 nesting=1"),
     ],
 )  # fmt: skip
 def test_each_function_is_measured(path: str, content: str, expected: str, tmp_path: Path) -> None:

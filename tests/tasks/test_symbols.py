@@ -259,3 +259,51 @@ def test_definitions_are_found_where_an_oracle_once_found_us_wrong(path: str, co
 def test_callee_is_read_without_the_comments_in_it() -> None:
     found = outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
     assert [edge.target for edge in found.edges] == ["a.b", ".c"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        (
+            "a.py",
+            ("@a.b(1)\n@c\nclass A:\n  @property\n  def _m(self, x: int = 1, *a, k=2, **kw): pass\n  __y = 1\n"
+            "  def __init__(self):\n    @d\n    def g(): pass\n"),
+            "A() @a.b @c|A._m(self x *a k **kw) @property private|A.__y() private|A.__init__(self)|A.__init__.g() @d",
+        ),
+        (
+            "a.ts",
+            ("@C({x: 1}) class A { private x = 1; @I() protected readonly y; #p;\n"
+            "constructor(@J() private z: T, {a}, ...r) {} pub(a?: number) {} }"),
+            "A() @C|A.x() private|A.y() @I protected|A.#p() private|A.constructor(z { ...r)|A.z() private|A.pub(a)",
+        ),
+        (
+            "a.java",
+            "class A { @Override public int f(@N final T x, int... y) { return 1; } protected int g; int h; }",
+            "A() internal|A.f(x y) @Override|A.g() protected|A.h() internal",
+        ),
+        (
+            "a.rs",
+            "pub struct S { pub a: u8, b: u8 } pub(crate) fn f(&mut self, (a, b): T, mut x: u8) {} trait T { fn m(); }",
+            "S()|S::a()|S::b() private|f(self (a, b): T x) internal|T() private|T::m()",
+        ),
+        (
+            "a.cpp",
+            ("#define M(a, b) a\nclass A { int x; public: int y; protected: int z; };\n"
+            "static int g(int *p[3], const T &q, int (*cb)(int), char) { }"),
+            "M(a b)|A()|A::x() private|A::y()|A::z() protected|g(p q cb char) private",
+        ),
+        ("a.c", "int f(void) { return 0; }\nstatic int x;\n", "f()|x() private"),
+        (
+            "a.go",
+            "package a\nfunc (t *T) Do(a, b int, c ...string) {}\nfunc low(int) {}",
+            "a()|T.Do(a b c)|low(int) private",
+        ),
+    ],
+)  # fmt: skip
+def test_symbol_tells_its_parameters_decorators_and_visibility(path: str, content: str, told: str) -> None:
+    said = []
+    for symbol in outline(source(path, content)).symbols:
+        decorators = [f"@{name}" for name in symbol.decorators]
+        visibility = [symbol.visibility] if symbol.visibility != "public" else []
+        said.append(" ".join([f"{symbol.qualified}({' '.join(symbol.parameters)})", *decorators, *visibility]))
+    assert "|".join(said) == told

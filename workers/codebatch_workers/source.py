@@ -374,7 +374,7 @@ class SourceFile:
             self.__dict__.pop(name, None)
 
 
-_BY_RANGE = attrgetter("start_byte", "end_byte")
+_BY_RANGE = attrgetter("byte_range")
 
 
 def _cursor(query: Query) -> QueryCursor:

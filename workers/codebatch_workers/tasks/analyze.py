@@ -5,13 +5,13 @@ the lines that hold comments and nothing else, `code` the rest, so that lines = 
 code. Where the language has functions: `functions`, `classes` (what has members: classes, structs, interfaces, enums,
 traits, unions), `imports` (statements), `complexity` and `cognitive` (sums over the functions and what is outside of
 all), and of the functions' the greatest: `max_complexity`, `max_cognitive`, `max_nesting`, `max_parameters`, 0 where
-there is none. Then of each function, by position, with its qualified name as `symbol` and its first line: `lines`,
+there is none. Then of each function, by position, with its qualified name as `symbol` and its first line:
 `complexity`, and where they are not 0 `cognitive`, `nesting` and `parameters`. What they mean: complexity.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Metric, Record
@@ -47,12 +47,17 @@ class Analyze:
             for name, value in _metrics(file, outside, functions).items()
         ]
         for function in functions:
-            line = file.line(function.start)
-            symbol = definitions(file).name_of_function(function.start)
-            records += [
-                Metric(path=path, path_b64=path_b64, metric=name, value=value, symbol=symbol, line=line)
-                for name, value in _function_metrics(file, line, function)
-            ]
+            symbol, line = definitions(file).name_of_function(function.start), file.line(function.start)
+            for metric, value in (
+                ("complexity", function.complexity),
+                ("cognitive", function.cognitive),
+                ("nesting", function.nesting),
+                ("parameters", function.parameters),
+            ):
+                if value:
+                    records.append(
+                        Metric(path=path, path_b64=path_b64, metric=metric, value=value, symbol=symbol, line=line)
+                    )
         return records
 
 
@@ -62,20 +67,9 @@ def metrics(file: SourceFile) -> dict[str, int]:
 
 
 def _functions(file: SourceFile) -> tuple[Function, list[Function]]:
-    if file.tree is None or file.language in _LANGUAGES_OF_DATA:
+    if file.tree is None or file.language in LANGUAGES_OF_DATA:
         return Function(0, 0, 0), []
-    return functions_of(file.captures, file.utf8, are_nested=file.language != "c")
-
-
-def _function_metrics(file: SourceFile, line: int, function: Function) -> Iterator[tuple[str, int]]:
-    yield "lines", file.line(function.end - 1) - line + 1
-    yield "complexity", function.complexity
-    if function.cognitive:
-        yield "cognitive", function.cognitive
-    if function.nesting:
-        yield "nesting", function.nesting
-    if function.parameters:
-        yield "parameters", function.parameters
+    return functions_of(file.captures, file.utf8, file.language)
 
 
 def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:

@@ -55,13 +55,13 @@ class Function:
     parameters: int = 0
 
 
-def functions_of(
-    captures: Mapping[str, Sequence[Node]], utf8: bytes, *, are_nested: bool
-) -> tuple[Function, list[Function]]:
+def functions_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, language: str) -> tuple[Function, list[Function]]:
     """What is outside of all functions, of complexity 0 where it decides nothing; and the functions, by position.
 
-    Where functions cannot be nested, one in another is an `if` that a macro before it made look like one.
+    In C, where functions cannot be nested, one in another is an `if` that a macro before it made look like one.
     """
+    are_nested = language != "c"
+    are_all_named = language not in ("c", "cpp")
     outside = Function(0, len(utf8), 0)
     functions: list[Function] = []
     runs = _run_starts(captures.get("logical", ()))
@@ -78,7 +78,7 @@ def functions_of(
             function.complexity += 1
             function.cognitive += start in runs
         elif code == _PARAMETER:
-            function.parameters += not _is_no_parameter(utf8[start:-minus_end])
+            function.parameters += are_all_named or not _is_no_parameter(utf8[start:-minus_end])
         elif code == _ELSE:
             function.cognitive += 1
         elif code == _ELIF:

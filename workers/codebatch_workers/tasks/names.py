@@ -27,6 +27,9 @@ class Name(NamedTuple):
 
 NamesOf = Callable[["Node", SymbolType, bytes], list[Name]]
 
+# A longer name is data.
+NAME_BYTES_MAX = 512
+
 _GENERICS = re.compile(rb"<[^<>]*>")
 _GENERIC_DEPTH_MAX = 8
 

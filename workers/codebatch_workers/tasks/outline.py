@@ -25,23 +25,29 @@ definition. A callee of which only the end is a chain of names keeps the dot bef
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from codebatch.model.record import Edge, EdgeType, Symbol, SymbolType
+from codebatch.model.record import Edge, Symbol, SymbolType
 from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.imports import IMPORTS, Import
-from codebatch_workers.tasks.macros import Bodies, macros
-from codebatch_workers.tasks.names import NAMES, Name, without_generics
+from codebatch_workers.tasks.details import (
+    VISIBILITY_RULES,
+    Sections,
+    decorators_of,
+    keywords_of,
+    parameter_name,
+    visible_to_all,
+)
+from codebatch_workers.tasks.macros import Bodies, Macro, macros
+from codebatch_workers.tasks.names import NAME_BYTES_MAX, NAMES, Name, without_generics
+from codebatch_workers.tasks.relations import Relations, Scope
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# A longer name is data, and a deeper qualified name repeats what its parents say: both could grow without bound.
-_NAME_BYTES_MAX = 512
+# A deeper qualified name repeats what its parents say, and could grow without bound.
 _QUALIFIED_CHARS_MAX = 1024
 
 # How metrics name a function without a name, after what encloses it.
@@ -52,25 +58,12 @@ _CLASSES = frozenset({"class", "struct", "union", "interface", "trait", "enum"})
 _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
 _FIELD_IN_CLASS = frozenset({"variable"})
 _SEPARATORS = {"cpp": "::", "rust": "::"}
+_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
-_SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
-_UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
-_BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
-
-
-_start = attrgetter("start_byte")
-
-
-class _Scope(NamedTuple):
-    """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
-
-    qualified: str
-    symbol_type: str
-    start: int = -1
 
 
 class _Span(NamedTuple):
@@ -104,6 +97,10 @@ def outline(file: SourceFile) -> Outline:
     """The symbols and edges of a file; none where it has no tree."""
     if file.language not in NAMES or file.tree is None:
         return Outline([], [])
+    return file.derived(_build)
+
+
+def _build(file: SourceFile) -> Outline:
     return definitions(file).build()
 
 
@@ -123,10 +120,10 @@ class Definitions:
         self.names_of = NAMES[self.language]
         self.separator = _SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
-        self.scopes: list[_Scope] = [_Scope("", "file")]
+        self.scopes: list[Scope] = [Scope("", "file")]
         self.found: dict[int, _Found] = {}
         self.first: set[tuple[str, str]] = set()
-        self.edges: list[tuple[int, EdgeType, str, str]] = []
+        self.macros: list[Macro] = []
         self._find_scopes()
 
     def name_of_function(self, start: int) -> str:
@@ -149,19 +146,17 @@ class Definitions:
                 self._add_assigned(nodes, cast("SymbolType", symbol_type), is_pattern=kind == "pattern")
         self._add_members()
         self._add_parameter_fields()
-        self._add_imports()
-        self._add_bases()
-        self._add_calls()
-        self._add_special()
-        if self.language in _LANGUAGES_WITH_MACROS:
-            self._add_macros()
-        return Outline(self._symbols(), self._edges())
+        relations = Relations(self.file, self.starts, self.scopes)
+        for node, scope in relations.bound:
+            self._add(Name(node.start_byte, node.end_byte, "import", ""), "import", scope, node.end_byte)
+        bodies = self._add_macros()
+        return Outline(self._symbols(), relations.records(bodies))
 
     # -- Scopes -------------------------------------------------------------------------------------------------------
 
     def _find_scopes(self) -> None:
         """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
-        stack: list[tuple[int, _Scope]] = []
+        stack: list[tuple[int, Scope]] = []
         current = self.scopes[0]
         written = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         # A definition whose body is an expression: `f = () => …`. The function that ends with it is its body.
@@ -177,7 +172,7 @@ class Definitions:
             elif assigned is not None and span.minus_end == assigned.minus_end:
                 assigned = None
             elif span.symbol_type == "function":
-                inner = _Scope(current.qualified, "function")
+                inner = Scope(current.qualified, "function")
             stack.append((-span.minus_end, current))
             self._enter(span.start, inner)
             current = inner
@@ -185,7 +180,7 @@ class Definitions:
             end, current = stack.pop()
             self._enter(end, current)
 
-    def _enter(self, offset: int, scope: _Scope) -> None:
+    def _enter(self, offset: int, scope: Scope) -> None:
         if self.starts[-1] == offset:
             self.scopes[-1] = scope
         else:
@@ -202,7 +197,7 @@ class Definitions:
             for node in nodes:
                 names = self.names_of(node, symbol_type, self.utf8)
                 start, end = node.start_byte, node.end_byte
-                if not names or names[0].end - names[0].start > _NAME_BYTES_MAX:
+                if not names or names[0].end - names[0].start > NAME_BYTES_MAX:
                     continue
                 name = names[0]
                 if start in properties:
@@ -215,21 +210,21 @@ class Definitions:
         for node in self.captures.get("impl", ()):
             of = node.child_by_field_name("type")
             if of is not None:
-                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:_NAME_BYTES_MAX]).decode(
+                owner = without_generics(self.utf8[of.start_byte : of.end_byte][:NAME_BYTES_MAX]).decode(
                     "utf-8", "replace"
                 )
                 name = Name(-1, -1, "class", "", owner)
                 spans[node.start_byte, node.end_byte] = _Span(node.start_byte, -node.end_byte, 0, "class", name)
         return sorted(spans.values(), key=lambda span: span[:3])
 
-    def _define(self, span: _Span, name: Name, outer: _Scope) -> _Scope:
+    def _define(self, span: _Span, name: Name, outer: Scope) -> Scope:
         """Record a definition that encloses others, and answer the scope that it opens."""
         if name.start < 0:
-            return _Scope(self._join(outer.qualified, name.text), span.symbol_type)
+            return Scope(self._join(outer.qualified, name.text), span.symbol_type)
         found = self._add(name, span.symbol_type, outer, -span.minus_end)
-        return _Scope(found.qualified, found.symbol_type, found.start) if found else outer
+        return Scope(found.qualified, found.symbol_type, found.start) if found else outer
 
-    def _scope_at(self, offset: int) -> _Scope:
+    def _scope_at(self, offset: int) -> Scope:
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
     def _join(self, outer: str, name: str) -> str:
@@ -240,9 +235,9 @@ class Definitions:
 
     # -- Symbols ------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: Name, symbol_type: str, scope: _Scope, end: int) -> _Found | None:
+    def _add(self, name: Name, symbol_type: str, scope: Scope, end: int) -> _Found | None:
         """Record a symbol; None where its name is no name, or already is one."""
-        if not 0 < name.end - name.start <= _NAME_BYTES_MAX or name.start in self.found:
+        if not 0 < name.end - name.start <= NAME_BYTES_MAX or name.start in self.found:
             return None
         text = name.text or self.utf8[name.start : name.end].decode("utf-8", "replace")
         if symbol_type == "function" and (name.owner or scope.symbol_type in _CLASSES):
@@ -285,7 +280,7 @@ class Definitions:
             for name in names:
                 self._add_first(name, symbol_type, scope)
 
-    def _add_first(self, name: Name, symbol_type: SymbolType, scope: _Scope) -> None:
+    def _add_first(self, name: Name, symbol_type: SymbolType, scope: Scope) -> None:
         """Record the first assignment to a name in a scope: that is where it is defined."""
         text = self.utf8[name.start : name.end].decode("utf-8", "replace")
         key = (scope.qualified, text)
@@ -307,7 +302,7 @@ class Definitions:
             scope = self._scope_at(start)
             if scope.symbol_type not in ("method", "constructor", "property"):
                 continue
-            owner = _Scope(scope.qualified.rpartition(".")[0], "class")
+            owner = Scope(scope.qualified.rpartition(".")[0], "class")
             self._add_first(Name(start + len(b"self."), end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
@@ -316,25 +311,27 @@ class Definitions:
             start, end = node.start_byte, node.end_byte
             scope = self._scope_at(start)
             if scope.symbol_type == "constructor":
-                owner = _Scope(scope.qualified.rpartition(".")[0], "class")
+                owner = Scope(scope.qualified.rpartition(".")[0], "class")
                 self._add(Name(start, end, "field", ""), "field", owner, end)
 
-    def _add_macros(self) -> None:
-        """Record the macros, and drop what the grammar found in their bodies."""
-        found = macros(self.utf8, self.captures.get("comment", []))
+    def _add_macros(self) -> Bodies:
+        """Record the macros, drop what the grammar found in their bodies, and answer these."""
+        if self.language in _LANGUAGES_WITH_MACROS:
+            self.macros = macros(self.utf8, self.captures.get("comment", []))
+        found = self.macros
         bodies = Bodies(self.utf8, found)
         if bodies:
             self.found = {start: symbol for start, symbol in self.found.items() if start not in bodies}
-            self.edges = [edge for edge in self.edges if edge[0] not in bodies]
         for macro in found:
             self.found.pop(macro.start, None)
             self._add(Name(macro.start, macro.name_end, "macro", ""), "macro", self.scopes[0], macro.end)
+        return bodies
 
     def _property_functions(self) -> set[int]:
         """Where the functions start that a decorator makes a property."""
         found = set()
         for node in self.captures.get("decorator", ()):
-            text = self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX].decode("utf-8", "replace")
+            text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
             if _PROPERTY_DECORATOR.match(text):
                 decorated = node.parent.parent if node.parent is not None else None
                 function = decorated.child_by_field_name("definition") if decorated is not None else None
@@ -342,117 +339,24 @@ class Definitions:
                     found.add(function.start_byte)
         return found
 
-    # -- Edges --------------------------------------------------------------------------------------------------------
-
-    def _add_imports(self) -> None:
-        imports_of = IMPORTS.get(self.language)
-        if imports_of is None:
-            return
-        for statement in self.captures.get("import", ()):
-            scope = self._scope_at(statement.start_byte)
-            for imported in imports_of(statement, self.utf8):
-                self._add_import(imported, scope, statement.end_byte)
-
-    def _add_import(self, imported: Import, scope: _Scope, end: int) -> None:
-        if imported.target:
-            self.edges.append((imported.node.start_byte, "imports", scope.qualified, imported.target[:_NAME_BYTES_MAX]))
-        bound = imported.bound
-        if bound is not None:
-            self._add(Name(bound.start_byte, bound.end_byte, "import", ""), "import", scope, bound.end_byte)
-
-    def _add_bases(self) -> None:
-        for node in self.captures.get("base", ()):
-            start = node.start_byte
-            text = without_generics(self.utf8[start : node.end_byte][:_NAME_BYTES_MAX])
-            text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
-            source = self._scope_at(start).qualified
-            if source and _BASE.match(text):
-                self.edges.append((start, "inherits", source, text.decode("utf-8", "replace")))
-
-    def _add_calls(self) -> None:
-        utf8, scopes, starts, append = self.utf8, self.scopes, self.starts, self.edges.append
-        for node in self.captures.get("call", ()):
-            start, end = node.start_byte, node.end_byte
-            text = utf8[start if end - start <= _NAME_BYTES_MAX else end - _NAME_BYTES_MAX : end]
-            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(self._without_comments(text, end))
-            if target and target != "import":
-                # Where the name stands: a chain of calls may begin many lines above.
-                append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
-
-    def _without_comments(self, text: bytes, end: int) -> bytes:
-        """The source up to an offset, without the comments that stand inside."""
-        start = end - len(text)
-        comments = self.captures.get("comment", ())
-        # From one before: a comment may begin before what is left of a long callee.
-        first = max(bisect_left(comments, start, key=_start) - 1, 0)
-        for node in reversed(comments[first : bisect_left(comments, end, key=_start)]):
-            text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
-        return text
-
-    def _add_special(self) -> None:
-        """Captures that one or two languages have."""
-        for node in self.captures.get("tail", ()):
-            end = node.end_byte
-            self._edge(node.start_byte, "calls", _callee(self.utf8[max(end - _NAME_BYTES_MAX, 0) : end]))
-        for node in self.captures.get("macro", ()):
-            self._edge(
-                node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]) + "!"
-            )
-        for node in self.captures.get("decorator", ()):
-            if node.type != "call":
-                self._edge(
-                    node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX])
-                )
-        for node in self.captures.get("element", ()):
-            text = self.utf8[node.start_byte : node.end_byte][:_NAME_BYTES_MAX]
-            # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
-            if not text[:1].islower() or b"." in text:
-                self._edge(node.start_byte, "calls", _callee(text))
-        for node in self.captures.get("importer", ()):
-            self._add_require(node)
-        for node in self.captures.get("source", ()):
-            self._edge(node.start_byte, "imports", self._literal(node))
-        for node in self.captures.get("command", ()):
-            self._add_command(node)
-
-    def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
-        if target:
-            self.edges.append((offset, edge_type, self._scope_at(offset).qualified, target))
-
-    def _literal(self, node: Node) -> str:
-        return self.utf8[node.start_byte + 1 : node.end_byte - 1][:_NAME_BYTES_MAX].decode("utf-8", "replace")
-
-    def _add_require(self, function: Node) -> None:
-        """JavaScript's `require("x")` and `import("x")`."""
-        call = function.parent
-        arguments = call.child_by_field_name("arguments") if call is not None else None
-        if arguments is not None and self.utf8[function.start_byte : function.end_byte] in (b"require", b"import"):
-            literal = arguments.named_child(0)
-            if literal is not None:
-                self._edge(literal.start_byte, "imports", self._literal(literal))
-
-    def _add_command(self, node: Node) -> None:
-        """A shell command calls what it names; `source x` and `. x` import `x`."""
-        name = node.child_by_field_name("name")
-        if name is None:
-            return
-        text = self.utf8[name.start_byte : name.end_byte][:_NAME_BYTES_MAX].decode("utf-8", "replace")
-        if text in (".", "source"):
-            argument = node.child_by_field_name("argument")
-            if argument is not None:
-                path = self.utf8[argument.start_byte : argument.end_byte][:_NAME_BYTES_MAX]
-                self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
-        elif not any(character in text for character in "$`\"'\\ \n"):
-            self._edge(name.start_byte, "calls", text)
-
     # -- Records ------------------------------------------------------------------------------------------------------
 
     def _symbols(self) -> list[Symbol]:
         path, path_b64 = self.file.path_fields
         position = self.file.position
         symbols = []
-        for start in sorted(self.found):
+        starts = sorted(self.found)
+        parameters = self._parameters()
+        decorators = decorators_of(self.captures, self.utf8, starts, self._is_of_parameter)
+        keywords = keywords_of(self.captures, self.utf8, starts)
+        sections = Sections(self.captures, self.utf8, lambda offset: self._scope_at(offset).qualified)
+        kinds = {found.qualified: found.symbol_type for found in self.found.values()}
+        rule = VISIBILITY_RULES.get(self.language, visible_to_all)
+        for start in starts:
             found = self.found[start]
+            visibility = keywords.get(start) or (sections.of(found.scope, start) if sections else None)
+            if visibility is None:
+                visibility = rule(found.name, found.symbol_type, kinds.get(found.scope, ""))
             line, column = position(start)
             end_line, end_column = position(found.end)
             symbols.append(
@@ -467,32 +371,25 @@ class Definitions:
                     column=column,
                     end_line=end_line,
                     end_column=end_column,
+                    parameters=parameters.get(start, ()),
+                    decorators=decorators.get(start, ()),
+                    visibility=visibility,
                 )
             )
         return symbols
 
-    def _edges(self) -> list[Edge]:
-        path, path_b64 = self.file.path_fields
-        lines = self.file.line_starts
-        self.edges.sort()
-        return [
-            Edge(
-                path=path,
-                path_b64=path_b64,
-                edge_type=edge_type,
-                source=source,
-                target=target,
-                line=bisect_right(lines, offset),
-            )
-            for offset, edge_type, source, target in self.edges
-        ]
+    def _parameters(self) -> dict[int, tuple[str, ...]]:
+        """By the place of a function's name, the names of what it takes."""
+        found: dict[int, list[str]] = {}
+        for node in self.captures.get("parameter", ()):
+            name = parameter_name(node, self.utf8, self.language)
+            scope = self._scope_at(node.start_byte)
+            if name and scope.start >= 0 and scope.symbol_type in _FUNCTIONS:
+                found.setdefault(scope.start, []).append(name)
+        names = {start: tuple(parameters) for start, parameters in found.items()}
+        names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})
+        return names
 
-
-def _callee(text: bytes) -> str:
-    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`."""
-    text = without_generics(text)
-    text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".")
-    before = _UP_TO_LAST_CHAIN.match(text)
-    if before is not None:
-        text = text[before.end() :]
-    return text.replace(b"::::", b"::").strip(b":->#").decode("utf-8", "replace")
+    def _is_of_parameter(self, offset: int) -> bool:
+        """Whether a decorator stands in a method of a script, as those of parameters do."""
+        return self.language in _SCRIPTS and self._scope_at(offset).symbol_type in ("method", "constructor")

@@ -13,6 +13,8 @@
 (declaration declarator: (_) @leaf.variable)
 (declaration (storage_class_specifier "extern") declarator: (_) @declared)
 
+[(function_definition (storage_class_specifier "static") @visibility) (declaration (storage_class_specifier "static") @visibility)]
+
 (preproc_include) @import
 (call_expression function: (_) @call)
 

@@ -7,6 +7,7 @@
 (concept_definition) @leaf.type
 (field_declaration_list (declaration declarator: (_) @leaf.field))
 (lambda_expression) @block
+(field_declaration_list (access_specifier) @access)
 
 (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
 (new_expression type: (_) @call)

@@ -39,3 +39,26 @@
 [(break_statement (identifier)) (continue_statement (identifier))] @jump
 
 [(line_comment) (block_comment)] @comment
+
+[
+  (class_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (record_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (interface_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (annotation_type_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (enum_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (method_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (constructor_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (field_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+  (constant_declaration (modifiers [(marker_annotation) (annotation)] @decorated))
+]
+[
+  (class_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (record_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (interface_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (annotation_type_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (enum_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (method_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (constructor_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (field_declaration (modifiers ["public" "protected" "private"] @visibility))
+  (constant_declaration (modifiers ["public" "protected" "private"] @visibility))
+]

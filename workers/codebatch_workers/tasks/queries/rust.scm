@@ -35,3 +35,17 @@
 [(break_expression (label)) (continue_expression (label))] @jump
 
 [(line_comment) (block_comment)] @comment
+
+[
+  (function_item (visibility_modifier) @visibility)
+  (function_signature_item (visibility_modifier) @visibility)
+  (struct_item (visibility_modifier) @visibility)
+  (union_item (visibility_modifier) @visibility)
+  (enum_item (visibility_modifier) @visibility)
+  (trait_item (visibility_modifier) @visibility)
+  (mod_item (visibility_modifier) @visibility)
+  (field_declaration (visibility_modifier) @visibility)
+  (type_item (visibility_modifier) @visibility)
+  (const_item (visibility_modifier) @visibility)
+  (static_item (visibility_modifier) @visibility)
+]

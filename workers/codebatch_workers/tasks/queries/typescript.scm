@@ -31,3 +31,5 @@
   (arrow_function parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
   (method_definition parameters: (formal_parameters [(required_parameter) (optional_parameter)] @parameter))
 ]
+
+(accessibility_modifier) @visibility

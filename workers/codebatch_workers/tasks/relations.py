@@ -1,0 +1,183 @@
+"""What a file refers to: imports, bases, calls. Captures and rules: outline.py."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from codebatch.model.record import Edge, EdgeType
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.imports import IMPORTS, Import
+from codebatch_workers.tasks.macros import Bodies
+from codebatch_workers.tasks.names import NAME_BYTES_MAX, without_generics
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
+_UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
+_BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
+
+_start = attrgetter("start_byte")
+
+
+class Scope(NamedTuple):
+    """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
+
+    qualified: str
+    symbol_type: str
+    start: int = -1
+
+
+class Relations:
+    """The edges of a file, and the names that its imports bind, each with its scope."""
+
+    def __init__(self, file: SourceFile, starts: Sequence[int], scopes: Sequence[Scope]) -> None:
+        """From each offset in `starts` on, the scope at the same index is in force."""
+        self.file = file
+        self.utf8 = file.utf8
+        self.language = file.language
+        self.captures = file.captures
+        self._starts = starts
+        self._scopes = scopes
+        self.bound: list[tuple[Node, Scope]] = []
+        self._found: list[tuple[int, EdgeType, str, str]] = []
+        self._add_imports()
+        self._add_bases()
+        self._add_calls()
+        self._add_special()
+
+    def _scope_at(self, offset: int) -> Scope:
+        return self._scopes[bisect_right(self._starts, offset) - 1]
+
+    def _add_imports(self) -> None:
+        imports_of = IMPORTS.get(self.language)
+        if imports_of is None:
+            return
+        for statement in self.captures.get("import", ()):
+            scope = self._scope_at(statement.start_byte)
+            for imported in imports_of(statement, self.utf8):
+                self._add_import(imported, scope)
+
+    def _add_import(self, imported: Import, scope: Scope) -> None:
+        if imported.target:
+            self._found.append((imported.node.start_byte, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+        bound = imported.bound
+        if bound is not None:
+            self.bound.append((bound, scope))
+
+    def _add_bases(self) -> None:
+        for node in self.captures.get("base", ()):
+            start = node.start_byte
+            text = without_generics(self.utf8[start : node.end_byte][:NAME_BYTES_MAX])
+            text = text.split(b"[")[0].split(b"(")[0].strip().lstrip(b"*&")
+            source = self._scope_at(start).qualified
+            if source and _BASE.match(text):
+                self._found.append((start, "inherits", source, text.decode("utf-8", "replace")))
+
+    def _add_calls(self) -> None:
+        utf8, scopes, starts, append = self.utf8, self._scopes, self._starts, self._found.append
+        for node in self.captures.get("call", ()):
+            start, end = node.start_byte, node.end_byte
+            text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
+            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(self._without_comments(text, end))
+            if target and target != "import":
+                # Where the name stands: a chain of calls may begin many lines above.
+                append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
+
+    def _without_comments(self, text: bytes, end: int) -> bytes:
+        """The source up to an offset, without the comments that stand inside."""
+        start = end - len(text)
+        comments = self.captures.get("comment", ())
+        # From one before: a comment may begin before what is left of a long callee.
+        first = max(bisect_left(comments, start, key=_start) - 1, 0)
+        for node in reversed(comments[first : bisect_left(comments, end, key=_start)]):
+            text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
+        return text
+
+    def _add_special(self) -> None:
+        """Captures that one or two languages have."""
+        for node in self.captures.get("tail", ()):
+            end = node.end_byte
+            self._edge(node.start_byte, "calls", _callee(self.utf8[max(end - NAME_BYTES_MAX, 0) : end]))
+        for node in self.captures.get("macro", ()):
+            self._edge(
+                node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]) + "!"
+            )
+        for node in self.captures.get("decorator", ()):
+            if node.type != "call":
+                self._edge(
+                    node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX])
+                )
+        for node in self.captures.get("element", ()):
+            text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]
+            # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
+            if not text[:1].islower() or b"." in text:
+                self._edge(node.start_byte, "calls", _callee(text))
+        for node in self.captures.get("importer", ()):
+            self._add_require(node)
+        for node in self.captures.get("source", ()):
+            self._edge(node.start_byte, "imports", self._literal(node))
+        for node in self.captures.get("command", ()):
+            self._add_command(node)
+
+    def _edge(self, offset: int, edge_type: EdgeType, target: str) -> None:
+        if target:
+            self._found.append((offset, edge_type, self._scope_at(offset).qualified, target))
+
+    def _literal(self, node: Node) -> str:
+        return self.utf8[node.start_byte + 1 : node.end_byte - 1][:NAME_BYTES_MAX].decode("utf-8", "replace")
+
+    def _add_require(self, function: Node) -> None:
+        """JavaScript's `require("x")` and `import("x")`."""
+        call = function.parent
+        arguments = call.child_by_field_name("arguments") if call is not None else None
+        if arguments is not None and self.utf8[function.start_byte : function.end_byte] in (b"require", b"import"):
+            literal = arguments.named_child(0)
+            if literal is not None:
+                self._edge(literal.start_byte, "imports", self._literal(literal))
+
+    def _add_command(self, node: Node) -> None:
+        """A shell command calls what it names; `source x` and `. x` import `x`."""
+        name = node.child_by_field_name("name")
+        if name is None:
+            return
+        text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
+        if text in (".", "source"):
+            argument = node.child_by_field_name("argument")
+            if argument is not None:
+                path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
+                self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
+        elif not any(character in text for character in "$`\"'\\ \n"):
+            self._edge(name.start_byte, "calls", text)
+
+    def records(self, ignored: Bodies) -> list[Edge]:
+        """The edges by position, but for those in the bodies of macros."""
+        path, path_b64 = self.file.path_fields
+        lines = self.file.line_starts
+        self._found.sort()
+        return [
+            Edge(
+                path=path,
+                path_b64=path_b64,
+                edge_type=edge_type,
+                source=source,
+                target=target,
+                line=bisect_right(lines, offset),
+            )
+            for offset, edge_type, source, target in self._found
+            if offset not in ignored
+        ]
+
+
+def _callee(text: bytes) -> str:
+    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`."""
+    text = without_generics(text)
+    text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".")
+    before = _UP_TO_LAST_CHAIN.match(text)
+    if before is not None:
+        text = text[before.end() :]
+    return text.replace(b"::::", b"::").strip(b":->#").decode("utf-8", "replace")
