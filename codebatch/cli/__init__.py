@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
+        "impact": ("impact:impact", "What depends on a file, transitively."),
         "query": ("queries:query", "Records of a batch, filtered."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),

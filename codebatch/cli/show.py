@@ -36,7 +36,8 @@ def record_line(record: JsonRecord) -> str:
         case "edge":
             return f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} {record['target']}"
         case "metric":
-            return f"{path}: {record['metric']} = {record['value']}"
+            place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
+            return f"{place} {record['metric']} = {record['value']}"
         case "file":
             return f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
         case "failure":

@@ -12,7 +12,9 @@ import tree_sitter
 
 from codebatch_workers.languages import grammar
 from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.bindings import bindings
 from codebatch_workers.tasks.complexity import functions_of
+from codebatch_workers.tasks.unused import shadowed_names, unused_imports, unused_variables
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost
@@ -72,6 +74,44 @@ def agree_on_cognitive_complexity(root: Path, files: Iterable[SourceFile]) -> Ag
         for rule, line, _, message in messages:
             if rule == "sonarjs/cognitive-complexity":
                 theirs.append(("cognitive", path, line, int(message.partition(" from ")[2].partition(" ")[0])))
+    return compare(ours, theirs)
+
+
+def agree_on_unused(root: Path, files: Iterable[SourceFile]) -> Agreement:
+    """Names that are imported or bound and never used: file and name."""
+    kinds: dict[Fact, str] = {}
+    ours: list[Fact] = []
+    theirs: list[Fact] = []
+    for file, messages in ask(root, files):
+        path = file.path.decode()
+        for start, end, _ in (*unused_imports(file), *unused_variables(file)):
+            ours.append(("unused", path, file.utf8[start:end].decode()))
+        resolved = bindings(file)
+        for _, definition in resolved.iter_definitions() if resolved is not None else ():
+            kinds[path, definition.name.decode()] = definition.kind
+        for rule, _, _, message in messages:
+            if rule == "typescript/no-unused-vars":
+                theirs.append(("unused", path, message.split("'")[1]))
+
+    def explain(side: str, fact: Fact) -> str | None:
+        if side == "missing" and kinds.get(fact[1:]) == "type_parameter":
+            return "tells of type parameters"
+        return "knows no name that is meant to be unused" if str(fact[2]).startswith("_") else None
+
+    return compare(ours, theirs, explain)
+
+
+def agree_on_shadowing(root: Path, files: Iterable[SourceFile]) -> Agreement:
+    """Names that hide others: file, line and name."""
+    ours: list[Fact] = []
+    theirs: list[Fact] = []
+    for file, messages in ask(root, files):
+        path = file.path.decode()
+        for start, end, _ in shadowed_names(file):
+            ours.append(("shadowing", path, file.line(start), file.utf8[start:end].decode()))
+        for rule, line, _, message in messages:
+            if rule == "typescript/no-shadow":
+                theirs.append(("shadowing", path, line, message.split("'")[1]))
     return compare(ours, theirs)
 
 

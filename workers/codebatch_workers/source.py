@@ -33,7 +33,7 @@ _BINARY_BYTES_LOOKED_AT = 8192
 _GENERATED_BYTES_LOOKED_AT = 2048
 _COLUMN_BLOCK_BYTES = 1024
 # tree-sitter's queries count depth in 16 bits, and take quadratic time beyond; nothing that people write is as deep.
-_QUERY_DEPTH_MAX = 4_000
+QUERY_DEPTH_MAX = 4_000
 # They also take quadratic time over the tokens of one error; a file with such an error is not in its language.
 _ERROR_TOKENS_MAX = 10_000
 _MINIFIED_LINE_BYTES_MIN = 500
@@ -335,7 +335,7 @@ class SourceFile:
     def captures(self) -> Mapping[str, list[Node]]:
         """What the language's query finds, by capture name. One pass over the tree for all tasks.
 
-        Nothing is found in a hopeless file, nor below a depth of _QUERY_DEPTH_MAX.
+        Nothing is found in a hopeless file, nor below a depth of QUERY_DEPTH_MAX.
         """
         return {} if self.tree is None else self.query(grammar(self.language).query)
 
@@ -381,7 +381,7 @@ def _cursor(query: Query) -> QueryCursor:
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(query)
-    cursor.set_max_start_depth(_QUERY_DEPTH_MAX)
+    cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor
 
 

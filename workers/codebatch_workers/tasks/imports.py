@@ -123,7 +123,10 @@ def imports_of_java(node: Node, utf8: bytes) -> list[Import]:
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
-    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`."""
+    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`."""
+    if node.type == "mod_item":
+        name = node.child_by_field_name("name")
+        return [] if name is None else [Import(f"self::{_text(name, utf8)}", name, None)]
     if node.type == "extern_crate_declaration":
         name = node.child_by_field_name("name")
         return [] if name is None else [Import(_text(name, utf8), name, node.child_by_field_name("alias") or name)]

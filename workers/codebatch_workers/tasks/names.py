@@ -102,6 +102,14 @@ _SCRIPT_PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"}
 _SCRIPT_LEAVES = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 
 
+def pattern_names(node: Node) -> list[tuple[int, int]]:
+    """Where the names stand that a parameter or a declarator binds; none that defaults and types only mention."""
+    if node.type in ("required_parameter", "optional_parameter"):
+        node = node.child_by_field_name("pattern") or node
+    leaves = _SCRIPT_LEAVES | {"type_identifier"}
+    return [(name.start, name.end) for name in _identifiers(node, "variable", _SCRIPT_PATTERNS, leaves)]
+
+
 def names_of_script(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """A name, the identifiers of a destructuring, or the last part of what a function is assigned to."""
     if node.type == "assignment_expression":

@@ -13,6 +13,7 @@ from itertools import pairwise
 from codebatch.model.record import Severity
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.lint_config import TodoPolicy
+from codebatch_workers.tasks.unused import shadowed_names, unused_imports, unused_variables
 
 # From, to, message.
 Finding = tuple[int, int, str]
@@ -190,6 +191,9 @@ TEXT_RULES: tuple[TextRule, ...] = (
     _off_by_default("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
     _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
     _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
+    _off_by_default("shadowed-name", "hint", "JavaScript, TypeScript: hides another name", shadowed_names),
+    _off_by_default("unused-import", "warning", "JavaScript, TypeScript: nothing uses it", unused_imports),
+    _off_by_default("unused-variable", "warning", "JavaScript, TypeScript: nothing uses it", unused_variables),
     _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
     _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
     _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),

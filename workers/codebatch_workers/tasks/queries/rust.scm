@@ -19,6 +19,7 @@
 
 (use_declaration) @import
 (extern_crate_declaration) @import
+(mod_item !body) @import
 (impl_item trait: (_) @base)
 (trait_item bounds: (trait_bounds (_) @base))
 (call_expression function: (_) @call)

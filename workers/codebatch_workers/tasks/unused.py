@@ -1,0 +1,76 @@
+"""Names that are bound and never used, or hide another: lint rules over what bindings.py resolves.
+
+Names that begin with `_` are meant to be unused. Top-level names of a script that is no module belong to the page that
+loads it. `React` is used by every JSX element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.bindings import Bindings, Definition, Scope, bindings
+
+# From, to, message.
+Finding = tuple[int, int, str]
+
+_MODULE = re.compile(rb"(?:^|[;}])\s*(?:import|export)\b|\b(?:require\s*\(|module\.exports\b|exports\.)", re.MULTILINE)
+# From a variable to the name of a function in its first value: `var f = function f`.
+_INITIALIZER = re.compile(rb"\s*=[^;{}]*\Z")
+_VARIABLES = frozenset({"variable", "var", "function"})
+
+
+def unused_imports(file: SourceFile) -> Iterator[Finding]:
+    """Imports that nothing uses."""
+    for definition in _unused(file):
+        if definition.kind == "import":
+            yield definition.start, definition.end, f"`{_text(definition)}` is imported but never used"
+
+
+def unused_variables(file: SourceFile) -> Iterator[Finding]:
+    """Variables, functions, classes and types that nothing uses."""
+    for definition in _unused(file):
+        if definition.kind in _VARIABLES:
+            yield definition.start, definition.end, f"`{_text(definition)}` is never used"
+
+
+def shadowed_names(file: SourceFile) -> Iterator[Finding]:
+    """Names that hide one of an enclosing scope that was bound before, or is a function."""
+    resolved = bindings(file)
+    for scope, definition in _sorted(resolved):
+        if definition.kind == "type_parameter" or scope.is_type:
+            continue
+        own = [each for each in scope.names[definition.name] if each.kind == "own" and each is not definition]
+        for hidden in own or scope.find_outside(definition.name):
+            if definition.kind == "own" and _INITIALIZER.match(file.utf8, hidden.end, definition.start):
+                continue
+            if hidden.kind == "function" or hidden.start < definition.start:
+                line = file.line(hidden.start)
+                yield definition.start, definition.end, f"`{_text(definition)}` hides the one of line {line}"
+                break
+
+
+def _unused(file: SourceFile) -> Iterator[Definition]:
+    resolved = bindings(file)
+    if resolved is None or file.path.endswith((b".d.ts", b".d.mts", b".d.cts")) or b"eval(" in file.utf8:
+        return
+    is_module = bool(_MODULE.search(file.utf8))
+    has_elements = bool(file.captures.get("element"))
+    for scope, definition in _sorted(resolved):
+        if definition.is_used or definition.name.startswith(b"_"):
+            continue
+        if scope.parent is None and not is_module:
+            continue
+        if not (has_elements and definition.name == b"React"):
+            yield definition
+
+
+def _sorted(resolved: Bindings | None) -> list[tuple[Scope, Definition]]:
+    found = [] if resolved is None else list(resolved.iter_definitions())
+    found.sort(key=lambda pair: pair[1].start)
+    return found
+
+
+def _text(definition: Definition) -> str:
+    return definition.name.decode("utf-8", "replace")
