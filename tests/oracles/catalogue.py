@@ -8,7 +8,15 @@ from pathlib import Path
 
 from codebatch_workers.source import SourceFile
 from tests import corpora
-from tests.oracles import complexity_oracle, ctags_oracle, eslint_oracle, pyflakes_oracle, python_oracle, script_oracle
+from tests.oracles import (
+    cloc_oracle,
+    complexity_oracle,
+    ctags_oracle,
+    eslint_oracle,
+    pyflakes_oracle,
+    python_oracle,
+    script_oracle,
+)
 from tests.oracles.agreement import Agreement, iter_sources
 
 _CPP = {"language": b"cpp"}
@@ -126,6 +134,15 @@ def _pyflakes(root: Callable[[], Path]) -> Comparison:
     return Comparison(tools=(), least=0.99, least_recall=0.95, agree=agree)
 
 
+def _cloc(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
+    def agree() -> Agreement:
+        contexts = _CPP if languages == ("cpp",) else {}
+        return cloc_oracle.agree(root(), iter_sources(root(), languages, contexts))
+
+    tools = _TOOLS.get(languages[0], ())
+    return Comparison(tools=("perl", "npm", *tools), least=0.99, agree=agree)
+
+
 _COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -158,6 +175,16 @@ COMPARISONS: Mapping[str, Comparison] = {
     **{
         f"eslint: shadowing names of {name}": _eslint(root, eslint_oracle.agree_on_shadowing, 0.99, 0.85)
         for name, root in UNLINTED.items()
+    },
+    **{
+        f"cloc: lines of {languages[0]} in {name}": _cloc(root, languages)
+        for languages, roots in {
+            ("python",): PYTHON,
+            script_oracle.LANGUAGES: SCRIPT,
+            ("bash",): BASH,
+            **{(language,): roots for language, roots in _COMPILED.items()},
+        }.items()
+        for name, root in roots.items()
     },
     **{f"pyflakes: unused names of {name}": _pyflakes(root) for name, root in UNLINTED_PYTHON.items()},
 }

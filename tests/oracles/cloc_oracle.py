@@ -1,0 +1,44 @@
+"""Lines of code, comment and blank as cloc counts them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.analyze import metrics
+from tests import corpora
+from tests.oracles.agreement import Agreement, Fact, compare
+
+
+def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
+    """The lines of each file by kind. A line in dispute counts on both sides, under the kind that each gives it."""
+    said = {file.path.decode(): metrics(file) for file in files if not file.has_syntax_error}
+    ours: list[Fact] = []
+    theirs: list[Fact] = []
+    for path, counted in _of_cloc(root, said).items():
+        for kind in ("code", "comment", "blank"):
+            ours.extend([(kind, path)] * said[path][kind])
+            theirs.extend([(kind, path)] * counted[kind])
+    return compare(ours, theirs)
+
+
+def _of_cloc(root: Path, paths: Iterable[str]) -> dict[str, dict[str, int]]:
+    script = corpora.npm("cloc", "2.11.0") / "lib" / "cloc"
+    options = ["--by-file", "--json", "--quiet", "--skip-uniqueness", "--docstring-as-code", "--timeout", "0"]
+    done = subprocess.run(
+        ["perl", script, *options, "--list-file", "-"],
+        cwd=root,
+        input="\n".join(paths),
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    answer = json.loads(done.stdout)
+    return {
+        path.removeprefix("./"): {"code": each["code"], "comment": each["comment"], "blank": each["blank"]}
+        for path, each in answer.items()
+        if path not in ("header", "SUM")
+    }
