@@ -145,6 +145,13 @@ def _cloc(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
 
 _COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
+_COUNTED: Mapping[tuple[str, ...], Corpora] = {
+    ("python",): PYTHON,
+    script_oracle.LANGUAGES: SCRIPT,
+    ("bash",): BASH,
+    **{(language,): roots for language, roots in _COMPILED.items()},
+}
+
 COMPARISONS: Mapping[str, Comparison] = {
     **{f"ast: definitions, imports, bases, calls of {name}": _python(root) for name, root in PYTHON.items()},
     **{f"tsc: definitions of {name}": _script(root) for name, root in SCRIPT.items()},
@@ -178,12 +185,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     },
     **{
         f"cloc: lines of {languages[0]} in {name}": _cloc(root, languages)
-        for languages, roots in {
-            ("python",): PYTHON,
-            script_oracle.LANGUAGES: SCRIPT,
-            ("bash",): BASH,
-            **{(language,): roots for language, roots in _COMPILED.items()},
-        }.items()
+        for languages, roots in _COUNTED.items()
         for name, root in roots.items()
     },
     **{f"pyflakes: unused names of {name}": _pyflakes(root) for name, root in UNLINTED_PYTHON.items()},
