@@ -174,13 +174,17 @@ class RealFiles:
     def make_directory(self, path: Path) -> None:
         with refusals(path):
             try:
-                self._calls.mkdir(path)
+                self._make_one_directory(path)
             except FileNotFoundError:
                 self.make_directory(path.parent)
-                self.make_directory(path)
-            except FileExistsError:
-                if not stat.S_ISDIR(self._calls.stat(path).st_mode):
-                    raise
+                self._make_one_directory(path)
+
+    def _make_one_directory(self, path: Path) -> None:
+        try:
+            self._calls.mkdir(path)
+        except FileExistsError:
+            if not stat.S_ISDIR(self._calls.stat(path).st_mode):
+                raise
 
     def write_new(self, path: Path, data: bytes) -> None:
         self._write(path, data, sync=True)
