@@ -41,7 +41,6 @@ from codebatch.engine.events import (
     Surveyed,
     WorkerId,
 )
-from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
@@ -130,6 +129,8 @@ class Coordinator:
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root)
         self.ledger = load_ledger(plan, self._outcomes)
+        if scope.retry_failed:
+            self.ledger.retry_unsuccessful()
         self._sweep()
         leases = self._leases.leases()
         self._session = Session(
@@ -137,7 +138,6 @@ class Coordinator:
             costs=_costs(plan, self._items, scope.shuffle_seed),
             jobs=jobs,
             cost_per_worker=COST_PER_WORKER,
-            retry_below=_highest_round(self.ledger) if scope.retry_failed else 0,
             tasks=scope.tasks,
             shards=scope.shards,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
@@ -468,9 +468,3 @@ def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[Sha
             column.append(column[-1] + factor * (item.size + COST_PER_FILE))
         costs[shard.id] = column
     return costs
-
-
-def _highest_round(ledger: Ledger) -> int:
-    return max(
-        (link.round for shard in ledger.shards for task in ledger.tasks for link in ledger.walk(shard, task)), default=0
-    )

@@ -37,6 +37,7 @@ class Ledger:
         self._needs = {task: tuple(needed) for task, needed in needs.items()}
         self._links: dict[tuple[ShardId, str], dict[int, Link]] = {}
         self._unreadable: dict[tuple[ShardId, str, int], int] = {}
+        self._retried: dict[tuple[ShardId, str, int], int] = {}
 
     @property
     def shards(self) -> Sequence[ShardId]:
@@ -102,11 +103,17 @@ class Ledger:
         """The links that are no results."""
         return [link for link in self.walk(shard, task) if link.type != "result"]
 
-    def open_units(self, shard: ShardId, *, retry_below: int = 0) -> list[Unit]:
+    def retry_unsuccessful(self) -> None:
+        """Have what is no result by now done again: each counts as pending, one round up, until that round is there."""
+        for shard in self._items:
+            for task in self._needs:
+                for link in self.unsuccessful(shard, task):
+                    self._retried[shard, task, link.start] = link.round
+
+    def open_units(self, shard: ShardId) -> list[Unit]:
         """The pending work of a shard as units: maximal ranges that lack the same tasks, in item order.
 
-        Failed and cancelled outcomes of rounds up to `retry_below` count as pending again, one round up. A unit never
-        spans two rounds of one task, for its commit is linked under one.
+        A unit never spans two rounds of one task, for its commit is linked under one.
         """
         if self._is_settled(shard):
             return []
@@ -122,7 +129,7 @@ class Ledger:
             ranges += [
                 (link.start, link.end, link.round + 1)
                 for link in self.unsuccessful(shard, task)
-                if link.round <= retry_below
+                if self._retried.get((shard, task, link.start)) == link.round
             ]
             missing[task] = ranges
             bounds.update(bound for start, end, _ in ranges for bound in (start, end))

@@ -110,7 +110,6 @@ class Session:
         costs: Mapping[ShardId, Sequence[float]],
         jobs: int,
         cost_per_worker: float = 0.0,
-        retry_below: int = 0,
         tasks: frozenset[str] | None = None,
         shards: frozenset[ShardId] | None = None,
         leased: Mapping[UnitKey, int] | None = None,
@@ -119,14 +118,12 @@ class Session:
         """`costs[shard]` are cumulative estimates, one more than items.
 
         A worker is worth starting for `cost_per_worker` of open work. `leased` are units that live others hold,
-        `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do; failures of
-        rounds up to `retry_below` are done again.
+        `epochs` the last epoch of every unit ever leased. `tasks` and `shards` narrow the work to do.
         """
         self.ledger = ledger
         self._costs = costs
         self._jobs = jobs
         self._cost_per_worker = cost_per_worker
-        self._retry_below = retry_below
         self._tasks = tasks
         self._shards = shards
         self._names = tuple(ledger.shards)
@@ -202,6 +199,9 @@ class Session:
     def _take(self, commits: Sequence[Commit]) -> list[Action]:
         if any(commit.outcomes for commit in commits):
             self._deaths = self._deaths_weight = 0
+        for commit in commits:
+            for outcome in commit.outcomes:
+                self._failing.get(outcome.shard, set()).discard((outcome.start, outcome.task))
         actions: list[Action] = []
         for shard in dict.fromkeys(shard for commit in commits for shard in self.ledger.add(commit)):
             starts = self._foreign.get(shard)
@@ -231,7 +231,7 @@ class Session:
         """The open work of a shard within this session's scope, whoever is at it."""
         if self._shards is not None and shard not in self._shards:
             return []
-        units = self.ledger.open_units(shard, retry_below=self._retry_below)
+        units = self.ledger.open_units(shard)
         if self._tasks is None:
             return units
         narrowed = ((unit, tuple(task for task in unit.tasks if task in self._tasks)) for unit in units)
@@ -318,6 +318,7 @@ class Session:
                 if self._charges[key] >= CHARGE_MAX:
                     tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
                     actions += self._fail(unit, first, tasks, lost.reason)
+                    self._charges[key] = 0  # The tasks that are left there are innocent.
         return actions + self._reopen(unit.shard)
 
     # -- Who does it ----------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ class SimulatedWorker:
 class SimulatedCoordinator:
     """A coordinator process with its workers."""
 
-    def __init__(self, world: World, name: str, jobs: int, *, retry_below: int = 0) -> None:
+    def __init__(self, world: World, name: str, jobs: int) -> None:
         self.world = world
         self.holder = HolderId(name)
         world.disk.live.add(self.holder)
@@ -101,7 +101,6 @@ class SimulatedCoordinator:
             self.ledger,
             costs=world.costs,
             jobs=jobs,
-            retry_below=retry_below,
             leased={key: epoch for key, (epoch, holder) in highest.items() if holder in world.disk.live},
             epochs={key: epoch for key, (epoch, _) in highest.items()},
         )

@@ -71,10 +71,11 @@ def test_a_later_round_replaces_a_failure_and_only_resume_opens_it() -> None:
     _add(ledger, "parse", 4, 10)
     _add(ledger, "lint", 0, 10)
     assert ledger.open_units(S) == []
-    (unit,) = ledger.open_units(S, retry_below=1)
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(S)
     assert (unit.start, unit.end, unit.tasks, unit.round) == (3, 4, ("parse",), 2)
     _add(ledger, "parse", 3, 4, round_=2)
-    assert ledger.open_units(S, retry_below=1) == []
+    assert ledger.open_units(S) == []
     assert ledger.unsuccessful(S, "parse") == []
 
 
@@ -111,3 +112,15 @@ def test_batch_states_follow_from_counts() -> None:
     assert is_stalled(BatchState.RUNNING, live_holders=0)
     assert not is_stalled(BatchState.RUNNING, live_holders=1)
     assert not is_stalled(BatchState.PARTIAL, live_holders=0)
+
+
+def test_what_fails_again_is_not_done_a_third_time() -> None:
+    ledger = _ledger()
+    _add(ledger, "parse", 0, 9)
+    _add(ledger, "parse", 9, 10, "failed")
+    _add(ledger, "lint", 0, 10)
+    _add(ledger, "parse", 9, 10, "failed", round_=5)
+    ledger.retry_unsuccessful()
+    assert [unit.round for unit in ledger.open_units(S)] == [6]
+    _add(ledger, "parse", 9, 10, "failed", round_=6)
+    assert ledger.open_units(S) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from codebatch.engine.events import (
@@ -29,7 +27,7 @@ from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.shard import ShardId
 from tests.engine.simulation import World, run_world
 
-SEEDS = int(os.environ.get("CODEBATCH_TEST_SEEDS", "3000"))
+SEEDS = 3000
 
 S = ShardId("00000001")
 W = WorkerId(1)
@@ -117,6 +115,8 @@ def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
     (assign,) = session.handle(Ready(WorkerId(3)))
     assert isinstance(assign, Assign)
     assert assign.unit.tasks == ("parse",)
+    actions = session.handle(Lost(WorkerId(3), (0, 1), "crash", is_from_outside=True, task="parse"))
+    assert not [action for action in actions if isinstance(action, Fail)], "an innocent task pays for another"
 
 
 def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:

@@ -109,12 +109,13 @@ class SimulatedCoordinator:
         self._leases = LeaseReader(files, self._batch.root)
         self._scanned_at = self._world.schedule.steps
         self._ledger = load_ledger(self._plan, self._outcomes)
+        if self._is_retrying:
+            self._ledger.retry_unsuccessful()
         leases = self._leases.leases()
         self._session = Session(
             self._ledger,
             costs={shard.id: [float(n) for n in range(shard.items + 1)] for shard in self._plan.shards},
             jobs=self._jobs,
-            retry_below=self._highest_round() if self._is_retrying else 0,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
         )
@@ -135,11 +136,6 @@ class SimulatedCoordinator:
             return outputs.manifest.result_digest
         holder.close()
         return "drained"
-
-    def _highest_round(self) -> int:
-        ledger = self._ledger
-        links = (link for shard in ledger.shards for task in ledger.tasks for link in ledger.walk(shard, task))
-        return max((link.round for link in links), default=0)
 
     def drain(self) -> None:
         """What the first SIGTERM does."""
