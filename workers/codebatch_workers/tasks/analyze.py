@@ -46,8 +46,10 @@ class Analyze:
             Metric(path=path, path_b64=path_b64, metric=name, value=value)
             for name, value in _metrics(file, outside, functions).items()
         ]
+        names = definitions(file) if functions else None
         for function in functions:
-            symbol, line = definitions(file).name_of_function(function.start), file.line(function.start)
+            assert names is not None
+            symbol, line = names.name_of_function(function.start), file.line(function.start)
             for metric, value in (
                 ("complexity", function.complexity),
                 ("cognitive", function.cognitive),

@@ -72,13 +72,13 @@ def functions_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, language: 
     for start, minus_end, code in _spans(captures):
         while stack and stack[-1][0] <= start:
             _, function, depth = stack.pop()
-        if code == _DECISION:
+        if code == _PARAMETER:
+            function.parameters += are_all_named or not _is_no_parameter(utf8[start:-minus_end])
+        elif code == _DECISION:
             function.complexity += 1
         elif code == _LOGICAL:
             function.complexity += 1
             function.cognitive += start in runs
-        elif code == _PARAMETER:
-            function.parameters += are_all_named or not _is_no_parameter(utf8[start:-minus_end])
         elif code == _ELSE:
             function.cognitive += 1
         elif code == _ELIF:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+# It begins with the word, which is found fast; what stands before that in its line is looked at where there is one.
 _DEFINE = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\]*(?:\\(?:\r\n|.)[^\n\\]*)*",
-    re.MULTILINE | re.DOTALL,
+    rb"define[ \t]+([A-Za-z_$\x80-\xff][\w$\x80-\xff]*)(\([^()\n]*\))?[^\n\\]*(?:\\(?:\r\n|.)[^\n\\]*)*",
+    re.DOTALL,
 )
 _PARAMETER = re.compile(rb"[\w$\x80-\xff]+|\.\.\.")
 
@@ -37,6 +38,9 @@ def macros(utf8: bytes, comments: Sequence[Node]) -> list[Macro]:
     starts = [node.start_byte for node in comments]
     found = []
     for match in _DEFINE.finditer(utf8):
+        start = match.start()
+        if utf8[utf8.rfind(b"\n", 0, start) + 1 : start].split() != [b"#"]:
+            continue
         before = bisect_right(starts, match.start(1)) - 1
         if before < 0 or comments[before].end_byte <= match.start(1):
             parameters = match[2]

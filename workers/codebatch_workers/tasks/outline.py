@@ -343,7 +343,7 @@ class Definitions:
 
     def _symbols(self) -> list[Symbol]:
         path, path_b64 = self.file.path_fields
-        position = self.file.position
+        position, lines, is_ascii = self.file.position, self.file.line_starts, self.file.is_ascii
         symbols = []
         starts = sorted(self.found)
         parameters = self._parameters()
@@ -357,8 +357,11 @@ class Definitions:
             visibility = keywords.get(start) or (sections.of(found.scope, start) if sections else None)
             if visibility is None:
                 visibility = rule(found.name, found.symbol_type, kinds.get(found.scope, ""))
-            line, column = position(start)
-            end_line, end_column = position(found.end)
+            line, end_line = bisect_right(lines, start), bisect_right(lines, found.end)
+            if is_ascii:
+                column, end_column = start - lines[line - 1] + 1, found.end - lines[end_line - 1] + 1
+            else:
+                column, end_column = position(start)[1], position(found.end)[1]
             symbols.append(
                 Symbol(
                     path=path,
