@@ -3,10 +3,10 @@
 `bytes` is of every file. A text file has `lines` and `blank` (only whitespace). Where there is a tree, `comment` counts
 the lines that hold comments and nothing else, `code` the rest, so that lines = code + comment + blank; a docstring is
 code. Where the language has functions: `functions`, `classes` (what has members: classes, structs, interfaces, enums,
-traits, unions), `imports` (statements), `complexity` and `cognitive` (sums over the functions and what is outside of
-all), and of the functions' the greatest: `max_complexity`, `max_cognitive`, `max_nesting`, `max_parameters`, 0 where
-there is none. Then of each function, by position, with its qualified name as `symbol` and its first line:
-`complexity`, and where they are not 0 `cognitive`, `nesting` and `parameters`. What they mean: complexity.py.
+traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
+`max_complexity` (of the functions' the greatest, 0 where there is none); and unless they are 0 `cognitive` (a sum too),
+`max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, with its qualified name as `symbol`
+and its first line: `complexity`, and unless they are 0 `cognitive`, `nesting` and `parameters`. See complexity.py.
 """
 
 from __future__ import annotations
@@ -117,14 +117,27 @@ def _without(utf8: bytes, comments: Sequence[Node]) -> bytes:
 
 def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:
     captures = file.captures
-    return {
+    complexity, cognitive = outside.complexity, outside.cognitive
+    max_complexity = max_cognitive = max_nesting = max_parameters = 0
+    for function in functions:
+        complexity += function.complexity
+        cognitive += function.cognitive
+        max_complexity = max(max_complexity, function.complexity)
+        max_cognitive = max(max_cognitive, function.cognitive)
+        max_nesting = max(max_nesting, function.nesting)
+        max_parameters = max(max_parameters, function.parameters)
+    found = {
         "functions": len(functions),
         "classes": sum(len(captures.get(name, ())) for name in _CLASSES),
         "imports": len(captures.get("import", ())),
-        "complexity": outside.complexity + sum(function.complexity for function in functions),
-        "max_complexity": max((function.complexity for function in functions), default=0),
-        "cognitive": outside.cognitive + sum(function.cognitive for function in functions),
-        "max_cognitive": max((function.cognitive for function in functions), default=0),
-        "max_nesting": max((function.nesting for function in functions), default=0),
-        "max_parameters": max((function.parameters for function in functions), default=0),
+        "complexity": complexity,
+        "max_complexity": max_complexity,
     }
+    more = {
+        "cognitive": cognitive,
+        "max_cognitive": max_cognitive,
+        "max_nesting": max_nesting,
+        "max_parameters": max_parameters,
+    }
+    found.update((name, value) for name, value in more.items() if value)
+    return found
