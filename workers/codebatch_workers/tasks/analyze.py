@@ -4,9 +4,9 @@
 the lines that hold comments and nothing else, `code` the rest, so that lines = code + comment + blank; a docstring is
 code. Where the language has functions: `functions`, `classes` (what has members: classes, structs, interfaces, enums,
 traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
-`max_complexity` (of the functions' the greatest, 0 where there is none); and unless they are 0 `cognitive` (a sum too),
-`max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, with its qualified name as `symbol`
-and its first line: `complexity`, and unless they are 0 `cognitive`, `nesting` and `parameters`. See complexity.py.
+`max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum too),
+`max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as `symbol` and
+its first `line`: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. See complexity.py.
 """
 
 from __future__ import annotations
