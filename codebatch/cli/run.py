@@ -329,12 +329,10 @@ def _with_ruff_files(
 
 def _note_missing_tools(answering: Answering, records: BatchRecords, languages: Mapping[str, int]) -> None:
     """Say which files have the language-neutral part only, for want of a grammar that could be installed."""
-    missing = missing_tools(records.plan.tasks)
-    for language in sorted(missing.keys() & languages.keys()):
-        answering.note(
-            f"no grammar for {language} ({count_of(languages[language], 'file')}): "
-            f"pip install {missing[language]}, or all of them: pip install 'codebatch[languages]'"
-        )
+    missing = sorted(missing_tools(records.plan.tasks).keys() & languages.keys())
+    if missing:
+        told = ", ".join(f"{language} ({count_of(languages[language], 'file')})" for language in missing)
+        answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
 
 
 def _find_batch(answering: Answering, store: Store, digest: Digest, pipeline: str) -> Batch | None:
