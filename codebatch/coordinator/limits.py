@@ -60,7 +60,8 @@ class Stopwatch(Generic[Key]):
 
     def look(self, now: float) -> None:
         """Begin to look again, at `now` seconds of a clock that stops in suspend."""
-        self._now += min(now - self._looked_at, PAUSE_SECONDS)
+        passed = now - self._looked_at
+        self._now += passed if passed <= PAUSE_SECONDS else 0.0
         self._looked_at = now
 
     def seconds(self, key: Key, state: object) -> float:
