@@ -47,17 +47,24 @@ class Pattern(NamedTuple):
 
 
 class PatternList(NamedTuple):
-    """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end)."""
+    """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end).
+
+    `by_name` and `by_path` match what any pattern of that sort matches: most paths match none, and that is soon said.
+    """
 
     origin: str
     base: bytes
     patterns: tuple[Pattern, ...]
+    by_name: re.Pattern[bytes]
+    by_path: re.Pattern[bytes]
     is_option: bool = False
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
         """The last pattern that matches a path itself; its parents are the caller's to ask about."""
         below = path[len(self.base) :]
         name = below[below.rfind(b"/") + 1 :]
+        if not (self.by_name.fullmatch(name) or self.by_path.fullmatch(below)):
+            return None
         for pattern in reversed(self.patterns):
             if pattern.directory_only and not is_directory:
                 continue
@@ -75,7 +82,15 @@ def parse_ignore_file(data: bytes, origin: str, base: bytes) -> PatternList:
             pattern = _parse_line(_trim_trailing_spaces(line.removesuffix(b"\r")), number)
             if pattern is not None:
                 patterns.append(pattern)
-    return PatternList(origin, base, tuple(patterns))
+    by_name, by_path = (
+        _any_of([pattern for pattern in patterns if pattern.by_name is is_name]) for is_name in (True, False)
+    )
+    return PatternList(origin, base, tuple(patterns), by_name, by_path)
+
+
+def _any_of(patterns: Sequence[Pattern]) -> re.Pattern[bytes]:
+    sources = b"|".join(b"(?:" + pattern.regex.pattern + b")" for pattern in patterns)
+    return re.compile(sources or b"(?!)", re.DOTALL)
 
 
 def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
