@@ -74,16 +74,18 @@ class _Runner:
     answering: Answering
     configuration: Configuration
     jobs: int
-    limits: Limits
+    file_seconds: float
+    memory_mb: int | None
     shuffle_seed: int | None = None
 
     def execute(self, store: Store, batch: Batch, scope: Scope, display: Display) -> int:
+        memory_bytes = self.memory_mb << 20 if self.memory_mb else default_memory_bytes(self.jobs)
         with store.writing():
             return execute(
                 store,
                 batch,
                 jobs=self.jobs,
-                limits=self.limits,
+                limits=Limits(file_seconds=self.file_seconds, memory_bytes=memory_bytes),
                 scope=replace(scope, shuffle_seed=self.shuffle_seed),
                 watcher=display,
             )
@@ -110,13 +112,13 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
         **arguments: object,
     ) -> int:
         configuration = load_configuration(Path.cwd())
-        jobs = jobs or configuration.jobs
-        memory_mb = memory_mb or configuration.settings.memory_mb_max
-        limits = Limits(
+        runner = _Runner(
+            answering=answering,
+            configuration=configuration,
+            jobs=jobs or configuration.jobs,
             file_seconds=file_seconds or configuration.settings.file_seconds_max,
-            memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+            memory_mb=memory_mb or configuration.settings.memory_mb_max,
         )
-        runner = _Runner(answering=answering, configuration=configuration, jobs=jobs, limits=limits)
         return function(runner=runner, **arguments)
 
     return wrapped

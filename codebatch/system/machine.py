@@ -1,4 +1,7 @@
-"""The machine's memory and its other processes, by psutil: what limits are held against, and what is not to be left."""
+"""The machine's memory and its other processes, by psutil: what limits are held against, and what is not to be left.
+
+psutil is imported where it is used: a run that has nothing to do is not to wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import contextlib
 from collections.abc import Collection
 from pathlib import Path
 
-import psutil
-
 from codebatch.system.host import cgroup_texts
 
 
 def available_memory() -> int:
     """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
+    import psutil
+
     available = psutil.virtual_memory().available
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
@@ -34,6 +37,8 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
     Finding the children means a look at every process of the machine.
     """
+    import psutil
+
     children: dict[int, list[int]] = {}
     if with_children:
         for process in psutil.process_iter():
@@ -51,6 +56,8 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
 def kill_marked(variable: str, values: Collection[str]) -> int:
     """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
+    import psutil
+
     killed = 0
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
