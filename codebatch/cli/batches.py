@@ -12,7 +12,7 @@ from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, count_of, table
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
-from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.outcome import add_counts
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
@@ -25,7 +25,7 @@ from codebatch.system.plugins import load_declaration
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One task in `status --json` and `tasks --json`. Counts are of files."""
+    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one."""
 
     task_id: str
     type: str
@@ -108,7 +108,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
     store, batch = answering.batch(batch_reference)
     stands, _ = standing(batch)
     rows = _task_rows(BatchRecords(store, batch))
-    shards_total = batch.about.shards * len(rows)
+    shards_total = sum(row.shards_total for row in rows)
     holders = [
         {"holder": h.holder, "role": h.role, "pid": h.pid, "host": h.host.name, "since": _instant(h.since_ns)}
         for h in stands.holders
@@ -177,6 +177,8 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
     records = BatchRecords(store, batch)
     (name,) = records.choose_tasks(task)
     rows: list[dict[str, str | int]] = []
+    if name in records.plan.project_tasks:
+        raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
     for shard in records.plan.shards:
         links = list(records.ledger.walk(shard.id, name))
         failed = sum(link.type == "failed" for link in links)
@@ -247,25 +249,27 @@ def _task_rows(records: BatchRecords) -> list[TaskStatus]:
     rows: list[TaskStatus] = []
     for name, task in planned.items():
         output = records.outputs.manifest.task(name) if records.outputs else None
+        items, shards_total = (1, 1) if task.scope == "project" else (batch.about.items, batch.about.shards)
         if output is not None:
-            done, failed, shards_done = batch.about.items - output.failed, output.failed, batch.about.shards
+            done, failed, shards_done = items - output.failed, output.failed, shards_total
         else:
             ledger = records.ledger
-            links = [link for shard in ledger.shards for link in ledger.walk(shard, name)]
+            of_task = [shard for shard, other in ledger.chains if other == name]
+            links = [link for shard in of_task for link in ledger.walk(shard, name)]
             done = sum(link.end - link.start for link in links if link.type == "result")
             failed = sum(link.end - link.start for link in links if link.type == "failed")
-            shards_done = sum(not ledger.holes(shard, name) for shard in ledger.shards)
-        is_over = done + failed == batch.about.items
+            shards_done = sum(not ledger.holes(shard, name) for shard in of_task)
+        is_over = done + failed == items
         rows.append(
             TaskStatus(
                 task_id=name,
                 type=task.scope,
                 status=("failed" if failed else "done") if is_over else "running" if done or failed else "pending",
                 depends_on=task.needs,
-                files_total=batch.about.items,
+                files_total=items,
                 files_done=done,
                 files_failed=failed,
-                shards_total=batch.about.shards,
+                shards_total=shards_total,
                 shards_done=shards_done,
             )
         )

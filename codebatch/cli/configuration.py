@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     file_seconds_max: float = 30.0
+    project_seconds_max: float = 3600.0
     memory_mb_max: int | None = None
     shard: ShardRule = msgspec.field(default_factory=ShardRule)
     tasks: dict[str, dict[str, Json]] = {}
@@ -37,8 +38,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
             raise ValueError("`jobs` must be at least 1")
-        if not self.file_seconds_max > 0:
-            raise ValueError("`file_seconds_max` must be more than 0")
+        for name in ("file_seconds_max", "project_seconds_max"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"`{name}` must be more than 0")
         if self.memory_mb_max is not None and self.memory_mb_max < 1:
             raise ValueError("`memory_mb_max` must be at least 1")
 

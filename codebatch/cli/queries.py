@@ -15,6 +15,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
+from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.query.summary import summarise, worst_findings
 from codebatch.store.journal import JournalLine, read_journal
@@ -219,9 +220,10 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     found: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
     for line in lines:
-        if line.shard not in shards or line.start is None:
+        if line.shard is None or line.start is None:
             continue
-        path = records.items[shards[line.shard].start + line.start].path
+        shard = shards.get(line.shard)
+        path = PROJECT_PATH if shard is None else records.items[shard.start + line.start].path
         if line.event == "lost":
             peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None
             deaths[path, line.task] = deaths[path, None] = "\n".join(filter(None, [line.reason, peak, line.evidence]))

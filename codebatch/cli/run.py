@@ -85,7 +85,11 @@ class _Runner:
                 store,
                 batch,
                 jobs=self.jobs,
-                limits=Limits(file_seconds=self.file_seconds, memory_bytes=memory_bytes),
+                limits=Limits(
+                    file_seconds=self.file_seconds,
+                    project_seconds=self.configuration.settings.project_seconds_max,
+                    memory_bytes=memory_bytes,
+                ),
                 scope=replace(scope, shuffle_seed=self.shuffle_seed),
                 watcher=display,
             )
@@ -128,7 +132,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("paths", nargs=-1, type=SourcePath())
 @batch_option
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
-@click.option("--task", "task", metavar="NAME", help="Run this task only.")
+@click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
 @click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
@@ -229,6 +233,11 @@ def run_shard(runner: _Runner, batch_reference: str | None, task: str, prefix: s
     store, batch = answering.batch(batch_reference)
     scope = _scope(batch, task)
     plan = batch.plan()
+    if task_name(task) in plan.project_tasks:
+        raise InvalidInput(
+            f"{task_name(task)} works on the project, not on shards",
+            hint=f"codebatch run --batch {batch.id} --task {task}",
+        )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         answering.print(
@@ -359,10 +368,11 @@ def _describe_found(stands: Standing) -> str:
 def _scope(batch: Batch, task: str | None) -> Scope:
     if task is None:
         return Scope()
-    names = batch.plan().task_names
-    if task_name(task) not in names:
-        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(names)}")
-    return Scope(tasks=frozenset({task_name(task)}))
+    plan = batch.plan()
+    name = task_name(task)
+    if name not in plan.task_names:
+        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(plan.task_names)}")
+    return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
 def _answer(

@@ -34,7 +34,8 @@ def record_line(record: JsonRecord) -> str:
             place = f"{path}:{record['line']}:{record['column']}"
             return f"{place}: {record['symbol_type']} {record['qualified']}"
         case "edge":
-            return f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} {record['target']}"
+            told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} {record['target']}"
+            return f"{told} ({record['resolution']})" if "resolution" in record else told
         case "metric":
             place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} {record['metric']} = {record['value']}"

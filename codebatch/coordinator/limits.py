@@ -14,7 +14,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
 from codebatch.protocol import names
 from codebatch.store.holders import HolderFile
-from codebatch.system.cell import Cell, Step
+from codebatch.system.cell import PHASE_PROJECT, Cell, Step
 from codebatch.system.host import this_host
 from codebatch.system.machine import available_memory, oom_kills, resident_bytes
 
@@ -36,13 +36,19 @@ def default_memory_bytes(jobs: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one file may cost: seconds, and bytes of its worker's process tree. No part of a plan's digest."""
+    """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
+
+    No part of a plan's digest.
+    """
 
     file_seconds: float
+    project_seconds: float
     memory_bytes: int
 
     def seconds_for(self, step: Step) -> float:
         """The time a step may take: for a tool that is asked about many files at once a tenth more for each further."""
+        if step.phase == PHASE_PROJECT:
+            return self.project_seconds
         items = max(1, step.end - step.item)
         return self.file_seconds * (1 + BATCHED_SHARE * (items - 1))
 

@@ -46,7 +46,7 @@ from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
 from codebatch.protocol import messages, names
 from codebatch.protocol.frames import FrameWriter
 from codebatch.protocol.launch import HOLDER_VARIABLE
@@ -66,6 +66,7 @@ from codebatch.system.processes import kill_group
 TICK_SECONDS = 0.1
 COST_PER_FILE = 2048
 COST_PER_WORKER = 1_500_000
+PROJECT_SHARE = 0.02
 
 
 class Watcher(Protocol):
@@ -77,9 +78,12 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run is. `done` counts items by task, `inflight` the items that workers have done and not committed."""
+    """How far a run is: items by task, of which a project task has one.
 
-    items: int
+    `inflight` are the items that workers have done and not committed.
+    """
+
+    planned: Mapping[str, int]
     done: Mapping[str, int]
     inflight: int
     records: int
@@ -152,14 +156,14 @@ class Coordinator:
         self._selector = selectors.DefaultSelector()
         self._signals = SignalCounter()
         self._signals_seen = 0
+        self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
         self._done = dict.fromkeys(plan.task_names, 0)
         self._records = self._failures = 0
-        for shard in self.ledger.shards:
-            for task in self.ledger.tasks:
-                for link in self.ledger.walk(shard, task):
-                    if scope.retry_failed and link.type != "result":
-                        continue
-                    self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
+        for shard, task in self.ledger.chains:
+            for link in self.ledger.walk(shard, task):
+                if scope.retry_failed and link.type != "result":
+                    continue
+                self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
 
     def run(self) -> int:
         """Work until nothing is left to do here, or a signal drains us.
@@ -327,7 +331,7 @@ class Coordinator:
         task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
-            path = display_path(self._items[self._shards[unit.shard].start + items[0]].path)
+            path = display_path(self._path_of(unit.shard, items[0]))
         self._journal.write(
             "lost",
             worker=worker.holder,
@@ -346,10 +350,14 @@ class Coordinator:
             self._handle(Lost(worker.id, items, reason, is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
-        entry = self._items[self._shards[action.shard].start + action.item]
+        path = self._path_of(action.shard, action.item)
         encoded = [
             failed_outcome(
-                entry, Register(action.shard, action.item, task, action.round), action.reason, self._frame_writer
+                path,
+                Register(action.shard, action.item, task, action.round),
+                action.reason,
+                self._frame_writer,
+                inputs=self.ledger.inputs(task) if action.shard == project_shard(task) else None,
             )
             for task in action.tasks
         ]
@@ -362,12 +370,15 @@ class Coordinator:
                 end=outcome.end,
                 task=outcome.task,
                 round=action.round,
-                path=display_path(entry.path),
+                path=display_path(path),
                 reason=action.reason,
             )
         self._handle(Committed((commit,)))
         if len(commit.outcomes) < len(encoded):
             self._learn()
+
+    def _path_of(self, shard: ShardId, item: int) -> bytes:
+        return self._items[self._shards[shard].start + item].path if shard in self._shards else PROJECT_PATH
 
     def _learn(self) -> None:
         """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
@@ -423,7 +434,7 @@ class Coordinator:
         )
         self._watcher.update(
             Progress(
-                items=self._plan.items,
+                planned=self._planned,
                 done=self._done,
                 inflight=inflight,
                 records=self._records,
@@ -458,7 +469,10 @@ class Coordinator:
 
 
 def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Cumulative cost estimates: bytes, and some more for each file's own overhead; at random where a seed is given."""
+    """Cumulative cost estimates: bytes, and some more for each file's own overhead; at random where a seed is given.
+
+    A project task costs a share of it all: about what was measured for the built-in ones.
+    """
     chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
@@ -467,4 +481,6 @@ def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[Sha
         for item in items[shard.start : shard.end]:
             column.append(column[-1] + factor * (item.size + COST_PER_FILE))
         costs[shard.id] = column
+    whole = sum(column[-1] for column in costs.values())
+    costs.update((project_shard(task), [0.0, PROJECT_SHARE * whole]) for task in plan.project_tasks)
     return costs

@@ -13,9 +13,9 @@ import msgspec
 
 from codebatch.engine.ledger import Ledger, Link
 from codebatch.model.digest import Digest
-from codebatch.model.items import result_digest, task_digest
+from codebatch.model.items import make_row, result_digest, task_digest
 from codebatch.model.outcome import add_counts
-from codebatch.model.plan import Plan
+from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.shard import Shard
 from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter
@@ -34,12 +34,12 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
     files.make_directory(building)
     try:
         outcomes = Outcomes(files, batch.root)
-        tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.task_names)
+        tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
         manifest = Manifest(
             plan_digest=plan.digest,
             result_digest=digest,
-            generation=_generation(plan, ledger),
+            generation=_generation(ledger),
             items=plan.items,
             tasks=tasks,
         )
@@ -54,13 +54,14 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
     return Outputs(files, target, manifest)
 
 
-def _generation(plan: Plan, ledger: Ledger) -> int:
-    return sum(
-        link.round - 1 for shard in plan.shards for task in plan.task_names for link in ledger.walk(shard.id, task)
-    )
+def _generation(ledger: Ledger) -> int:
+    return sum(link.round - 1 for shard, task in ledger.chains for link in ledger.walk(shard, task))
 
 
-def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, ledger: Ledger, task: str) -> TaskOutput:
+def _merge_task(
+    batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, ledger: Ledger, planned: PlannedTask
+) -> TaskOutput:
+    task = planned.name
     output = batch.files.open_append(building / names.output_name(task))
     table = bytearray()
     shards: list[OutputShard] = []
@@ -68,6 +69,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, le
     try:
         for shard in plan.shards:
             links = list(ledger.walk(shard.id, task))
+            assert planned.scope == "project" or links[-1].end == shard.items, "a chain that ends early"
             frames, rows, size = _assemble(outcomes, frame_writer, shard, links)
             offset = output.append(frames)
             table += rows
@@ -87,6 +89,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, le
     batch.files.write_new(building / names.table_name(task), bytes(table))
     return TaskOutput(
         task=task,
+        scope=planned.scope,
         digest=Digest(task_digest(bytes(table))),
         length=sum(shard.length for shard in shards),
         bytes=sum(shard.bytes for shard in shards),
@@ -100,8 +103,12 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, le
 def _assemble(
     outcomes: Outcomes, frame_writer: FrameWriter, shard: Shard, links: list[Link]
 ) -> tuple[bytes, bytes, int]:
-    """The frames, the item table and the size in bytes of a shard's records."""
-    assert [0, *(link.end for link in links)] == [*(link.start for link in links), shard.items], "a chain with a hole"
+    """The frames, the item table and the size in bytes of a shard's records.
+
+    Where a project task failed there is its failure at the first item of all, and nothing at the others.
+    """
+    ends = [0, *(link.end for link in links)]
+    assert ends[:-1] == [link.start for link in links], "a chain with a hole"
     if len(links) == 1 and links[0].type == "result":
         frames, rows = outcomes.read_frames(links[0].segment, links[0].outcome)
         return frames, rows, links[0].outcome.bytes
@@ -110,5 +117,6 @@ def _assemble(
     for link in links:
         tables.append(outcomes.read_bytes(link.segment, link.outcome)[1])
         records.append(outcomes.read_records(link.segment, link.outcome))
+    tables += [make_row(b"")] * (shard.items - ends[-1])
     whole = b"".join(records)
     return frame_writer.encode(whole), b"".join(tables), len(whole)

@@ -64,6 +64,9 @@ def resolve_tasks(
     planned: dict[str, PlannedTask] = {}
     for name in ordered:
         declaration = declarations[name]
+        for need in declaration.needs:
+            if declaration.scope == "file" and declarations[need].scope == "project":
+                raise InvalidConfiguration(f"the file task {name!r} needs {need!r}, a task of project scope")
         config = effective_config(declaration, (overrides or {}).get(name, {}))
         digest = implementation_digest(declaration)
         tools = tool_versions(declaration)

@@ -57,10 +57,11 @@ class PlainDisplay:
         now = running_ns()
         if (now - self._said) / 1e9 >= PLAIN_SECONDS:
             self._said = now
-            done = min(progress.done.values(), default=0)
+            items = max(progress.planned.values(), default=0)
+            done = min((progress.done[task] for task in progress.planned if progress.planned[task] == items), default=0)
             seconds = (now - self._began) / 1e9
-            left = f", about {seconds * (progress.items - done) / done:.0f} s left" if done else ""
-            self._say(f"{done:,} of {progress.items:,} files, {progress.records:,} records{left}")
+            left = f", about {seconds * (items - done) / done:.0f} s left" if done else ""
+            self._say(f"{done:,} of {items:,} files, {progress.records:,} records{left}")
 
     def close(self) -> None:
         pass
@@ -85,14 +86,15 @@ class LiveDisplay:
 
     def update(self, progress: Progress) -> None:
         if self._live is None:
-            self._live = self._start(progress.done, progress.items)
+            self._live = self._start(progress.planned)
         seconds = max(1e-9, sum(task.elapsed or 0.0 for task in self._live.tasks[:1]))
         for name, done in progress.done.items():
-            shown = min(progress.items, done + (progress.inflight if done < progress.items else 0))
+            planned = progress.planned[name]
+            shown = min(planned, done + progress.inflight) if planned > 1 else done
             self._live.update(
                 self._bars[name],
                 completed=shown,
-                rate=f"{shown / seconds:,.0f} files/s",
+                rate=f"{shown / seconds:,.0f} files/s" if planned > 1 else "",
                 records=f"{progress.records:,} records"
                 + (f", {progress.failures} failed" if progress.failures else ""),
             )
@@ -102,13 +104,13 @@ class LiveDisplay:
             self._live.stop()
             self._live = None
 
-    def _start(self, done: Mapping[str, int], items: int) -> RichProgress:
+    def _start(self, planned: Mapping[str, int]) -> RichProgress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
         live = RichProgress(
-            TextColumn("{task.description:>10}"),
+            TextColumn("{task.description:>12}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
@@ -117,7 +119,7 @@ class LiveDisplay:
             console=Console(file=self._stream, stderr=True),
             transient=True,
         )
-        for name in done:
+        for name, items in planned.items():
             self._bars[name] = live.add_task(name, total=items, rate="", records="")
         live.start()
         return live

@@ -5,16 +5,20 @@ Rules (SPEC.md "Chains"):
 2. Reading a task's shard walks 0 -> end -> end ... A name is write-once, so the walk covers every item exactly once.
 3. A register that the walk does not reach is garbage: its maker lost a race.
 4. Where the walk finds no register there is a hole, up to the next register's start; holes are the pending work.
+5. A project task has one chain, of one item, in a shard of its own. Its work is open once what it needs is settled in
+   every shard, and again, one round up, when the digest of that is not the one its outcome was made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from codebatch.model.digest import Digest, digest_pairs
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import ShardId, project_shard
 
 
 class Link(NamedTuple):
@@ -31,28 +35,43 @@ class Link(NamedTuple):
 class Ledger:
     """The outcomes known so far. Monotone: outcomes are only ever added."""
 
-    def __init__(self, items: Mapping[ShardId, int], needs: Mapping[str, Sequence[str]]) -> None:
-        """`items`: the shards and their sizes in path order; `needs`: the tasks in plan order with what each needs."""
-        self._items = dict(items)
+    def __init__(
+        self, items: Mapping[ShardId, int], needs: Mapping[str, Sequence[str]], project: Collection[str] = ()
+    ) -> None:
+        """`items`: the shards of files and their sizes in path order; `needs`: the tasks in plan order with what each
+        needs; `project`: those of project scope.
+        """
         self._needs = {task: tuple(needed) for task, needed in needs.items()}
+        self._files = tuple(items)
+        self._places = {shard: place for place, shard in enumerate(items)}
+        self._project = {project_shard(task): (task,) for task in needs if task in project}
+        self._items = {**items, **dict.fromkeys(self._project, 1)}
+        self._file_tasks = tuple(task for task in needs if task not in project)
+        self._settled_before = dict.fromkeys(self._project, 0)
+        self._inputs: dict[str, Digest] = {}
         self._links: dict[tuple[ShardId, str], dict[int, Link]] = {}
         self._unreadable: dict[tuple[ShardId, str, int], int] = {}
         self._retried: dict[tuple[ShardId, str, int], int] = {}
 
     @property
     def shards(self) -> Sequence[ShardId]:
-        """Every shard, in path order."""
+        """Every shard: of files in path order, then those of the project tasks in plan order."""
         return list(self._items)
 
     @property
-    def items(self) -> int:
-        """How many items all shards have together."""
-        return sum(self._items.values())
+    def project_shards(self) -> Sequence[ShardId]:
+        """The shards of the project tasks, in plan order."""
+        return list(self._project)
 
     @property
-    def tasks(self) -> Sequence[str]:
-        """Every task, in plan order."""
-        return list(self._needs)
+    def chains(self) -> Iterator[tuple[ShardId, str]]:
+        """Every shard with each of its tasks."""
+        return ((shard, task) for shard in self._items for task in self._tasks_of(shard))
+
+    @property
+    def planned(self) -> int:
+        """How many pairs of an item and a task there are."""
+        return sum(items * len(self._tasks_of(shard)) for shard, items in self._items.items())
 
     def add(self, commit: Commit) -> list[ShardId]:
         """Take note of a commit; returns the shards of which it says something new.
@@ -63,7 +82,8 @@ class Ledger:
         for outcome in commit.outcomes:
             if (
                 not 0 <= outcome.start < outcome.end <= self._items.get(outcome.shard, 0)
-                or outcome.task not in self._needs
+                or outcome.task not in self._tasks_of(outcome.shard)
+                or (outcome.parts and [(part.shard, part.end) for part in outcome.parts] != self._sizes)
             ):
                 raise ValueError(f"an outcome of {outcome.shard}/{outcome.task} that the plan does not know")
             links = self._links.setdefault((outcome.shard, outcome.task), {})
@@ -73,6 +93,8 @@ class Ledger:
                     outcome.start, outcome.end, outcome.type, commit.round, commit.segment, outcome
                 )
                 touched[outcome.shard] = None
+        if touched:
+            self._inputs.clear()
         return list(touched)
 
     def knows(self, register: Register) -> bool:
@@ -86,7 +108,14 @@ class Ledger:
         self._unreadable[key] = max(register.round, self._unreadable.get(key, 0))
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
-        """The links of a chain from item 0 on, holes left out."""
+        """The links of a chain from item 0 on, holes left out.
+
+        What a project task says of a shard of files is a link too: its part; where it failed the first has the failure.
+        """
+        own = project_shard(task)
+        if own in self._project and shard != own:
+            yield from self._part(own, self._places[shard])
+            return
         for step in self._steps(shard, task):
             if isinstance(step, Link):
                 yield step
@@ -96,8 +125,19 @@ class Ledger:
         return [step for step in self._steps(shard, task) if not isinstance(step, Link)]
 
     def is_complete(self, shard: ShardId) -> bool:
-        """Whether every item of a shard has an outcome of every task."""
-        return not any(self.holes(shard, task) for task in self._needs)
+        """Whether every item of a shard has an outcome of every task of it."""
+        return not any(self.holes(shard, task) for task in self._tasks_of(shard))
+
+    def inputs(self, task: str) -> Digest:
+        """The digest of all that a project task reads: the outcomes of what it needs, as they stand."""
+        if task not in self._inputs:
+            self._inputs[task] = digest_pairs(
+                (f"{shard}.{link.start}.{need}", link.outcome.digest)
+                for shard, need in self.chains
+                if need in self._needs[task]
+                for link in self.walk(shard, need)
+            )
+        return self._inputs[task]
 
     def unsuccessful(self, shard: ShardId, task: str) -> list[Link]:
         """The links that are no results."""
@@ -105,33 +145,27 @@ class Ledger:
 
     def retry_unsuccessful(self) -> None:
         """Have what is no result by now done again: each counts as pending, one round up, until that round is there."""
-        for shard in self._items:
-            for task in self._needs:
-                for link in self.unsuccessful(shard, task):
-                    self._retried[shard, task, link.start] = link.round
+        for shard, task in self.chains:
+            for link in self.unsuccessful(shard, task):
+                self._retried[shard, task, link.start] = link.round
+        self._settled_before = dict.fromkeys(self._project, 0)
 
     def open_units(self, shard: ShardId) -> list[Unit]:
         """The pending work of a shard as units: maximal ranges that lack the same tasks, in item order.
 
         A unit never spans two rounds of one task, for its commit is linked under one.
         """
-        if self._is_settled(shard):
+        if shard in self._project:
+            return self._open_project(shard)
+        tasks = self._file_tasks
+        if self._is_settled(shard, tasks):
             return []
-        if not self._unreadable and not any((shard, task) in self._links for task in self._needs):
-            return [Unit(shard=shard, start=0, end=self._items[shard], tasks=tuple(self._needs))]
+        if not self._unreadable and not any((shard, task) in self._links for task in tasks):
+            return [Unit(shard=shard, start=0, end=self._items[shard], tasks=tasks)]
         missing: dict[str, list[tuple[int, int, int]]] = {}
         bounds = {0, self._items[shard]}
-        for task in self._needs:
-            ranges = [
-                (start, end, self._unreadable.get((shard, task, start), 0) + 1)
-                for start, end in self.holes(shard, task)
-            ]
-            ranges += [
-                (link.start, link.end, link.round + 1)
-                for link in self.unsuccessful(shard, task)
-                if self._retried.get((shard, task, link.start)) == link.round
-            ]
-            missing[task] = ranges
+        for task in tasks:
+            missing[task] = ranges = self._pending(shard, task)
             bounds.update(bound for start, end, _ in ranges for bound in (start, end))
         units: list[Unit] = []
         ordered = sorted(bounds)
@@ -147,10 +181,67 @@ class Ledger:
             ]
         return units
 
-    def _is_settled(self, shard: ShardId) -> bool:
+    def _tasks_of(self, shard: ShardId) -> tuple[str, ...]:
+        return self._project.get(shard, self._file_tasks)
+
+    @cached_property
+    def _sizes(self) -> list[tuple[ShardId, int]]:
+        return [(shard, self._items[shard]) for shard in self._files]
+
+    def _part(self, own: ShardId, place: int) -> Iterator[Link]:
+        (task,) = self._project[own]
+        for link in self._steps(own, task):
+            if isinstance(link, Link) and link.outcome.parts:
+                part = link.outcome.parts[place]
+                yield Link(part.start, part.end, part.type, link.round, link.segment, part)
+            elif isinstance(link, Link) and place == 0:
+                yield link
+
+    def _pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
+        """The item ranges that are to be done, and in which round: holes, and what is retried."""
+        ranges = [*self.holes(shard, task)]
+        ranges += [
+            (link.start, link.end)
+            for link in self.unsuccessful(shard, task)
+            if self._retried.get((shard, task, link.start)) == link.round
+        ]
+        return [(start, end, self._last_round(shard, task, start) + 1) for start, end in ranges]
+
+    def _last_round(self, shard: ShardId, task: str, start: int) -> int:
+        """The highest round whose name is taken at an item, be it by bytes that say nothing; 0 where none is."""
+        link = self._links.get((shard, task), {}).get(start)
+        return max(link.round if link else 0, self._unreadable.get((shard, task, start), 0))
+
+    def _open_project(self, shard: ShardId) -> list[Unit]:
+        (task,) = self._project[shard]
+        if not self._is_ready(shard, task):
+            return []
+        link = self._links.get((shard, task), {}).get(0)
+        if link is not None and link.outcome.inputs == self.inputs(task) and not self._pending(shard, task):
+            return []
+        return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._last_round(shard, task, 0) + 1)]
+
+    def _is_ready(self, shard: ShardId, task: str) -> bool:
+        """Whether all that a project task needs is settled. What was settled stays so, so each shard is asked once."""
+        needs = self._needs[task]
+        for need in needs:
+            own = project_shard(need)
+            if own in self._project and (self.holes(own, need) or self._open_project(own)):
+                return False
+        needs_of_files = tuple(need for need in needs if need in self._file_tasks)
+        place = self._settled_before[shard]
+        while place < len(self._files) and (
+            self._is_settled(self._files[place], needs_of_files)
+            or not any(self._pending(self._files[place], need) for need in needs_of_files)
+        ):
+            place += 1
+        self._settled_before[shard] = place
+        return place == len(self._files)
+
+    def _is_settled(self, shard: ShardId, tasks: Sequence[str]) -> bool:
         """Whether one result covers the whole shard for every task: what nearly every shard comes to."""
         items = self._items[shard]
-        for task in self._needs:
+        for task in tasks:
             links = self._links.get((shard, task))
             link = links.get(0) if links else None
             if link is None or link.end != items or link.type != "result":
@@ -166,9 +257,10 @@ class Ledger:
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
             for need in self._needs[task]:
-                if need in unit.tasks:
-                    continue
-                for link in self.unsuccessful(unit.shard, need):
+                if need in unit.tasks or (unit.shard in self._project and need in self._file_tasks):
+                    continue  # A project task reads what there is of files, failures included.
+                shard = unit.shard if need in self._file_tasks else project_shard(need)
+                for link in self.unsuccessful(shard, need):
                     if unit.start <= link.start < unit.end and task not in doomed.setdefault(link.start, []):
                         doomed[link.start].append(task)
         return [(item, tuple(tasks)) for item, tasks in sorted(doomed.items()) if tasks]

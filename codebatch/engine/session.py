@@ -8,11 +8,12 @@ The rules:
 3. A commit is true whoever made it: the ledger only ever grows, and open work is always computed from the ledger.
 4. When nothing is queued, an idle worker steals: the running unit with the most work left is surveyed, its owner is
    told a smaller end, and the thief gets the tail half. An owner that did not hear in time does some items twice.
-5. When a worker dies, what it had not committed is open again. The item it died on is charged and tried alone in a
+5. A project task is a unit of one item. It is offered when no work on files is open, if what it needs is all there.
+6. When a worker dies, what it had not committed is open again. The item it died on is charged and tried alone in a
    fresh worker; when it kills again the task that ran fails there. A kill from outside weighs less than a crash, for
    it is hardly the item's fault. Where several items were at hand each is tried alone, uncharged. Only a death that
    this living coordinator saw is charged.
-6. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks. Kills
+7. Deaths in a row with no commit between mean that the machine, not an item, is at fault: the session breaks. Kills
    from outside weigh less here too.
 """
 
@@ -127,6 +128,7 @@ class Session:
         self._tasks = tasks
         self._shards = shards
         self._names = tuple(ledger.shards)
+        self._project = ledger.project_shards
         self._critical = _critical_items(costs, jobs, cost_per_worker)
         self._order = {shard: index for index, shard in enumerate(self._names)}
         self._epochs = {**(epochs or {}), **(leased or {})}
@@ -327,20 +329,24 @@ class Session:
         """Hand out work, ask for workers, and see whether the session is over."""
         if self._ended:
             return []
+        actions: list[Action] = []
+        if self._project and len(self._open) == sum(shard in self._open for shard in self._project):
+            for shard in self._project:
+                actions += self._reopen(shard)
         crashes_max = max(CRASHES_IN_A_ROW_MAX, CRASHES_IN_A_ROW_PER_JOB_MAX * self._jobs)
         if self._deaths_weight >= CHARGE_OF_CRASH * crashes_max:
             self._ended = True
-            return [Break(self._deaths)]
+            return [*actions, Break(self._deaths)]
         if self._draining:
-            actions = self._pool.retire(set(self._pool.idle))
+            actions += self._pool.retire(set(self._pool.idle))
             if not self._pool.running:
                 self._ended = True
                 actions.append(Drained() if self._open else Complete())
             return actions
         if not self._open:
             self._ended = True
-            return [*self._pool.retire(set(self._pool.idle)), Complete()]
-        actions = self._hand_out()
+            return [*actions, *self._pool.retire(set(self._pool.idle)), Complete()]
+        actions += self._hand_out()
         if self._pool.idle and not self._heap:
             actions += self._survey()
         return actions + self._ask_for_workers()

@@ -29,7 +29,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 1
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sums over records, kept with an outcome so that summaries read no output."""
 
     kinds: dict[str, int] = {}
@@ -43,12 +43,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.kinds.values())
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The end of one task's work on items [start, end) of a shard.
 
     Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, followed by
     `end - start` rows of the item table (model/items.py), whose digest is `digest`. A `failed` outcome covers exactly
     one item and holds its `failure` record; a `cancelled` one holds no bytes.
+
+    A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
+    a `result` are those of its `parts`: one outcome for each shard of files, in path order.
     """
 
     shard: ShardId
@@ -62,10 +65,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     digest: Digest = Digest("")
     counts: Counts = msgspec.field(default_factory=Counts)
+    inputs: Digest = Digest("")
+    parts: tuple[Outcome, ...] = ()
 
     def at(self, offset: int) -> Outcome:
-        """The same outcome with its place in the segment."""
-        return msgspec.structs.replace(self, offset=offset)
+        """The same outcome with its place in the segment; that of its parts counts from it."""
+        parts = tuple(part.at(offset + part.offset) for part in self.parts)
+        return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):

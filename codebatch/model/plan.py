@@ -64,6 +64,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """The tasks in the order in which they run."""
         return tuple(task.name for task in self.tasks)
 
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        """The tasks of project scope."""
+        return tuple(task.name for task in self.tasks if task.scope == "project")
+
+    def needed_for(self, task: str) -> frozenset[str]:
+        """A task with all that it needs, directly or not."""
+        needed = {task}
+        for planned in reversed(self.tasks):
+            if planned.name in needed:
+                needed.update(planned.needs)
+        return frozenset(needed)
+
     def context_of(self, item: int) -> dict[str, bytes]:
         """The contexts of an item by name."""
         return {name: table.values[table.items[item]] for name, table in self.contexts.items()}

@@ -22,7 +22,10 @@ ParseState = Literal["ok", "errors", "skipped", "unsupported"]
 
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
-EdgeType = Literal["imports", "inherits", "calls"]
+EdgeType = Literal["imports", "inherits", "calls", "depends"]
+
+# How sure it is where an import leads: the language's rule names the file; one file fits; several do; none does.
+Resolution = Literal["exact", "file", "name", "external"]
 
 # Who sees a name: everybody, heirs, its package or crate, its file or class.
 Visibility = Literal["public", "protected", "internal", "private"]
@@ -110,12 +113,18 @@ class Symbol(Located, frozen=True, kw_only=True, tag="symbol"):
 
 
 class Edge(Located, frozen=True, kw_only=True, tag="edge"):
-    """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved."""
+    """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved.
+
+    A `depends` edge is resolved: `target` is a path of the snapshot, or the name where `resolution` is `external`;
+    `imported` is the name as written.
+    """
 
     edge_type: EdgeType
     source: str
     target: str
     line: int
+    resolution: Resolution | UnsetType = UNSET
+    imported: str = ""
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):

@@ -18,6 +18,10 @@ ShardId = NewType("ShardId", str)
 
 SHARD_ID_DIGITS_MIN = 8
 
+_PROJECT_PREFIX = "project-"
+PROJECT_PATH = b"."
+"""The path in a record that speaks of no file: a project task that failed."""
+
 
 class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
     """Where shards end. Part of the plan; no byte of output depends on it.
@@ -48,6 +52,11 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     def items(self) -> int:
         """How many items it has; positions in units and outcomes run from 0 to this."""
         return self.end - self.start
+
+
+def project_shard(task: str) -> ShardId:
+    """The shard of one item, the project, that a project task works on. No shard of files has such an id."""
+    return ShardId(_PROJECT_PREFIX + task)
 
 
 def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:

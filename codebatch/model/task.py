@@ -83,7 +83,7 @@ PIPELINES: Mapping[str, Pipeline] = {
         Pipeline(
             name="full",
             summary="everything: metrics, symbols and their relations, lint",
-            tasks=("parse", "analyze", "symbols", "lint"),
+            tasks=("parse", "analyze", "symbols", "lint", "dependencies"),
         ),
     )
 }

@@ -19,8 +19,9 @@ SCRATCH = "scratch"
 
 MANIFEST_FILE = "manifest.json"
 
-_LEASE = re.compile(r"([0-9a-f]{8,64})\.(\d{1,9})\.(\d{1,9})\Z")
-_REGISTER = re.compile(r"([0-9a-f]{8,64})\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
+_SHARD = r"([0-9a-f]{8,64}|project-[a-z][a-z0-9_-]{0,63})"
+_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
+_REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 

@@ -11,7 +11,6 @@ import msgspec
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
-from codebatch.model.items import item_range
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.record import KINDS, SEVERITIES
@@ -143,9 +142,7 @@ class BatchRecords:
             link = next((link for link in self.ledger.walk(shard.id, task) if link.start <= place < link.end), None)
             if link is None:
                 return None
-            _, table = self._outcomes.read_bytes(link.segment, link.outcome)
-            start, end = item_range(table, place - link.start)
-            lines = self._outcomes.read_records(link.segment, link.outcome)[start:end]
+            lines = self._outcomes.read_items(link.segment, link.outcome)[place - link.start]
         return [_decoder.decode(line) for line in lines.splitlines()]
 
     def find_item(self, path: bytes) -> int | None:

@@ -46,5 +46,5 @@ def _tally_of_outputs(outputs: Outputs) -> Tally:
     manifest = outputs.manifest
     failed = sum(task.failed for task in manifest.tasks)
     cancelled = sum(task.cancelled for task in manifest.tasks)
-    planned = manifest.items * len(manifest.tasks)
+    planned = sum(1 if task.scope == "project" else manifest.items for task in manifest.tasks)
     return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)

@@ -10,7 +10,11 @@ from codebatch.store.outcomes import Outcomes
 
 def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     """Everything the registers of a batch say now."""
-    ledger = Ledger({shard.id: shard.items for shard in plan.shards}, {task.name: task.needs for task in plan.tasks})
+    ledger = Ledger(
+        {shard.id: shard.items for shard in plan.shards},
+        {task.name: task.needs for task in plan.tasks},
+        plan.project_tasks,
+    )
     found = outcomes.scan()
     for commit in found.commits:
         ledger.add(commit)
@@ -20,14 +24,15 @@ def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
 
 
 def tally_of(ledger: Ledger) -> Tally:
-    """How many (item, task) pairs ended how."""
+    """How many (item, task) pairs ended how. A project task is one; what it says of inputs that changed is open."""
     totals = {"result": 0, "failed": 0, "cancelled": 0}
-    for shard in ledger.shards:
-        for task in ledger.tasks:
+    stale = {shard for shard in ledger.project_shards if ledger.open_units(shard)}
+    for shard, task in ledger.chains:
+        if shard not in stale:
             for link in ledger.walk(shard, task):
                 totals[link.type] += link.end - link.start
     return Tally(
-        planned=ledger.items * len(ledger.tasks),
+        planned=ledger.planned,
         results=totals["result"],
         failed=totals["failed"],
         cancelled=totals["cancelled"],

@@ -9,16 +9,26 @@ unit settled and others open, which is a state like any other: what is open is c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.digest import digest_bytes
-from codebatch.model.entry import Entry, path_fields
-from codebatch.model.items import ROW_BYTES, check_rows, make_row
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register, decode_commit, encode_commit
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.entry import path_fields
+from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, make_row
+from codebatch.model.outcome import (
+    Commit,
+    Counts,
+    HolderId,
+    Outcome,
+    Register,
+    add_counts,
+    decode_commit,
+    encode_commit,
+)
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter, decode_frames
@@ -74,11 +84,35 @@ def encode_outcome(
     )
 
 
+def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutcome:
+    """Complete a project task's outcome with what it says of each shard of files, in path order."""
+    offsets = accumulate((len(part.frames) + len(part.table) for part in parts), initial=0)
+    frames = b"".join(piece for part in parts for piece in (part.frames, part.table))
+    return EncodedOutcome(
+        msgspec.structs.replace(
+            outcome,
+            length=len(frames),
+            bytes=sum(part.outcome.bytes for part in parts),
+            digest=digest_bytes(b"".join(part.table for part in parts)),
+            counts=add_counts(part.outcome.counts for part in parts),
+            parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
+        ),
+        frames,
+        b"",
+    )
+
+
 def failed_outcome(
-    entry: Entry, register: Register, reason: FailureReason, frame_writer: FrameWriter, *, evidence: str = ""
+    path_bytes: bytes,
+    register: Register,
+    reason: FailureReason,
+    frame_writer: FrameWriter,
+    *,
+    evidence: str = "",
+    inputs: Digest | None = None,
 ) -> EncodedOutcome:
     """The outcome of a task that failed at one item: its `failure` record stands where the item's records would."""
-    path, path_b64 = path_fields(entry.path)
+    path, path_b64 = path_fields(path_bytes)
     failure = Failure(path=path, path_b64=path_b64, task=register.task, reason=reason)
     outcome = Outcome(
         shard=register.shard,
@@ -88,6 +122,7 @@ def failed_outcome(
         type="failed",
         reason=reason,
         counts=Counts(kinds={"failure": 1}),
+        inputs=inputs or Digest(""),
     )
     return encode_outcome(outcome, [msgspec.json.encode(failure) + b"\n"], frame_writer, evidence=evidence)
 
@@ -200,6 +235,13 @@ class Outcomes:
         if not check_rows(table, records):
             raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
         return records
+
+    def read_items(self, segment: HolderId, outcome: Outcome) -> list[bytes]:
+        """The record lines of each item of an outcome, checked against its item table. Raises StoreCorrupt."""
+        records = self.read_records(segment, outcome)
+        _, table = self.read_bytes(segment, outcome)
+        ends = accumulate(item_lengths(table), initial=0)
+        return [records[start:end] for start, end in pairwise(ends)]
 
     def _decode(self, outcome: Outcome, frames: bytes) -> bytes:
         try:

@@ -10,6 +10,7 @@ import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -37,9 +38,13 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's merged output. `failed` and `cancelled` count items; `shards` follow the plan's."""
+    """A task's merged output. `failed` and `cancelled` count items, of which a project task has one.
+
+    `shards` follow the plan's.
+    """
 
     task: str
+    scope: Literal["file", "project"] = "file"
     digest: Digest
     length: int
     bytes: int

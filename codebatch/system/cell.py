@@ -47,7 +47,8 @@ PHASE_ITEM = 1
 PHASE_BATCHED = 2
 PHASE_COMMIT = 3
 PHASE_LEASE = 4
-PHASE_NAMES = ("idle", "item", "batched", "commit", "lease")
+PHASE_PROJECT = 5
+PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project")
 
 
 class Cell:

@@ -1,9 +1,11 @@
 """Tasks of the project that the user stands in: `python = "tools/x.py:task"` under `[tasks.NAME]` of its configuration.
 
 What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
-annotated with a msgspec struct, the type of the task's configuration. The file is read once: its digest is that of what
-runs, and a worker refuses one that changed since the plan was made. Nothing is put on Python's path, so the file may
-import what is installed and nothing that lies beside it: the digest covers all of the project's code that is run.
+annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
+of project scope: it is called once, after every task of `full`, and gives records of any files. The file is read once:
+its digest is that of what runs, and a worker refuses one that changed since the plan was made. Nothing is put on
+Python's path, so the file may import what is installed and nothing that lies beside it: the digest covers all of the
+project's code that is run.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.record import KINDS
-from codebatch.model.task import TASK_NAME_PATTERN, NoConfig, TaskDeclaration
+from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, NoConfig, TaskDeclaration
 
 _PARAMETERS_MAX = 2
 
@@ -82,7 +84,8 @@ def _load(name: str, place: str) -> OwnTask:
         function = getattr(module, attribute)
         parameters = list(inspect.signature(function).parameters)
         if not 1 <= len(parameters) <= _PARAMETERS_MAX:
-            raise TypeError(f"{attribute} must take a file, or a file and a configuration")
+            raise TypeError(f"{attribute} must take a file or the project, and if it wants a configuration")
+        is_of_project = parameters[0] == "project"
         takes_config = len(parameters) == _PARAMETERS_MAX
         config = NoConfig if not takes_config else typing.get_type_hints(function).get(parameters[1])
         if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
@@ -95,7 +98,8 @@ def _load(name: str, place: str) -> OwnTask:
         summary=(inspect.getdoc(function) or place).split("\n")[0],
         implementation=place,
         records=KINDS,
-        needs=("parse",),
+        scope="project" if is_of_project else "file",
+        needs=PIPELINES["full"].tasks if is_of_project else ("parse",),
         config=config,
     )
     return OwnTask(declaration, function, takes_config, Digest(hashlib.sha256(source).hexdigest()))

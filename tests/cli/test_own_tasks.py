@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codebatch_workers.examples import banned_words
+from codebatch.model.record import Diagnostic
+from codebatch.testing.tasks import run_task
+from codebatch_workers.examples import banned_words, layers
 
 from .process import CommandLine, write
 
@@ -92,3 +94,98 @@ def test_configuration_shows_where_a_task_lies(codebatch: CommandLine) -> None:
     project(codebatch.directory)
     shown = codebatch("config", "show", "--json").json["tasks"]["value"]
     assert shown["words"]["python"].endswith("/tools/words.py:task")
+
+
+LAYERS = "[tasks.layers]\npython = 'tools/layers.py:task'\nlayers = ['app/views', 'app/core']\n"
+
+
+def test_the_example_of_project_scope_that_ships_works_as_it_is_documented(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", LAYERS)
+    (codebatch.directory / "tools").mkdir()
+    shutil.copy(layers.__file__, codebatch.directory / "tools")
+    for path, content in {
+        "app/__init__.py": "",
+        "app/views/__init__.py": "from app.core import base\n",
+        "app/core/__init__.py": "",
+        "app/core/base.py": "import os\nfrom app import views\n",
+    }.items():
+        write(codebatch.directory / "src" / path, content)
+    codebatch("run", "src", "-j", "2")
+    assert codebatch("query", "diagnostics", "--code", "layers").lines == [
+        "app/core/base.py:2:1: error layers app/core imports app/views/__init__.py of app/views [layers]"
+    ]
+
+
+def test_project_function_sees_what_every_task_of_full_says_and_reads_files(codebatch: CommandLine) -> None:
+    project(
+        codebatch.directory,
+        code="""
+from codebatch.model.record import Metric
+def task(project):
+    for file in project.files:
+        kinds = {kind for task in ("parse", "analyze", "symbols", "lint") for _, found in project.records(task)
+                 for kind in map(type, found)}
+        yield Metric(path=file.text, metric="kinds", value=len(kinds))
+        yield Metric(path=file.text, metric="bytes read", value=len(project.read(project.find(file.path))))
+""",
+    )
+    write(codebatch.directory / "src" / "b.py", "import os\nx = 1\n")
+    codebatch("run", "src")
+    said = {
+        (record["path"], record["metric"]): record["value"]
+        for record in codebatch("query", "outputs", "--task", "words", "--json").json
+    }
+    assert said == {
+        ("a.txt", "kinds"): 5, ("a.txt", "bytes read"): 8, ("b.py", "kinds"): 5, ("b.py", "bytes read"): 16
+    }  # fmt: skip
+    assert codebatch("status", "--json").json["tasks"][-1]["type"] == "project"
+
+
+@pytest.mark.parametrize(
+    ("code", "evidence"),
+    [
+        ("def task(project): return [1]", "a task gives records, not int"),
+        ("def task(project): return project.records('none')", "the task does not need 'none'"),
+        ("def task(project): raise SystemExit('no')", "SystemExit: no"),
+        (
+            "from codebatch.model.record import Metric as M\ndef task(project): yield M(path='x', metric='m', value=1)",
+            "no file of the snapshot",
+        ),
+    ],
+)
+def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
+    codebatch: CommandLine, code: str, evidence: str
+) -> None:
+    project(codebatch.directory, code=code)
+    ended = codebatch("run", "src", "--json", status=3)
+    assert ended.error["message"] == "1 of 6 results failed"
+    (failure,) = codebatch("errors", "--json").json
+    assert {key: failure[key] for key in ("path", "task", "reason")} == {
+        "path": ".", "task": "words", "reason": "exception"
+    }  # fmt: skip
+    assert evidence in failure["evidence"]
+    assert codebatch("inspect", "src/a.txt").lines
+    assert codebatch("resume", "--json", status=3).error["message"] == "1 of 6 results failed"
+
+
+def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "src" / "a.py", "import b\n")
+    write(codebatch.directory / "src" / "b.py", "")
+    codebatch("run", "src", "--task", "dependencies")
+    rows = {row["task_id"]: row["status"] for row in codebatch("tasks", "--json").json}
+    assert rows == {
+        "parse": "done", "analyze": "pending", "symbols": "done", "lint": "pending", "dependencies": "done"
+    }  # fmt: skip
+    assert codebatch("query", "outputs", "--task", "dependencies").lines[0] == "a.py:1: (file) depends b.py (exact)"
+    for command in (("shards",), ("run-shard", "--shard", "0")):
+        told = codebatch(*command, "--task", "dependencies", "--json", status=2)
+        assert told.error["message"] == "dependencies works on the project, not on shards"
+
+
+def test_users_try_their_tasks_in_tests_of_their_own(tmp_path: Path) -> None:
+    found = run_task(tmp_path, f"{banned_words.__file__}:task", {"a/b.txt": "one two"}, {"words": ["two"]})
+    told = [(record.path, record.message) for record in found if isinstance(record, Diagnostic)]
+    assert told == [("a/b.txt", "`two`")]
+    (tmp_path / "other").mkdir()
+    with pytest.raises(RuntimeError, match="Expected `array`, got `int`"):
+        run_task(tmp_path / "other", f"{banned_words.__file__}:task", {"a": ""}, {"words": 1})

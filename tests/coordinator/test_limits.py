@@ -29,6 +29,6 @@ def test_a_new_step_begins_anew() -> None:
 
 
 def test_a_batched_step_may_take_a_tenth_more_for_each_further_file() -> None:
-    limits = Limits(file_seconds=30.0, memory_bytes=1)
+    limits = Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
     assert limits.seconds_for(Step(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
     assert limits.seconds_for(Step(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)

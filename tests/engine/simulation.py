@@ -38,11 +38,20 @@ from codebatch.engine.events import (
 )
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.record import FailureReason
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import ShardId, project_shard
 
-NEEDS: dict[str, tuple[str, ...]] = {"parse": (), "symbols": ("parse",), "lint": ("parse",)}
+NEEDS: dict[str, tuple[str, ...]] = {
+    "parse": (),
+    "symbols": ("parse",),
+    "graph": ("parse", "symbols"),
+    "lint": ("parse",),
+    "report": ("graph", "lint"),
+}
+PROJECT = ("graph", "report")
+UNITS = ({"parse", "symbols", "lint"}, {"graph"}, {"report"})
 STEPS_MAX = 200_000
 
 
@@ -85,6 +94,7 @@ class SimulatedWorker:
     epoch: int = 0
     at: int = 0
     leased: bool = False
+    inputs: Digest | None = None
     inbox: list[Assign | Retire | Shrink] = field(default_factory=list)
 
 
@@ -152,7 +162,7 @@ class SimulatedCoordinator:
             return
         self._handle(event)
         if isinstance(event, Refused) or (
-            isinstance(event, Committed) and any(len(commit.outcomes) < len(NEEDS) for commit in event.commits)
+            isinstance(event, Committed) and any(not _is_whole(commit) for commit in event.commits)
         ):
             self._learn()
 
@@ -181,7 +191,14 @@ class SimulatedCoordinator:
                     self._handle(Surveyed(id_, self._position(id_)))
                 case Fail():
                     outcomes = tuple(
-                        _outcome(action.shard, task, action.item, action.item + 1, action.reason)
+                        _outcome(
+                            action.shard,
+                            task,
+                            action.item,
+                            action.item + 1,
+                            action.reason,
+                            self.ledger.inputs(task) if task in PROJECT else None,
+                        )
                         for task in action.tasks
                     )
                     commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
@@ -215,6 +232,11 @@ class SimulatedCoordinator:
         if (shard, worker.at) in self.world.poison:
             self.kill_worker(worker)
             return
+        if shard in self.world.projects:
+            ledger = self.world.ledger()
+            (task,) = worker.unit.tasks
+            assert not any(ledger.holes(s, t) for s, t in ledger.chains if t in NEEDS[task]), "a need is not settled"
+            worker.inputs = ledger.inputs(task)
         for task in worker.unit.tasks:
             self.world.executed[shard, worker.at, task, worker.unit.round] += 1
         worker.at += 1
@@ -239,7 +261,7 @@ class SimulatedCoordinator:
         """Link the outcomes; a kill may fall between two links, and before the report."""
         unit = worker.unit
         assert unit is not None
-        outcomes = tuple(_outcome(unit.shard, task, unit.start, unit.end, None) for task in unit.tasks)
+        outcomes = tuple(_outcome(unit.shard, task, unit.start, unit.end, None, worker.inputs) for task in unit.tasks)
         commit = Commit(segment=worker.holder, epoch=worker.epoch, round=unit.round, outcomes=outcomes)
         linked = outcomes[: chance.randint(0, len(outcomes))] if chance.random() < self.world.kill_rate else outcomes
         won = self.world.disk.link(commit, linked)
@@ -248,13 +270,12 @@ class SimulatedCoordinator:
             return
         self.inbox.append((worker, Committed((won,))))
         self.inbox.append((worker, Finished(worker.id)))
-        worker.unit, worker.leased = None, False
+        worker.unit, worker.leased, worker.inputs = None, False, None
 
     def _learn(self) -> None:
         known = {
             (shard, link.start, task, link.round)
-            for shard in self.ledger.shards
-            for task in self.ledger.tasks
+            for shard, task in self.ledger.chains
             for link in self.ledger.walk(shard, task)
         }
         found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
@@ -277,8 +298,10 @@ class World:
         self.chance = random.Random(seed)
         self.kill_rate = kill_rate
         self.sizes = {ShardId(f"{n:08x}"): self.chance.randint(1, items_max) for n in range(shards)}
-        self.costs = {shard: [float(n) for n in range(size + 1)] for shard, size in self.sizes.items()}
-        every = [(shard, item) for shard, size in self.sizes.items() for item in range(size)]
+        self.projects = {project_shard(task): task for task in PROJECT}
+        sizes = {**self.sizes, **dict.fromkeys(self.projects, 1)}
+        self.costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
+        every = [(shard, item) for shard, size in sizes.items() for item in range(size)]
         self.poison = set(self.chance.sample(every, min(poison, len(every))))
         self.disk = Disk()
         self.executed: Counter[tuple[ShardId, int, str, int]] = Counter()
@@ -286,7 +309,7 @@ class World:
 
     def ledger(self) -> Ledger:
         """What a process that starts now reads from the disk."""
-        ledger = Ledger(self.sizes, NEEDS)
+        ledger = Ledger(self.sizes, NEEDS, PROJECT)
         for commit in self.disk.registers.values():
             ledger.add(commit)
         return ledger
@@ -303,22 +326,39 @@ class World:
     def check(self) -> None:
         """The invariants of a finished batch."""
         ledger = self.ledger()
-        for shard, size in self.sizes.items():
-            for task in NEEDS:
-                links = list(ledger.walk(shard, task))
-                assert [0, *(link.end for link in links)] == [*(link.start for link in links), size]
-                for link in links:
-                    items = {(shard, item) for item in range(link.start, link.end)}
-                    if link.type == "failed":
-                        assert items <= self.poison, "an innocent item was failed"
-                    else:
-                        assert not items & self.poison, "a poisonous item has a result"
+        blocked = {(project_shard("report"), 0)} if (project_shard("graph"), 0) in self.poison else set()
+        for shard, task in ledger.chains:
+            links = list(ledger.walk(shard, task))
+            assert [0, *(link.end for link in links)] == [*(link.start for link in links), self.sizes.get(shard, 1)]
+            for link in links:
+                items = {(shard, item) for item in range(link.start, link.end)}
+                if link.type == "failed":
+                    assert items <= self.poison | blocked, "an innocent item was failed"
+                else:
+                    assert not items & (self.poison | blocked), "a poisonous item has a result"
+        for task in PROJECT:
+            (link,) = ledger.walk(project_shard(task), task)
+            assert link.outcome.inputs == ledger.inputs(task), "a project task speaks of what is no more"
 
 
-def _outcome(shard: ShardId, task: str, start: int, end: int, reason: FailureReason | None) -> Outcome:
+def _outcome(
+    shard: ShardId, task: str, start: int, end: int, reason: FailureReason | None, inputs: Digest | None
+) -> Outcome:
     return Outcome(
-        shard=shard, task=task, start=start, end=end, type="result" if reason is None else "failed", reason=reason
+        shard=shard,
+        task=task,
+        start=start,
+        end=end,
+        type="result" if reason is None else "failed",
+        reason=reason,
+        digest=digest_bytes(f"{task} {reason}".encode()),
+        inputs=inputs or Digest(""),
     )
+
+
+def _is_whole(commit: Commit) -> bool:
+    """Whether no outcome of a unit was lost to another process."""
+    return {outcome.task for outcome in commit.outcomes} in UNITS
 
 
 def run_world(world: World, *, jobs: int, coordinators: int, coordinator_kills: int) -> int:
@@ -330,7 +370,7 @@ def run_world(world: World, *, jobs: int, coordinators: int, coordinator_kills: 
     for steps in range(STEPS_MAX):
         running = [one for one in running if one.end is None or one.workers]
         if not running:
-            if not any(world.ledger().open_units(shard) for shard in world.sizes):
+            if not any(world.ledger().open_units(shard) for shard in world.costs):
                 return steps
             running = [SimulatedCoordinator(world, f"c{next(names)}", jobs)]
         one = chance.choice(running)

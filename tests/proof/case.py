@@ -21,7 +21,7 @@ TRIALS_MAX = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One run of the simulator. `failing` and `killing` are how many of the items fail, and kill their worker.
+    """One run of the simulator: how many of the items fail, fail until it is resumed, and kill their worker.
 
     One that is resumed has what failed done again, in a second round.
     """
@@ -29,6 +29,7 @@ class Case:
     seed: int
     items: int
     failing: int
+    healing: int
     killing: int
     shard_items: int
     jobs: int
@@ -68,6 +69,7 @@ def draw(seed: int) -> Case:
         seed=seed,
         items=items,
         failing=chance.choice((0, 0, 1, 2)),
+        healing=chance.choice((0, 0, 1, 2)),
         killing=chance.choice((0, 0, 0, 1)),
         shard_items=chance.choice((1, 3, 8, 24)),
         jobs=chance.randint(1, 4),
@@ -81,7 +83,7 @@ def run(case: Case, make_files: MakeFiles = RealFiles) -> Told:
     """Run a case to its end and check it. Raises what went wrong."""
     world = _world(case, make_files)
     world.run(coordinators=case.coordinators, is_resumed=case.is_resumed)
-    serial = _serial(case.items, case.failing, case.killing, case.shard_items, case.seed)
+    serial = _serial_of(case)
     check_batch(world.batch(), serial)
     world.disk.lose_power()  # What was answered is on disk.
     check_batch(world.batch(), serial)
@@ -93,7 +95,7 @@ def run_refused(case: Case, refusal: Refusal | None) -> int:
     world = _world(case)
     world.refusal = refusal
     world.run(coordinators=1)
-    check_batch(world.batch(), _serial(case.items, case.failing, case.killing, case.shard_items, case.seed))
+    check_batch(world.batch(), _serial_of(case))
     return world.writes
 
 
@@ -128,7 +130,7 @@ def _smaller(case: Case) -> Iterator[Case]:
         yield replace(case, faults=case.faults[:index] + case.faults[index + 1 :])
     if case.is_resumed:
         yield replace(case, is_resumed=False)
-    for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("failing", 0), ("items", 1)):
+    for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("healing", 0), ("failing", 0), ("items", 1)):
         value: int = getattr(case, name)
         for less in dict.fromkeys((least, value // 2, value - 1)):
             if least <= less < value:
@@ -144,7 +146,13 @@ def _fails(case: Case, make_files: MakeFiles) -> bool:
 
 
 def _world(case: Case, make_files: MakeFiles = RealFiles) -> World:
-    paths = make_paths(random.Random(case.seed), items=case.items, failing=case.failing, killing=case.killing)
+    paths = make_paths(
+        random.Random(case.seed),
+        items=case.items,
+        failing=case.failing,
+        healing=case.healing,
+        killing=case.killing,
+    )
     return World(
         random.Random(case.seed),
         paths,
@@ -155,19 +163,14 @@ def _world(case: Case, make_files: MakeFiles = RealFiles) -> World:
     )
 
 
+def _serial_of(case: Case) -> Merged:
+    return _serial(replace(case, jobs=1, coordinators=1, faults=()))
+
+
 @functools.lru_cache(maxsize=1)
-def _serial(items: int, failing: int, killing: int, shard_items: int, seed: int) -> Merged:
-    """What one coordinator with one worker makes of it, undisturbed."""
-    case = Case(
-        seed=seed,
-        items=items,
-        failing=failing,
-        killing=killing,
-        shard_items=shard_items,
-        jobs=1,
-        coordinators=1,
-        faults=(),
-    )
+def _serial(case: Case) -> Merged:
+    """What one coordinator with one worker makes of it, undisturbed, at the first try."""
     world = _world(case)
+    world.is_healed = case.is_resumed
     world.run(coordinators=1)
     return merged(world.batch())

@@ -38,6 +38,7 @@ from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, error_of
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import items_of
+from codebatch.model.shard import PROJECT_PATH, project_shard
 from codebatch.protocol import messages
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.batches import open_batch
@@ -114,7 +115,10 @@ class SimulatedCoordinator:
         leases = self._leases.leases()
         self._session = Session(
             self._ledger,
-            costs={shard.id: [float(n) for n in range(shard.items + 1)] for shard in self._plan.shards},
+            costs={
+                **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in self._plan.shards},
+                **{project_shard(task): [0.0, 1.0] for task in self._plan.project_tasks},
+            },
             jobs=self._jobs,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
@@ -133,7 +137,7 @@ class SimulatedCoordinator:
             outputs = merge_outputs(self._batch, self._plan, self._ledger)
             self._journal.write("merged")
             holder.close()
-            return outputs.manifest.result_digest
+            return "drained" if isinstance(self._end, Drained) else outputs.manifest.result_digest
         holder.close()
         return "drained"
 
@@ -251,10 +255,15 @@ class SimulatedCoordinator:
         self._handle(Lost(worker.id, items, "crash", is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
-        entry = self._items[self._shards[action.shard].start + action.item]
+        is_of_file = action.shard in self._shards
+        path = self._items[self._shards[action.shard].start + action.item].path if is_of_file else PROJECT_PATH
         encoded = [
             failed_outcome(
-                entry, Register(action.shard, action.item, task, action.round), action.reason, self._frame_writer
+                path,
+                Register(action.shard, action.item, task, action.round),
+                action.reason,
+                self._frame_writer,
+                inputs=None if is_of_file else self._ledger.inputs(task),
             )
             for task in action.tasks
         ]

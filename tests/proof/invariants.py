@@ -2,8 +2,9 @@
 
 All proofs share it.
 
-1. At most one outcome for each start, task and round; a later round only over what failed, was cancelled, or is
-   unreadable. (A register's name is write-once; here its body is held against its name.)
+1. At most one outcome for each start, task and round; a later round only over what failed, was cancelled, is
+   unreadable, or was made by a project task of other inputs. (A register's name is write-once; here its body is held
+   against its name.)
 2. The chain of every shard and task covers the plan's items, each once.
 3. Merged bytes equal the serial run's: records, item tables, frames, digests.
 4. Nothing committed runs again. Excepted: the tail that a late owner did before it heard of its thief, or that its
@@ -17,8 +18,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan
+from codebatch.model.shard import project_shard
 from codebatch.protocol import names
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
@@ -65,6 +68,7 @@ def check_registers(batch: Batch, plan: Plan) -> None:
     outcomes = Outcomes(batch.files, batch.root)
     found = outcomes.scan()
     kinds: dict[tuple[str, int, str, int], str] = {}
+    inputs: dict[tuple[str, int, str, int], Digest] = {}
     for register in found.unreadable:
         kinds[register] = "unreadable"
     for commit in found.commits:
@@ -72,20 +76,26 @@ def check_registers(batch: Batch, plan: Plan) -> None:
             name = (outcome.shard, outcome.start, outcome.task, commit.round)
             assert name not in kinds, f"two outcomes under {name}"
             kinds[name] = outcome.type
-            outcomes.read_records(commit.segment, outcome)
+            inputs[name] = outcome.inputs
+            for one in outcome.parts or (outcome,):
+                outcomes.read_records(commit.segment, one)
     for shard, start, task, round_ in kinds:
-        before = kinds.get((shard, start, task, round_ - 1), "failed")
-        assert round_ == 1 or before != "result", f"round {round_} of {task} at {shard}.{start} is over a result"
+        before = (shard, start, task, round_ - 1)
+        is_over_result = kinds.get(before) == "result" and inputs.get((shard, start, task, round_)) == inputs[before]
+        assert not is_over_result, f"round {round_} of {task} at {shard}.{start} is over a result"
         assert task in plan.task_names
 
 
 def check_chains(batch: Batch, plan: Plan) -> None:
     """The chain of every shard and task covers it."""
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
-    for shard in plan.shards:
-        for task in plan.task_names:
-            links = list(ledger.walk(shard.id, task))
-            assert [0, *(link.end for link in links)] == [*(link.start for link in links), shard.items]
+    sizes = {shard.id: shard.items for shard in plan.shards}
+    for shard, task in ledger.chains:
+        links = list(ledger.walk(shard, task))
+        assert [0, *(link.end for link in links)] == [*(link.start for link in links), sizes.get(shard, 1)]
+    for task in plan.project_tasks:
+        (link,) = ledger.walk(project_shard(task), task)
+        assert link.outcome.inputs == ledger.inputs(task), f"{task} speaks of what is no more"
 
 
 def check_nothing_committed_ran_again(batch: Batch) -> None:
@@ -107,10 +117,11 @@ def check_nothing_committed_ran_again(batch: Batch) -> None:
                 continue  # Power loss took its holder file.
             for task in line.tasks:
                 for earlier, unit_start in committed.get((line.shard, task), []):
+                    is_of_other_inputs = line.shard.startswith("project-") and earlier.round != line.round
                     is_other = parents.get(earlier.holder) != mine
                     is_unheard = is_other and earlier.at_ns > mine.since_ns
                     is_of_owner, is_of_thief = unit_start < line.start, unit_start > line.start and not is_other
-                    if not (is_unheard or is_of_owner or is_of_thief):
+                    if not (is_unheard or is_of_owner or is_of_thief or is_of_other_inputs):
                         assert not _overlap(line, earlier), f"{line} begins what {earlier} had committed"
 
 

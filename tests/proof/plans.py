@@ -1,34 +1,46 @@
-"""A small batch on any disk: made files, three cheap tasks, and a runner that does them and obeys what paths say.
+"""A small batch on any disk: made files, five cheap tasks, and a runner that does them and obeys what paths say.
 
-A path that holds `fails` makes `symbols` raise, so that `lint`, which needs it, fails as well; one that holds `kills`
-kills the worker that does `parse`.
+A path that holds `fails` makes `symbols` raise, so that `lint`, which needs it, fails as well, and so does one that
+holds `heals` until the world is healed; one that holds `kills` kills the worker that does `parse`. `graph` and `report`
+are of project scope and say how much they read of each file; where `parse` failed anywhere `graph` fails.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId, encode_entries, snapshot_id
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
-from codebatch.model.record import Metric
+from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.store.batches import Batch, create_batch
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
 from codebatch_workers.execution import Failed, Result, TaskRunner
+from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.api import ProjectTask
 
-NEEDS: dict[str, tuple[str, ...]] = {"parse": (), "symbols": (), "lint": ("symbols",)}
+NEEDS: dict[str, tuple[str, ...]] = {
+    "parse": (),
+    "symbols": (),
+    "graph": ("parse", "symbols"),
+    "lint": ("symbols",),
+    "report": ("graph", "lint"),
+}
+PROJECT = ("graph", "report")
+FILE_TASKS = tuple(name for name in NEEDS if name not in PROJECT)
 FAILS = b"fails"
+HEALS = b"heals"
 KILLS = b"kills"
 
 
-def make_paths(chance: random.Random, *, items: int, failing: int, killing: int) -> list[bytes]:
+def make_paths(chance: random.Random, *, items: int, failing: int, healing: int, killing: int) -> list[bytes]:
     """Paths of files, some of which fail or kill."""
-    kinds = [FAILS] * failing + [KILLS] * killing
+    kinds = [FAILS] * failing + [HEALS] * healing + [KILLS] * killing
     kinds = (kinds + [b"does"] * items)[: max(items, len(kinds))]
     chance.shuffle(kinds)
     return [b"%s/%03d" % (kind, number) for number, kind in enumerate(kinds)]
@@ -70,9 +82,10 @@ def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Bat
 class CheapRunner(TaskRunner):
     """Does what paths say, in microseconds, without the tasks that are installed."""
 
-    def __init__(self, tasks: Sequence[PlannedTask], die: Callable[[], None]) -> None:
+    def __init__(self, tasks: Sequence[PlannedTask], die: Callable[[], None], is_healed: Callable[[], bool]) -> None:
         super().__init__(tasks, Path())
         self._die = die
+        self._is_healed = is_healed
 
     def set_up(self, tasks: Sequence[str]) -> None:
         pass
@@ -86,7 +99,8 @@ class CheapRunner(TaskRunner):
                 begin(name)
             if KILLS in file.path and name == "parse":
                 self._die()
-            if FAILS in file.path and name == "symbols":
+            is_ill = FAILS in file.path or (HEALS in file.path and not self._is_healed())
+            if is_ill and name == "symbols":
                 results[name] = Failed(reason="exception", evidence="the path says so")
             elif any(isinstance(results.get(need), Failed) for need in NEEDS[name]):
                 results[name] = Failed(reason="needs", evidence="")
@@ -99,6 +113,24 @@ class CheapRunner(TaskRunner):
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
         return results
+
+    def _task(self, name: str) -> ProjectTask:
+        return _Reading(NEEDS[name])
+
+
+class _Reading:
+    """Says of each file how much its needs say of it; fails where `parse` failed."""
+
+    def __init__(self, needs: Sequence[str]) -> None:
+        self._needs = needs
+
+    def run(self, project: Project) -> Iterator[Record]:
+        for need in self._needs:
+            for file, records in project.records(need):
+                if any(isinstance(record, Failure) and record.task == "parse" for record in records):
+                    raise RuntimeError("parse failed")
+                value = digest_bytes(repr(records).encode())
+                yield Metric(path=file.text, metric=need, value=int(value[:8], 16))
 
 
 def _tasks() -> tuple[PlannedTask, ...]:
@@ -115,7 +147,7 @@ def _tasks() -> tuple[PlannedTask, ...]:
         planned[name] = PlannedTask(
             name=name,
             version="1",
-            scope="file",
+            scope="project" if name in PROJECT else "file",
             needs=needs,
             implementation_digest=Digest("0" * 64),
             config={},

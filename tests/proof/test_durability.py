@@ -11,6 +11,7 @@ from codebatch.coordinator.merge import merge_outputs
 from codebatch.engine.ledger import Ledger
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.plan import Plan, items_of
+from codebatch.model.shard import project_shard
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
@@ -23,7 +24,8 @@ from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
 from codebatch_workers.execution import Failed, UnitResults, load_source
-from tests.proof.plans import CheapRunner, make_batch
+from codebatch_workers.project import Project
+from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
 PLACE = Path("/a/b/store")
 HOLDER = HolderId("0" * 32)
@@ -44,11 +46,11 @@ def _reopened(disk: Disk, batch: Batch) -> Batch:
 
 
 def _commit(store: Store, batch: Batch, calls: WatchedCalls | None = None) -> Commit:
-    """The one unit of a batch, as a worker commits it."""
+    """The one unit of files of a batch, then its project tasks, as a worker commits them. Returns the first commit."""
     plan = batch.plan()
-    runner = CheapRunner(plan.tasks, lambda: None)
+    runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
     entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=plan.task_names)
+    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
     done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
     for entry in entries:
         source = load_source(entry, lambda entry: store.objects().read(entry.object), {})
@@ -56,7 +58,14 @@ def _commit(store: Store, batch: Batch, calls: WatchedCalls | None = None) -> Co
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
     committer = Committer(RealFiles(calls) if calls else store.files, batch.root, HOLDER)
-    return committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    first = committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    for task in plan.project_tasks:
+        outcomes = Outcomes(store.files, batch.root)
+        ledger = load_ledger(plan, outcomes)
+        project = Project(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
+        unit = Unit(shard=project_shard(task), start=0, end=1, tasks=(task,))
+        committer.commit([runner.run_project(unit, project, plan.shards, ledger.inputs(task))], epoch=1, round_=1)
+    return first
 
 
 def _watched(disk: Disk, watch: Callable[[Operation], Fate | None]) -> WatchedCalls:
@@ -75,10 +84,10 @@ def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:
     won = _commit(store, batch)
     batch = _reopened(disk, batch)
     outcomes = Outcomes(batch.files, batch.root)
-    (found,) = outcomes.scan().commits
-    assert sorted(found.outcomes, key=_task) == sorted(won.outcomes, key=_task)
-    for outcome in found.outcomes:
-        assert outcomes.read_records(found.segment, outcome)
+    found = [commit for commit in outcomes.scan().commits if len(commit.outcomes) == len(FILE_TASKS)]
+    assert [sorted(commit.outcomes, key=_task) for commit in found] == [sorted(won.outcomes, key=_task)]
+    for outcome in won.outcomes:
+        assert outcomes.read_records(won.segment, outcome)
 
 
 def test_outputs_and_what_they_rest_on_outlast_power_loss_though_the_worker_died_before_its_last_fsync(

@@ -96,6 +96,7 @@ class World:
         self.ends: list[str] = []
         self.refused_late = 0
         self.happened: Counter[str] = Counter()
+        self.is_healed = False
         self._jobs = jobs
         self._faults = sorted(faults, key=lambda fault: fault.at)
         self._coordinators: dict[HolderId, SimulatedCoordinator] = {}
@@ -131,6 +132,7 @@ class World:
             assert len(digests) < 2, "two coordinators merged to different bytes"
             is_over = bool(digests) and (is_done or not is_resumed)
             is_done = is_done or bool(digests)
+            self.is_healed = self.is_healed or (is_resumed and is_done)
             if is_over and not self._faults:
                 return
         raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
@@ -163,7 +165,7 @@ class World:
 
         def body(process: Process) -> None:
             channel = SimulatedChannel(process, worker.pipe)
-            runner = CheapRunner(self.plan.tasks, process.die)
+            runner = CheapRunner(self.plan.tasks, process.die, lambda: self.is_healed)
             files = RealFiles(process.calls)
             try:
                 try:
@@ -321,7 +323,9 @@ class World:
         }
         for register, known in self._reported.items():
             assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
-            outcomes.read_records(*known)
+            segment, outcome = known
+            for one in outcome.parts or (outcome,):
+                outcomes.read_records(segment, one)
         present = {names.register_name(register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 

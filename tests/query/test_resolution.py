@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.query.impact import Import, impact
+from codebatch.query.dependencies import Import, cycles, impact
 from codebatch.query.resolution import Resolver
 
 # fmt: off
@@ -73,3 +73,13 @@ def test_dependents_come_nearest_first_and_once_even_in_a_cycle() -> None:
     found = [(each.path, each.distance, each.imports, each.line) for each in impact(imports, "a")]
     assert found == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
     assert impact(imports, "e") == []
+
+
+def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure() -> None:
+    pairs = ["a b", "b c", "c a", "c d", "d c", "d b", "e e", "f g", "g f", "h a"]
+    imports = [Import(each[0], each[2], 1, "exact") for each in pairs] + [Import("a", "h", 2, "name")]
+    assert [(cycle.files, cycle.shortest) for cycle in cycles(imports)] == [
+        (("a", "b", "c", "d"), ("a", "b", "c", "a")),
+        (("f", "g"), ("f", "g", "f")),
+    ]
+    assert cycles([]) == []

@@ -17,18 +17,21 @@ from typing import ParamSpec, TypeVar
 import msgspec
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing
+from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Counts, Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
+from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.protocol.frames import FrameWriter
-from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome
+from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.own_tasks import load_own_task
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
+from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.tasks.own import FunctionTask
 
 EVIDENCE_CHARACTERS_MAX = 4000
@@ -47,6 +50,8 @@ class Failed:
 
 
 Result = list[Record] | Failed
+
+Task = FileTask | BatchedFileTask | ProjectTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class TaskRunner:
         self._planned = {task.name: task for task in tasks}
         self._scratch = scratch
         self._objects = objects
-        self._loaded: dict[str, FileTask | BatchedFileTask] = {}
+        self._loaded: dict[str, Task] = {}
         self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -117,6 +122,36 @@ class TaskRunner:
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
         return completed
 
+    def run_project(self, unit: Unit, project: Project, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
+        """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
+        (name,) = unit.tasks
+        register = Register(unit.shard, unit.start, name, unit.round)
+        result = _guarded(self._run_project, name, project, shards)
+        if self._objects is not None:
+            self._objects.seal()
+        if isinstance(result, Failed):
+            return failed_outcome(
+                PROJECT_PATH, register, result.reason, self._frames, evidence=result.evidence, inputs=inputs
+            )
+        return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), result)
+
+    def _run_project(self, name: str, project: Project, shards: Sequence[Shard]) -> list[EncodedOutcome]:
+        task = self._task(name)
+        assert isinstance(task, ProjectTask)
+        by_item: dict[int, list[Record]] = {}
+        for record in task.run(project):
+            if type(record) not in TAGS:
+                raise TypeError(f"a task gives records, not {type(record).__name__}")
+            by_item.setdefault(project.item_of(record), []).append(record)
+        parts = []
+        for shard in shards:
+            records = [by_item.get(item, []) for item in range(shard.start, shard.end)]
+            outcome = Outcome(
+                shard=shard.id, task=name, start=0, end=shard.items, type="result", counts=_tally(records)
+            )
+            parts.append(encode_outcome(outcome, list(map(self._encoder.encode_lines, records)), self._frames))
+        return parts
+
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
         """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not.
 
@@ -149,7 +184,7 @@ class TaskRunner:
         item = done.start + start
         if isinstance(first, Failed):
             register = Register(unit.shard, item, name, unit.round)
-            return failed_outcome(done.items[start], register, first.reason, self._frames, evidence=first.evidence)
+            return failed_outcome(done.items[start].path, register, first.reason, self._frames, evidence=first.evidence)
         parts = [result for result in results if not isinstance(result, Failed)]
         outcome = Outcome(
             shard=unit.shard,
@@ -173,15 +208,17 @@ class TaskRunner:
         return _Sealed(lines, result)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
-        return self._task(name).run(file)
+        task = self._task(name)
+        assert isinstance(task, FileTask | BatchedFileTask)
+        return task.run(file)
 
-    def _task(self, name: str) -> FileTask | BatchedFileTask:
+    def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
         if task is None:
             task = self._loaded[name] = self._set_up(name)
         return task
 
-    def _set_up(self, name: str) -> FileTask | BatchedFileTask:
+    def _set_up(self, name: str) -> Task:
         """Load a task. Where that fails no file is to blame, but the configuration or the task."""
         declaration = load_declaration(name)
         planned = self._planned[name]
@@ -205,7 +242,7 @@ class TaskRunner:
             raise InvalidConfiguration(
                 f"the task {name!r} cannot be set up: {error}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
-        if not isinstance(task, FileTask | BatchedFileTask):
+        if not isinstance(task, Task):
             raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
         return task
 

@@ -29,15 +29,26 @@ from codebatch.protocol.messages import (
 from codebatch.store.batches import open_batch
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.journal import Journal
-from codebatch.store.outcomes import Committer, EncodedOutcome
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
-from codebatch.system.cell import PHASE_BATCHED, PHASE_COMMIT, PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
+from codebatch.system.cell import (
+    PHASE_BATCHED,
+    PHASE_COMMIT,
+    PHASE_IDLE,
+    PHASE_ITEM,
+    PHASE_LEASE,
+    PHASE_PROJECT,
+    Cell,
+    Step,
+)
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch_workers.channel import Channel
 from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
+from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
@@ -62,6 +73,8 @@ class Worker:
         store = open_store(files, Path(launch.store))
         batch = open_batch(store, launch.batch)
         self._channel = channel
+        self._files = files
+        self._root = batch.root
         self._plan = batch.plan()
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._items: list[Entry] = items_of(load_snapshot(files, store.root, self._plan.snapshot_id).entries)
@@ -120,17 +133,24 @@ class Worker:
         self._journal.write(
             "began", shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
         )
-        done = self._execute(unit)
-        self._step(done.start, done.end, PHASE_COMMIT)
-        if done.items:
-            self._commit(unit, epoch, list(self._runner.encode(unit, done)))
+        if unit.shard in self._shards:
+            done = self._execute(unit)
+            start, end = done.start, done.end
+            self._step(start, end, PHASE_COMMIT)
+            encoded = list(self._runner.encode(unit, done))
+        else:
+            start, end = unit.start, unit.end
+            encoded = [self._execute_project(unit)]
+            self._step(start, end, PHASE_COMMIT)
+        if encoded:
+            self._commit(unit, epoch, encoded)
         self._step(0, 0, PHASE_IDLE)
         seconds = time.perf_counter() - began
         self._journal.write(
             "finished",
             shard=unit.shard,
-            start=done.start,
-            end=done.end,
+            start=start,
+            end=end,
             epoch=epoch,
             seconds=round(seconds, 6),
             cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
@@ -167,6 +187,17 @@ class Worker:
             self._begin_task(name)
             done.results[name] = self._runner.complete(name, sources, done.results[name])
         return done
+
+    def _execute_project(self, unit: Unit) -> EncodedOutcome:
+        """A project task, over what the registers say now of the tasks that it needs."""
+        (name,) = unit.tasks
+        self._step(unit.start, unit.end, PHASE_PROJECT)
+        self._begin_task(name)
+        outcomes = Outcomes(self._files, self._root)
+        ledger = load_ledger(self._plan, outcomes)
+        needs = self._plan.tasks[self._task_numbers[name]].needs
+        project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=needs)
+        return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
         won = self._committer.commit(encoded, epoch=epoch, round_=unit.round)

@@ -1,4 +1,4 @@
-"""The built-in file tasks, as declared to plans. Nothing heavy is imported: the coordinator never loads a parser."""
+"""The built-in tasks, as declared to plans. Nothing heavy is imported: the coordinator never loads a parser."""
 
 from __future__ import annotations
 
@@ -59,4 +59,14 @@ LINT = TaskDeclaration(
     contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
 )
 
-__all__ = ["ANALYZE", "LINT", "PARSE", "SYMBOLS"]
+DEPENDENCIES = TaskDeclaration(
+    name="dependencies",
+    version="1",
+    summary="the files that each import leads to, and import cycles",
+    implementation="codebatch_workers.tasks.dependencies:create",
+    records=("edge", "metric"),
+    scope="project",
+    needs=("parse", "symbols"),
+)
+
+__all__ = ["ANALYZE", "DEPENDENCIES", "LINT", "PARSE", "SYMBOLS"]

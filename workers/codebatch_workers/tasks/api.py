@@ -1,13 +1,14 @@
 """What a task's implementation is, seen from the worker that runs it.
 
-`TaskDeclaration.implementation` names a factory: `factory(environment) -> FileTask`, called once per worker process.
+`TaskDeclaration.implementation` names a factory, called once per worker process: `factory(environment)` makes a
+FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`.
 A worker takes each file through the tasks of its unit in plan order, sharing one `SourceFile`, so that a syntax tree is
 made once and never touches the disk. Which tasks run together is no business of a task: it must answer the same alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -16,6 +17,7 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record
+from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 
 # Covariant, for nothing is put in: who takes an environment of any configuration takes this one.
@@ -47,6 +49,17 @@ class FileTask(Protocol):
 
     def run(self, file: SourceFile) -> list[Record]:
         """The records of one file, in their final order. Any exception fails this task for this file alone."""
+
+
+@runtime_checkable
+class ProjectTask(Protocol):
+    """A pure function of the records of the tasks that it needs, of the snapshot and of the task's configuration."""
+
+    def run(self, project: Project) -> Iterable[Record]:
+        """Records of any files; those of one file are kept in the order in which they are given.
+
+        Any exception fails this task.
+        """
 
 
 @runtime_checkable

@@ -1,0 +1,68 @@
+"""`impact` tells what depends on a file, `graph` which file imports which."""
+
+from __future__ import annotations
+
+from .process import CommandLine, write
+
+TREE = {
+    "app/__init__.py": "",
+    "app/base.py": "x = 1\n",
+    "app/middle.py": "import os\nfrom .base import x\n",
+    "app/top.py": "from app import middle\n",
+    "web/util.ts": "export const u = 1;\n",
+    "web/main.ts": "import { u } from './util.js';\n",
+}
+
+
+def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> None:
+    for path, content in TREE.items():
+        write(codebatch.directory / path, content)
+    codebatch("run", ".", "--quiet")
+    found = codebatch("impact", "app/base.py", "--json").json
+    assert found == [
+        {"path": "app/middle.py", "distance": 1, "imports": "app/base.py", "line": 2, "resolution": "exact"},
+        {"path": "app/top.py", "distance": 2, "imports": "app/middle.py", "line": 1, "resolution": "exact"},
+    ]
+    assert [each["path"] for each in codebatch("impact", "app/base.py", "--depth", "1", "--json").json] == [
+        "app/middle.py"
+    ]
+    told = codebatch("impact", "web/util.ts")
+    assert told.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
+    assert "nothing in the batch imports app/top.py" in codebatch("impact", "app/top.py").notes
+
+
+def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
+    for path, content in {**TREE, "app/base.py": "from . import top\n"}.items():
+        write(codebatch.directory / path, content)
+    codebatch("run", ".", "--quiet")
+    rows = codebatch("graph", "--json").json
+    assert {"source": "app/top.py", "target": "app/middle.py", "line": 1, "resolution": "exact"} in rows
+    files = ["app/base.py", "app/middle.py", "app/top.py"]
+    shortest = ["app/base.py", "app/top.py", "app/middle.py", "app/base.py"]
+    assert codebatch("graph", "--cycles", "--json").json == [{"files": files, "shortest": shortest}]
+    assert codebatch("graph", "--cycles").lines == ["3 files: " + " -> ".join(shortest)]
+    dot = codebatch("graph", "--dot").lines
+    assert (dot[0], dot[-1]) == ("digraph imports {", "}")
+    assert '  "web/main.ts" -> "web/util.ts";' in dot
+    metrics = {
+        (record["path"], record["metric"]): record["value"]
+        for record in codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").json
+    }
+    assert metrics["app/top.py", "cycle"] == 3
+    assert (metrics["web/main.ts", "dependencies"], metrics["web/util.ts", "dependents"]) == (1, 1)
+    assert ("web/main.ts", "cycle") not in metrics
+
+
+def test_what_leads_out_of_the_tree_is_told_as_external(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os.path\n")
+    codebatch("run", ".", "--quiet")
+    told = codebatch("query", "outputs", "--task", "dependencies")
+    assert told.lines == ["a.py:1: (file) depends os.path (external)"]
+    assert codebatch("graph").notes == "no imports\n"
+
+
+def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    ended = codebatch("impact", "a.py", status=2)
+    assert ended.notes.splitlines() == ["error: the batch has no dependencies", "hint: run the pipeline `full`"]

@@ -1,0 +1,82 @@
+"""What a project task works on: the files of a snapshot, and all records of the tasks that it needs, in path order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from codebatch.engine.ledger import Ledger
+from codebatch.model.entry import Entry, path_from_fields
+from codebatch.model.plan import Plan
+from codebatch.model.record import Located, Record
+from codebatch.store.outcomes import Outcomes
+
+_decoder = msgspec.json.Decoder(Record)
+
+
+class Project:
+    """A snapshot and what is known of it. The same for the same inputs, however the work on them was cut."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        items: Sequence[Entry],
+        ledger: Ledger,
+        outcomes: Outcomes,
+        *,
+        read: Callable[[Entry], bytes],
+        needs: Collection[str],
+    ) -> None:
+        """`read` gives the content of a file; `needs` are the tasks whose records may be asked for."""
+        self.files = items
+        self._plan = plan
+        self._ledger = ledger
+        self._outcomes = outcomes
+        self._read = read
+        self._needs = needs
+
+    def records(self, task: str, *kinds: str) -> Iterator[tuple[Entry, list[Record]]]:
+        """Each file with what a needed task says of it; only the records of some kinds where any are named.
+
+        Files of which it says nothing, or nothing of these kinds, are left out. A file at which the task failed has
+        its `failure` record. Raises ValueError for a task that is not needed, ObjectMissing or StoreCorrupt.
+        """
+        if task not in self._needs:
+            raise ValueError(f"the task does not need {task!r}")
+        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds)
+        for shard in self._plan.shards:
+            for link in self._ledger.walk(shard.id, task):
+                if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
+                    continue
+                items = self._outcomes.read_items(link.segment, link.outcome)
+                for item, lines in enumerate(items, shard.start + link.start):
+                    records = [
+                        _decoder.decode(line)
+                        for line in lines.splitlines()
+                        if not prefixes or line.startswith(prefixes)
+                    ]
+                    if records:
+                        yield self.files[item], records
+
+    def find(self, path: bytes) -> Entry | None:
+        """The file at a path."""
+        place = self._places.get(path)
+        return None if place is None else self.files[place]
+
+    def read(self, file: Entry) -> bytes:
+        """The content of a file. Raises ObjectMissing."""
+        return self._read(file)
+
+    def item_of(self, record: Located) -> int:
+        """The item that a record speaks of. Raises ValueError where there is no such file."""
+        path = path_from_fields(record.path, record.path_b64)
+        place = self._places.get(path)
+        if place is None:
+            raise ValueError(f"a record of {path!r}, which is no file of the snapshot")
+        return place
+
+    @cached_property
+    def _places(self) -> dict[bytes, int]:
+        return {entry.path: place for place, entry in enumerate(self.files)}
