@@ -2,10 +2,10 @@
 
 What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
 annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
-of project scope: it is called once, after every task of `full`, and gives records of any files. The file is read once:
-its digest is that of what runs, and a worker refuses one that changed since the plan was made. Nothing is put on
-Python's path, so the file may import what is installed and nothing that lies beside it: the digest covers all of the
-project's code that is run.
+of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
+any files. The file is read once: its digest is that of what runs, and a worker refuses one that changed since the plan
+was made. Nothing is put on Python's path, so the file may import what is installed and nothing that lies beside it: the
+digest covers all of the project's code that is run.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -70,7 +71,13 @@ class OwnTask(typing.NamedTuple):
 def load_own_task(name: str) -> OwnTask | None:
     """The own task of that name, None where there is none. Raises InvalidConfiguration where it cannot be loaded."""
     place = OWN_TASKS.places.get(name)
-    return None if place is None else _load(name, place)
+    if place is None:
+        return None
+    loaded = _load(name, place)
+    if loaded.declaration.scope == "file":
+        return loaded
+    own = (other for other, at in sorted(OWN_TASKS.places.items()) if _load(other, at).declaration.scope == "file")
+    return loaded._replace(declaration=replace(loaded.declaration, needs=(*PIPELINES["full"].tasks, *own)))
 
 
 @functools.cache
@@ -99,7 +106,7 @@ def _load(name: str, place: str) -> OwnTask:
         implementation=place,
         records=KINDS,
         scope="project" if is_of_project else "file",
-        needs=PIPELINES["full"].tasks if is_of_project else ("parse",),
+        needs=("parse",),
         config=config,
     )
     return OwnTask(declaration, function, takes_config, Digest(hashlib.sha256(source).hexdigest()))

@@ -189,3 +189,48 @@ def test_users_try_their_tasks_in_tests_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(RuntimeError, match="Expected `array`, got `int`"):
         run_task(tmp_path / "other", f"{banned_words.__file__}:task", {"a": ""}, {"words": 1})
+
+
+WORDS_IF_ALLOWED = COUNT.replace("def task(file):", "import os\ndef task(file):\n    os.stat({!r})\n    os.stat('/')")
+SUM = """
+from codebatch.model.record import Metric
+def task(project):
+    words = sum(metric.value for _, metrics in project.records("words", "metric") for metric in metrics)
+    yield Metric(path="a.txt", metric="all words", value=words)
+"""
+
+
+def test_project_function_is_done_again_when_resume_changed_what_it_read(codebatch: CommandLine) -> None:
+    allowance = codebatch.directory / "allowed"
+    settings = SETTINGS + "[tasks.sum]\npython = 'tools/sum.py:task'\n"
+    project(codebatch.directory, code=WORDS_IF_ALLOWED.format(str(allowance)), settings=settings)
+    write(codebatch.directory / "tools" / "sum.py", SUM)
+    write(codebatch.directory / "src" / "b.txt", "three four five")
+
+    def words() -> list[int]:
+        return [record["value"] for record in codebatch("query", "outputs", "--task", "sum", "--json").json]
+
+    codebatch("run", "src", status=3)
+    assert words() == [0]
+    codebatch("resume", status=3)
+    assert words() == [0]
+    allowance.touch()
+    assert codebatch("resume", "--json").json["status"] == "COMPLETED"
+    assert words() == [5]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import os\ndef task(project): os.abort()", "crash"),
+        ("def task(project):\n    while True: pass", "timeout"),
+        ("def task(project): return [0] * 10**9", "memory"),
+    ],
+)
+def test_project_function_that_kills_its_worker_fails_alone(codebatch: CommandLine, code: str, reason: str) -> None:
+    project(codebatch.directory, code=code, settings="project_seconds_max = 1.0\n" + SETTINGS)
+    codebatch("run", "src", "--memory-mb", "400", status=3)
+    (failure,) = codebatch("errors", "--json").json
+    assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", reason)
+    assert failure["evidence"]
+    assert [row["status"] for row in codebatch("tasks", "--json").json] == ["done"] * 5 + ["failed"]
