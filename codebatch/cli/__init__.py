@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
+        "references": ("references:references", "Where a name stands, and as what."),
         "query": ("queries:query", "Records of a batch, filtered."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -13,12 +14,15 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.task import Json
 from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.references import references
 from codebatch_workers.source import SourceFile
 from codebatch_workers.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
 from codebatch_workers.tasks.lint_config import LintConfig, QueryRule
 from codebatch_workers.tasks.query_rules import compile_rule
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
+
+_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
 def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
@@ -34,6 +38,17 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
     if file.overruns_its_grammar:
         raise InvalidInput(f"{shown} nests deeper, or is longer, than the grammar of {file.language} can hold")
     return encode_tree(file)
+
+
+def references_in(name: str, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> list[dict[str, Json]]:
+    """The places of a name in a file (references.py)."""
+    if (
+        name.isascii()
+        and name.encode() not in content
+        and not content.startswith((BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE))
+    ):
+        return []  # Nearly every file: it need not be decoded.
+    return list(references(SourceFile(path, content, executable=False, contexts=contexts), name))
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:

@@ -136,6 +136,10 @@ class Definitions:
         scope = self._scope_at(start)
         return scope.start if scope.start >= 0 else start
 
+    def scope_of(self, offset: int) -> str:
+        """The qualified name of what encloses a place; empty for the file."""
+        return self._scope_at(offset).qualified
+
     def build(self) -> Outline:
         """The symbols and edges. To be asked once."""
         for capture, nodes in self.captures.items():

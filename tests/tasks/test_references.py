@@ -1,0 +1,96 @@
+"""Every place of a name, in every language that has names, and nothing that merely looks like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.questions import references_in
+from codebatch_workers.tasks.names import NAMES
+
+# What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
+SOURCES = {
+    "python": (
+        "a.py",
+        "from m import NAME\n# NAME\ndef f():\n  s = 'NAME'\n  return NAME(x.NAME, NAME=1)\nclass NAME(NAME): pass\n",
+        "import call:f reference:f reference:f definition:NAME reference:NAME",
+    ),
+    "javascript": (
+        "a.js",
+        "import { NAME } from 'NAME';\n// NAME\nfunction NAME() { return NAME(o.NAME, 'NAME'); }\n",
+        "import definition:NAME call:NAME reference:NAME",
+    ),
+    "typescript": (
+        "a.ts",
+        "interface NAME { x: number }\n/* NAME */\nconst f = (a: NAME): NAME[] => NAME(`NAME`);\n",
+        "definition:NAME reference:f reference:f call:f",
+    ),
+    "tsx": ("a.tsx", "const f = () => <NAME a='NAME'>NAME</NAME>;\n", "call:f reference:f"),
+    "c": (
+        "a.c",
+        '#define NAME 1\n// NAME\nstruct NAME { int NAME; };\nint f(struct NAME *p) { NAME(p->NAME, "NAME"); }\n',
+        "definition definition:NAME definition:NAME reference:f call:f reference:f",
+    ),
+    "cpp": (
+        "a.cpp",
+        'namespace n { class NAME {}; }\n// NAME\nint f(n::NAME p) { return n::NAME("NAME"); }\n',
+        "definition:n::NAME reference:f call:f",
+    ),
+    "go": (
+        "a.go",
+        'package p\n// NAME\ntype NAME struct{}\nfunc (n NAME) M() { NAME(n.NAME, "NAME") }\n',
+        "definition:NAME reference:NAME.M call:NAME.M reference:NAME.M",
+    ),
+    "rust": (
+        "a.rs",
+        'use a::NAME;\n// NAME\nfn f(x: NAME) { NAME(x.NAME, "NAME"); NAME!(); }\n',
+        "import reference:f call:f reference:f call:f",
+    ),
+    "java": (
+        "A.java",
+        'import a.NAME;\n// NAME\nclass A extends NAME { NAME f() { return NAME(this.NAME, "NAME"); } }\n',
+        "import reference:A reference:A.f call:A.f reference:A.f",
+    ),
+    "bash": ("a.sh", "NAME() { NAME 'NAME' NAME; }\n# NAME\necho $NAME\n", "definition:NAME call:NAME reference"),
+    "csharp": ("A.cs", 'class NAME { NAME F() { return NAME("NAME"); } } // NAME\n', "definition:NAME * *"),
+    "ruby": ("a.rb", "class NAME; def f; NAME.new('NAME'); end; end # NAME\n", "definition:NAME *"),
+    "php": (
+        "a.php",
+        "<?php class NAME { function f() { NAME('NAME'); } } // NAME\n",
+        "definition:NAME call:NAME.f",
+    ),
+    "kotlin": ("a.kt", 'class NAME { fun f(): NAME = NAME("NAME") } // NAME\n', "definition:NAME * *"),
+    "swift": ("a.swift", 'class NAME { func f() -> NAME { return NAME("NAME") } } // NAME\n', "definition:NAME * *"),
+    "scala": ("a.scala", 'class NAME { def f(): NAME = NAME("NAME") } // NAME\n', "definition:NAME * *"),
+    "lua": ("a.lua", "local function NAME() return NAME('NAME', t.NAME) end -- NAME\n", "definition:NAME call:NAME *"),
+}
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_name_is_found_wherever_it_is_one_and_nowhere_else(language: str) -> None:
+    path, source, expected = SOURCES[language]
+    found = references_in("NAME", path.encode(), source.encode(), {})
+    told = [f"{row['role']}:{row['scope']}".rstrip(":") for row in found]
+    wanted = expected.split()
+    assert len(told) == len(wanted), told
+    assert [one for one, other in zip(told, wanted, strict=True) if other not in ("*", one)] == []
+
+
+def test_every_language_with_names_is_tried() -> None:
+    assert set(NAMES) - {"sql", "hcl", "zsh", "jsx"} == set(SOURCES)
+
+
+def test_places_are_those_of_code_points_in_any_encoding() -> None:
+    source = "s = 'a𐐀b'; bé = 𝒳é = 1; print(bé)\r\n\tbé\r\n"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        found = references_in("bé", b"a.py", source.encode(encoding), {})
+        assert [(row["line"], row["column"], row["end_column"]) for row in found] == [
+            (1, 12, 14),
+            (1, 31, 33),
+            (2, 2, 4),
+        ]
+
+
+def test_nothing_is_found_where_there_is_no_tree() -> None:
+    assert references_in("NAME", b"a.txt", b"NAME\n", {}) == []
+    assert references_in("NAME", b"a.py", b"\0NAME\n", {}) == []
+    assert references_in("NAME", b"a.py", b"NAMES NAMED\n", {}) == []

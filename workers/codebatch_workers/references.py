@@ -1,0 +1,71 @@
+"""Where a name stands in a file: every identifier of that name, and as what. Strings and comments are no names.
+
+Looked up when asked: as records, all identifiers of a tree would be several times its other records together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codebatch.model.task import Json
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.names import NAMES
+from codebatch_workers.tasks.outline import definitions, outline
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NAME = re.compile(r"identifier|name|constant|variable")
+_WORD_PARENTS = frozenset({"command_name", "function_definition"})
+_CALLEES = ("call", "tail", "macro", "element", "decorator")
+
+
+def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
+    """Each place of a name in a file, in the order of the source: its range, its role, and the scope around it.
+
+    `role` is `definition`, `import`, `call` or `reference`. None where the file has no tree.
+    """
+    text = name.encode("utf-8")
+    if text not in file.utf8 or file.tree is None or file.language not in NAMES:
+        return
+    roles = {
+        (symbol.line, symbol.column): "import" if symbol.symbol_type == "import" else "definition"
+        for symbol in outline(file).symbols
+        if symbol.name == name
+    }
+    callees = {node.end_byte for capture in _CALLEES for node in file.captures.get(capture, ())}
+    imports = [(node.start_byte, node.end_byte) for node in file.captures.get("import", ())]
+    around = definitions(file)
+    for match in re.finditer(re.escape(text), file.utf8):
+        start, end = match.span()
+        node = file.tree.root_node.descendant_for_byte_range(start, end)
+        if node is None or (node.start_byte, node.end_byte) != (start, end) or not _is_name(node):
+            continue
+        line, column = file.position(start)
+        end_line, end_column = file.position(end)
+        role = roles.get((line, column))
+        if role is None and any(first <= start and end <= last for first, last in imports):
+            role = "import"
+        if role is None:
+            role = "call" if end in callees or _is_command(node) else "reference"
+        yield {
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+            "role": role,
+            "scope": around.scope_of(start),
+        }
+
+
+def _is_name(node: Node) -> bool:
+    """Whether a node is an identifier; the shell's words are where they name a command or a function."""
+    if node.type == "word":
+        return node.parent is not None and node.parent.type in _WORD_PARENTS
+    return node.is_named and node.child_count == 0 and _NAME.search(node.type) is not None
+
+
+def _is_command(node: Node) -> bool:
+    return node.parent is not None and node.parent.type == "command_name"
