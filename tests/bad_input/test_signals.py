@@ -33,7 +33,7 @@ def has(pattern: str) -> Callable[[Path], bool]:
 def journal_says(event: str) -> Callable[[Path], bool]:
     """Whether some journal has an event."""
     needle = f'"event":"{event}"'.encode()
-    return lambda store: any(needle in path.read_bytes() for path in store.glob("batches/*/journal/*.jsonl"))
+    return lambda store: any(needle in path.read_bytes() for path in store.glob("batches/batch-*/journal/*.jsonl"))
 
 
 MOMENTS = {
