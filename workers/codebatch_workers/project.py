@@ -12,6 +12,7 @@ from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
 from codebatch.store.outcomes import Outcomes
+from codebatch_workers.source import SourceFile
 
 _decoder = msgspec.json.Decoder(Record)
 
@@ -37,15 +38,17 @@ class Project:
         self._read = read
         self._needs = needs
 
-    def records(self, task: str, *kinds: str) -> Iterator[tuple[Entry, list[Record]]]:
+    def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """Each file with what a needed task says of it; only the records of some kinds where any are named.
 
-        Files of which it says nothing, or nothing of these kinds, are left out. A file at which the task failed has
+        `holding` passes over records whose JSON line does not hold this text: telling that is faster than reading them.
+        Files of which nothing is left are left out. A file at which the task failed has
         its `failure` record. Raises ValueError for a task that is not needed, ObjectMissing or StoreCorrupt.
         """
         if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
         prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds)
+        text = holding.encode("utf-8")
         for shard in self._plan.shards:
             for link in self._ledger.walk(shard.id, task):
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
@@ -55,7 +58,7 @@ class Project:
                     records = [
                         _decoder.decode(line)
                         for line in lines.splitlines()
-                        if not prefixes or line.startswith(prefixes)
+                        if text in line and (not prefixes or line.startswith(prefixes))
                     ]
                     if records:
                         yield self.files[item], records
@@ -68,6 +71,11 @@ class Project:
     def read(self, file: Entry) -> bytes:
         """The content of a file. Raises ObjectMissing."""
         return self._read(file)
+
+    def source(self, file: Entry) -> SourceFile:
+        """A file as tasks of file scope see it. Raises ObjectMissing."""
+        contexts = self._plan.context_of(self._places[file.path])
+        return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
         """The item that a record speaks of. Raises ValueError where there is no such file."""

@@ -36,7 +36,7 @@ class Dependencies:
         }
         resolver = Resolver(languages)
         graph: dict[str, dict[str, None]] = {path: {} for path in languages}
-        for file, records in project.records("symbols", "edge"):
+        for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
             path = file.text
             if path not in languages:
                 continue
