@@ -10,7 +10,7 @@ import click
 
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, human_bytes, table
-from codebatch.cli.show import record_line, record_path, summary_lines
+from codebatch.cli.show import KINDS_SHOWN, record_line, record_path, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
@@ -97,7 +97,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     """Everything a batch says of one file."""
     store, batch = answering.batch(batch_reference)
     records = BatchRecords(store, batch)
-    asked = RecordFilter(kinds=tuple(kinds.split(",")) if kinds else ()).check()
+    asked = RecordFilter(kinds=tuple(kinds.split(",")) if kinds else _kinds_shown(answering)).check()
     name, item = find_item(records, path)
     by_task = {task: records.item_records(task, item) for task in records.task_names}
     found = [r for task in by_task.values() for r in task or () if asked.matches(r)]
@@ -152,8 +152,9 @@ def outputs(
     names: tuple[str, ...],
     limit: int | None,
 ) -> None:
-    """Records of every kind."""
-    _print_records(answering, batch_reference, task, RecordFilter(kinds=kinds, path=path, names=names), limit)
+    """Records of every kind; for people, without those that are for machines."""
+    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names)
+    _print_records(answering, batch_reference, task, asked, limit)
 
 
 @query.command()
@@ -193,6 +194,10 @@ def _print_records(
                 break
             found.append(record)
     answering.print(found, map(record_line, found))
+
+
+def _kinds_shown(answering: Answering) -> tuple[str, ...]:
+    return () if answering.as_json else KINDS_SHOWN
 
 
 def find_item(records: BatchRecords, path: str) -> tuple[bytes, int]:

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Iterator
 
 from codebatch.cli.options import count_of
 from codebatch.model.entry import display_path
-from codebatch.model.record import SEVERITIES
+from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.records import JsonRecord
 from codebatch.query.summary import Summary
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8
+# What people see who ask for no kind; `fingerprints` are for machines.
+KINDS_SHOWN = tuple(kind for kind in KINDS if kind != "fingerprints")
 
 
-def record_path(record: JsonRecord) -> str:
-    """A record's path for people."""
-    path_b64 = record.get("path_b64")
+def record_path(record: JsonRecord, field: str = "path") -> str:
+    """A record's path for people; the other one where `field` says so."""
+    path_b64 = record.get(f"{field}_b64")
     if isinstance(path_b64, str):
         return display_path(base64.b64decode(path_b64))
-    return str(record.get("path", ""))
+    return str(record.get(field, ""))
 
 
 def record_line(record: JsonRecord) -> str:
@@ -39,6 +41,9 @@ def record_line(record: JsonRecord) -> str:
         case "metric":
             place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
             return f"{place} {record['metric']} = {record['value']}"
+        case "duplicate":
+            other = f"{record_path(record, 'other_path')}:{record['other_line']}"
+            return f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
         case "file":
             return f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
         case "failure":

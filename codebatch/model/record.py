@@ -141,8 +141,46 @@ class Ast(Located, frozen=True, kw_only=True, tag="ast"):
     format: str
 
 
-Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast
-RECORD_TYPES: tuple[type[Record], ...] = (File, Diagnostic, Metric, Symbol, Edge, Failure, Ast)
+class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
+    """By what copies of a file's code are found (SPEC.md "Duplicates"): for machines.
+
+    `hashes` are of grams of code lines; `gaps` say where these begin: how many code lines after the one before.
+    `comments` say where comments are, in bytes: to the first, its length, to the second, its length, …
+    """
+
+    hashes: tuple[int, ...]
+    gaps: tuple[int, ...]
+    comments: tuple[int, ...] = ()
+
+
+class Duplicate(Located, frozen=True, kw_only=True, tag="duplicate"):
+    """A block of `lines` code lines that stands at `copies` places, this one included. `end_line` is behind its last.
+
+    Blocks of one `group` have equal code lines. The first of the other places is at `other_line` of `other_path`.
+    """
+
+    line: int
+    end_line: int
+    lines: int
+    copies: int
+    group: str
+    other_path: str | UnsetType = UNSET
+    other_path_b64: str | UnsetType = UNSET
+    other_line: int
+
+
+Record = File | Diagnostic | Metric | Symbol | Edge | Failure | Ast | Fingerprints | Duplicate
+RECORD_TYPES: tuple[type[Record], ...] = (
+    File,
+    Diagnostic,
+    Metric,
+    Symbol,
+    Edge,
+    Failure,
+    Ast,
+    Fingerprints,
+    Duplicate,
+)
 TAGS: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for type_ in RECORD_TYPES}
 KINDS: tuple[str, ...] = tuple(TAGS.values())
 

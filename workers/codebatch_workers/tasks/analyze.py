@@ -6,13 +6,13 @@ code. Where the language has functions: `functions`, `classes` (what has members
 traits, unions), `imports` (statements), `complexity` (the sum over the functions and what is outside of all),
 `max_complexity` (of the functions' the greatest, 0 where there is none); unless they are 0 `cognitive` (a sum too),
 `max_cognitive`, `max_nesting`, `max_parameters`. Then of each function, by position, its qualified name as `symbol` and
-its first `line`: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. See complexity.py.
+its first `line`: `complexity`, and unless they are 0 `cognitive`, `nesting`, `parameters`. See complexity.py. At last,
+where the file can have duplicates, its `fingerprints` (fingerprints.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
@@ -20,12 +20,10 @@ from codebatch_workers.languages import LANGUAGES_OF_DATA
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.complexity import Function, functions_of
+from codebatch_workers.tasks.fingerprints import WHITESPACE_IN_LINE, fingerprints
+from codebatch_workers.tasks.fingerprints import code as code_of
 from codebatch_workers.tasks.outline import definitions
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-_WHITESPACE_IN_LINE = b" \t\r\f\v"
 _BLOCK_BYTES = 1 << 20
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
@@ -36,7 +34,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
 
 
 class Analyze:
-    """`metric` records in the order of the module's text."""
+    """`metric` records in the order of the module's text, and the `fingerprints` of the file."""
 
     def run(self, file: SourceFile) -> list[Record]:
         """The records of one file."""
@@ -60,7 +58,8 @@ class Analyze:
                     records.append(
                         Metric(path=path, path_b64=path_b64, metric=metric, value=value, symbol=symbol, line=line)
                     )
-        return records
+        found = fingerprints(file)
+        return records if found is None else [*records, found]
 
 
 def metrics(file: SourceFile) -> dict[str, int]:
@@ -82,7 +81,7 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
     found["lines"] = lines = file.line_count
     written = _lines_not_blank(utf8)
     if file.tree is not None:
-        found["code"] = code = _lines_not_blank(_without(utf8, file.captures.get("comment", ())))
+        found["code"] = code = _lines_not_blank(file.derived(code_of))
         found["comment"] = written - code
     found["blank"] = lines - written
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:
@@ -95,24 +94,9 @@ def _lines_not_blank(utf8: bytes) -> int:
     while start < len(utf8):
         end = utf8.find(b"\n", start + _BLOCK_BYTES)
         end = len(utf8) if end < 0 else end
-        count += len(utf8[start:end].translate(None, _WHITESPACE_IN_LINE).split())
+        count += len(utf8[start:end].translate(None, WHITESPACE_IN_LINE).split())
         start = end
     return count
-
-
-def _without(utf8: bytes, comments: Sequence[Node]) -> bytes:
-    """The source with its comments cut out and their line ends left in."""
-    pieces = []
-    position = 0
-    for node in comments:
-        start, end = node.start_byte, node.end_byte
-        if start < position:
-            continue  # A comment inside a comment, as Rust's documentation has it.
-        pieces.append(utf8[position:start])
-        pieces.append(b"\n" * utf8.count(b"\n", start, end))
-        position = end
-    pieces.append(utf8[position:])
-    return b"".join(pieces)
 
 
 def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:

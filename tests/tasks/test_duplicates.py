@@ -1,0 +1,316 @@
+"""duplicates: every repeated stretch of ten code lines is told, nothing else, and no input makes that quadratic."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.digest import Digest
+from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
+from codebatch_workers.tasks.fingerprints import LINES_MIN, code_lines, fingerprints
+from codebatch_workers.tasks.repeats import BYTES_MIN, Repeat, Text, find_repeats
+from tests.tasks.support import created, source
+
+Place = tuple[int, int]
+Span = tuple[int, int]
+
+
+def duplicates(files: Mapping[str, str]) -> dict[str, list[Record]]:
+    """The records of each file of a tree that has duplicates."""
+    sources = [source(path, content) for path, content in sorted(files.items())]
+    found = find_duplicates(fingerprinted(sources), lambda item: sources[item].utf8)
+    return {sources[item].path.decode(): records for item, records in found}
+
+
+def fingerprinted(sources: Sequence[SourceFile]) -> Iterable[FingerprintedFile]:
+    for item, file in enumerate(sources):
+        said = fingerprints(file)
+        if said is not None:
+            digest = Digest(hashlib.sha256(file.content).hexdigest())
+            yield FingerprintedFile(item=item, path=file.path, object=digest, fingerprints=said)
+
+
+def blocks(records: Iterable[Record]) -> list[Duplicate]:
+    return [record for record in records if isinstance(record, Duplicate)]
+
+
+def python(lines: Iterable[int]) -> str:
+    """A Python file of a statement for each number, each of 40 bytes."""
+    return "".join(f"first_name_{line} = second_name_of_it({line:06})\n" for line in lines)
+
+
+# -- The definition, taken at its word --------------------------------------------------------------------------------
+
+
+class Definition:
+    """What SPEC.md "Duplicates" says of some files of code lines, found by trying every pair of places."""
+
+    def __init__(self, files: Sequence[Sequence[int]]) -> None:
+        self.files = files
+        by_window: defaultdict[tuple[int, ...], list[Place]] = defaultdict(list)
+        for file, lines in enumerate(files):
+            for start in range(len(lines) - LINES_MIN + 1):
+                by_window[tuple(lines[start : start + LINES_MIN])].append((file, start))
+        self._tables = {window for window, places in by_window.items() if any(map(_overlap, places, places[1:]))}
+        classes = [places for window, places in by_window.items() if window not in self._tables]
+        self.most_places = max(map(len, classes), default=0)
+        self.has_rows = False
+        self.spans: list[set[Span]] = [set() for _ in files]
+        for places in classes:
+            for one in places:
+                for other in places:
+                    if one != other:
+                        self.spans[one[0]].update(self._told(one, other))
+        for file, lines in enumerate(files):
+            if len(lines) >= LINES_MIN and sum(lines == whole for whole in files) > 1:
+                self.spans[file] = {(0, len(lines))}
+
+    def _told(self, one: Place, other: Place) -> list[Span]:
+        (file, start), (other_file, other_start) = one, other
+        lines, other_lines = self.files[file], self.files[other_file]
+        end, other_end = start, other_start
+        while start and other_start and lines[start - 1] == other_lines[other_start - 1]:
+            start, other_start = start - 1, other_start - 1
+        while end < len(lines) and other_end < len(other_lines) and lines[end] == other_lines[other_end]:
+            end, other_end = end + 1, other_end + 1
+        size = end - start
+        if file == other_file and size > abs(start - other_start):
+            self.has_rows = True
+            size = abs(start - other_start)
+        return [(first, first + size) for first in range(start, end - size + 1)]
+
+    def covered(self, file: int) -> set[int]:
+        return {line for start, end in self.spans[file] for line in range(start, end)}
+
+    def cover(self, file: int) -> list[Span]:
+        chosen: list[Span] = []
+        left = self.covered(file)
+        while left:
+            first = min(left)
+            reaching = [span for span in self.spans[file] if span[0] <= first < span[1]]
+            chosen.append(max(reaching, key=lambda span: (span[1], -span[0])))
+            left -= set(range(*chosen[-1]))
+        return chosen
+
+    def places(self, lines: Sequence[int]) -> list[Place]:
+        """Where these lines stand; of a file that is a table to its end, which files are equal to it."""
+        windows = (tuple(lines[start : start + LINES_MIN]) for start in range(len(lines) - LINES_MIN + 1))
+        is_table = all(window in self._tables for window in windows)
+        return [
+            (file, start)
+            for file, whole in enumerate(self.files)
+            for start in range(len(whole) - len(lines) + 1)
+            if whole[start : start + len(lines)] == lines and not (is_table and whole != lines)
+        ]
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return one[0] == other[0] and other[1] - one[1] < LINES_MIN
+
+
+_CHUNK = st.lists(st.integers(0, 5), min_size=1, max_size=12)
+
+
+@st.composite
+def _trees(draw: st.DrawFn) -> list[list[int]]:
+    chunks = draw(st.lists(_CHUNK, min_size=1, max_size=4))
+    picks = st.lists(st.sampled_from(chunks), min_size=1, max_size=8).map(lambda picked: list(chain(*picked)))
+    return draw(st.lists(picks, min_size=1, max_size=5))
+
+
+@given(_trees())
+@settings(max_examples=300, deadline=None)
+def test_blocks_are_those_of_the_definition(files: list[list[int]]) -> None:
+    expected = Definition(files)
+    tree = {f"{number:02}.py": python(lines) for number, lines in enumerate(files)}
+    found = {int(path[:2]): records for path, records in duplicates(tree).items()}
+    for number, lines in enumerate(files):
+        records = found.get(number, [])
+        told = [(block.line - 1, block.end_line - 1) for block in blocks(records)]
+        covered = {line for span in told for line in range(*span)}
+        assert covered == expected.covered(number)
+        assert [record.value for record in records[:2] if isinstance(record, Metric)] == (
+            [len(covered), len(told)] if told else []
+        )
+        if not expected.has_rows and expected.most_places <= 9:
+            assert told == expected.cover(number)
+        for block, (start, end) in zip(blocks(records), told, strict=True):
+            places = expected.places(lines[start:end])
+            other = next(place for place in places if place[0] != number or abs(place[1] - start) >= end - start)
+            assert (block.lines, block.copies) == (end - start, _count_apart(places, end - start))
+            assert (block.other_path, block.other_line - 1) == (f"{other[0]:02}.py", other[1])
+
+
+def _count_apart(places: Sequence[Place], lines: int) -> int:
+    kept: list[Place] = []
+    for place in places:
+        if not kept or kept[-1][0] != place[0] or place[1] - kept[-1][1] >= lines:
+            kept.append(place)
+    return len(kept)
+
+
+# -- What is told, by hand --------------------------------------------------------------------------------------------
+
+
+def test_a_block_says_where_it_is_and_where_else() -> None:
+    shared = python(range(12))
+    one = "# a comment\nimport os\n\n" + shared
+    other = "import sys\n" + shared.replace("\n", "  # said\n\n\t\n", 1).replace("_2 = ", "_2  =  ") + "end = 1\n"
+    found = duplicates({"b.py": other, "a.py": one, "c.py": python(range(50, 80))})
+    code = b"\n".join(code_lines(shared.encode(), ())[0])
+    group = hashlib.sha256(code).hexdigest()[:16]
+    assert found == {
+        "a.py": [
+            Metric(path="a.py", metric="duplicated_lines", value=12),
+            Metric(path="a.py", metric="duplicated_blocks", value=1),
+            Duplicate(
+                path="a.py", line=4, end_line=16, lines=12, copies=2, group=group, other_path="b.py", other_line=2
+            ),
+        ],
+        "b.py": [
+            Metric(path="b.py", metric="duplicated_lines", value=12),
+            Metric(path="b.py", metric="duplicated_blocks", value=1),
+            Duplicate(
+                path="b.py", line=2, end_line=16, lines=12, copies=2, group=group, other_path="a.py", other_line=4
+            ),
+        ],
+    }
+
+
+def test_nine_lines_are_no_block_and_ten_are() -> None:
+    def told(lines: int) -> set[str]:
+        same = list(range(lines))
+        return set(duplicates({"a.py": python([*same, 80]), "b.py": python([90, *same, 91])}))
+
+    assert (told(9), told(10)) == (set(), {"a.py", "b.py"})
+
+
+def test_ten_lines_with_little_in_them_are_no_block() -> None:
+    def told(bytes_: int) -> int:
+        lines = [f"a{line}=".ljust(BYTES_MIN // 10, "1") for line in range(10)]
+        lines[-1] = lines[-1][: len(lines[-1]) + bytes_ - BYTES_MIN]
+        return len(duplicates({"a.py": "\n".join([*lines, "b"]), "b.py": "\n".join([*lines, "c"])}))
+
+    assert (told(BYTES_MIN - 1), told(BYTES_MIN)) == (0, 2)
+
+
+def test_a_table_of_like_lines_is_no_copy_of_itself() -> None:
+    assert duplicates({"a.py": python([7] * 300), "b.py": python([*range(20, 40), 7, 7])}) == {}
+
+
+def test_a_block_three_times_in_a_row_is_three_copies() -> None:
+    (records,) = duplicates({"a.py": python([*range(10), *range(10), *range(10), 99])}).values()
+    assert [(block.line, block.end_line, block.copies, block.other_line) for block in blocks(records)] == [
+        (1, 11, 3, 11),
+        (11, 21, 3, 1),
+        (21, 31, 3, 1),
+    ]
+
+
+def test_equal_files_are_told_whole_whatever_is_in_them_and_are_read_once() -> None:
+    files = [source(f"{number:03}.py", python(range(40))) for number in range(100)]
+    asked: list[int] = []
+
+    def read(item: int) -> bytes:
+        asked.append(item)
+        return files[item].utf8
+
+    found = list(find_duplicates(fingerprinted(files), read))
+    assert [item for item, _ in found] == list(range(100))
+    assert all([(block.lines, block.copies) for block in blocks(records)] == [(40, 100)] for _, records in found)
+    assert [block.other_path for _, records in found for block in blocks(records)] == ["001.py", *["000.py"] * 99]
+    assert asked == [0, 0]
+    table = python([7] * 40)
+    assert len(duplicates({"a.py": table, "b.py": table})) == 2
+
+
+def test_paths_that_are_no_utf_8_are_told_in_base64() -> None:
+    files = [source(path, python(range(20))) for path in (b"a\xff.py", b"b.py")]
+    found = dict(find_duplicates(fingerprinted(files), lambda item: files[item].utf8))
+    assert [block.other_path_b64 for block in blocks(found[1])] == ["Yf8ucHk="]
+    assert [record.path_b64 for record in found[0]] == ["Yf8ucHk="] * 3
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("nine.py", python(range(9))),
+        ("table.json", "[\n" + "1,\n" * 30 + "1]\n"),
+        ("text.txt", python(range(30))),
+        ("node_modules/a.js", "f(1)\n" * 30),
+        ("generated.py", "# Code generated by x. DO NOT EDIT.\n" + python(range(30))),
+        ("binary.py", "\0" + python(range(30))),
+        ("long.py", python(range(60_000))),
+    ],
+)
+def test_files_that_nobody_wrote_by_hand_have_no_fingerprints(path: str, content: str, tmp_path: Path) -> None:
+    records = created("analyze", tmp_path).run(source(path, content))
+    assert not any(isinstance(record, Fingerprints) for record in records)
+
+
+def test_fingerprints_are_the_last_record_and_the_same_for_the_same_ten_lines(tmp_path: Path) -> None:
+    run = created("analyze", tmp_path).run
+    contents = [python([*range(start, start + 30), *range(10)]) for start in range(90, 400, 31)]
+    last = [run(source("a.py", content))[-1] for content in contents]
+    hashes = [set(record.hashes) for record in last if isinstance(record, Fingerprints)]
+    assert len(hashes) == len(last)
+    assert set.intersection(*hashes)
+
+
+# -- What no input makes slow -----------------------------------------------------------------------------------------
+
+
+def _repeats(files: Iterable[Sequence[int]]) -> list[list[Repeat]]:
+    text = Text()
+    for owner, lines in enumerate(files):
+        text.add(owner, [b"%030d" % line for line in lines], range(1, len(lines) + 1), is_whole=False)
+    return [repeats for _, repeats in find_repeats(text)]
+
+
+def _almost_copies(copies: int, lines: int) -> Iterable[list[int]]:
+    chance = random.Random(2)
+    for copy in range(copies):
+        whole = list(range(lines))
+        whole[chance.randrange(lines)] = -copy - 1
+        yield whole
+
+
+def _shuffled_blocks(blocks: int, times: int) -> Iterable[list[int]]:
+    chance = random.Random(3)
+    for _ in range(times):
+        order = list(range(blocks))
+        chance.shuffle(order)
+        yield [10 * block + line for block in order for line in range(10)]
+
+
+HOSTILE: dict[str, Callable[[int], Iterable[Sequence[int]]]] = {
+    "one line": lambda size: [[1] * size],
+    "one line in every file": lambda size: [[1] * 100] * (size // 100),
+    "rows of ten lines": lambda size: [list(range(10)) * (size // 10)],
+    "two lines, at random": lambda size: [random.Random(1).choices((1, 2), k=size)],
+    "copies with one line changed": lambda size: _almost_copies(size // 500, 500),
+    "blocks in every order": lambda size: _shuffled_blocks(100, size // 1000),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hundred_thousand_lines_take_seconds_whatever_they_are(name: str) -> None:
+    """Five at most on the machine that this was written on; what is quadratic in any of these takes an hour."""
+    lines = 100_000
+    files = list(HOSTILE[name](lines))
+    start = time.process_time()
+    repeats = _repeats(files)
+    assert time.process_time() - start <= 60
+    assert sum(map(len, repeats)) <= lines

@@ -1,0 +1,194 @@
+"""duplicates: blocks of code that stand at several places of a tree (SPEC.md "Duplicates").
+
+A fingerprint that occurs once speaks of code that occurs once. Read again are the files in which one occurs that also
+occurs elsewhere, and of these only the lines near enough to it to be in a block with it (repeats.py). Files that are
+equal to the last byte are looked at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, compress, islice
+from operator import eq
+
+from codebatch.model.digest import Digest
+from codebatch.model.entry import path_fields
+from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
+from codebatch_workers.tasks.fingerprints import GRAM, LINES_MIN, code_lines
+from codebatch_workers.tasks.repeats import Repeat, Span, Text, find_repeats
+
+_GROUP_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FingerprintedFile:
+    """A file that has fingerprints: its number among the items of the plan, and what it is."""
+
+    item: int
+    path: bytes
+    object: Digest
+    fingerprints: Fingerprints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """A content: the items that have it, where its comments are, and which of all fingerprints are its."""
+
+    items: list[int] = field(default_factory=list)
+    comments: bytes
+    start: int
+    end: int
+
+
+def find_duplicates(
+    files: Iterable[FingerprintedFile], read: Callable[[int], bytes]
+) -> Iterator[tuple[int, list[Record]]]:
+    """The records of each item that has duplicates: two metrics, then its blocks by line; items in their order.
+
+    `files` come in the order of their items, and are asked for once. `read` gives the text of an item, in UTF-8, as its
+    fingerprints were made of it: the first item of each content, at most twice.
+    """
+    return _Finder(files, read).run()
+
+
+class _Finder:
+    def __init__(self, files: Iterable[FingerprintedFile], read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._paths: dict[int, bytes] = {}
+        self._hashes = array("I")
+        self._indexes = array("I")
+        self._sources = self._load(files)
+        self._text = Text()
+        # Of each content of a repeat, by its first place and its lines.
+        self._groups: dict[tuple[int, int], str] = {}
+        self._copies: dict[tuple[int, int], int] = {}
+
+    def run(self) -> Iterator[tuple[int, list[Record]]]:
+        """See `find_duplicates`."""
+        for owner, hot in self._hot():
+            self._lay_out(owner, hot)
+        found = dict(find_repeats(self._text))
+        owners = {item: owner for owner in found for item in self._sources[owner].items}
+        for item in sorted(owners):
+            owner = owners[item]
+            self._tell_groups(owner, found[owner])
+            yield item, list(self._records(item, found[owner]))
+
+    def _load(self, files: Iterable[FingerprintedFile]) -> list[_Source]:
+        sources: dict[tuple[Digest, bytes], _Source] = {}
+        for file in files:
+            self._paths[file.item] = file.path
+            said = file.fingerprints
+            comments = array("I", said.comments).tobytes()
+            source = sources.get((file.object, comments))
+            if source is None:
+                start = len(self._hashes)
+                self._hashes.extend(said.hashes)
+                self._indexes.extend(accumulate(said.gaps))
+                source = _Source(comments=comments, start=start, end=len(self._hashes))
+                sources[file.object, comments] = source
+            source.items.append(file.item)
+        return list(sources.values())
+
+    def _hot(self) -> Iterator[tuple[int, list[int]]]:
+        """The sources to be read again, and where in them a fingerprint begins that occurs more than once."""
+        ordered = sorted(self._hashes)
+        repeated = set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))
+        del ordered
+        for owner, source in enumerate(self._sources):
+            hashes, indexes = self._hashes[source.start : source.end], self._indexes[source.start : source.end]
+            hot = list(compress(indexes, map(repeated.__contains__, hashes)))
+            if hot or len(source.items) > 1:
+                yield owner, hot
+
+    def _lay_out(self, owner: int, hot: Sequence[int]) -> None:
+        lines, numbers = self._code_lines(owner)
+        if len(self._sources[owner].items) > 1:
+            self._text.add(owner, lines, numbers, is_whole=True)
+            return
+        for start, end in _stretches(hot, len(lines)):
+            self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
+
+    def _code_lines(self, owner: int) -> tuple[list[bytes], list[int]]:
+        source = self._sources[owner]
+        return code_lines(self._read(source.items[0]), array("I", source.comments))
+
+    def _tell_groups(self, owner: int, repeats: Sequence[Repeat]) -> None:
+        unknown = [repeat for repeat in repeats if _content(repeat) not in self._groups]
+        if unknown:
+            lines, numbers = self._code_lines(owner)
+            for repeat in unknown:
+                start = bisect_left(numbers, self._text.numbers[repeat.start])
+                code = b"\n".join(lines[start : start + repeat.lines])
+                self._groups[_content(repeat)] = hashlib.sha256(code).hexdigest()[:_GROUP_DIGITS]
+
+    def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
+        path, path_b64 = path_fields(self._paths[item])
+        spans = [(repeat.start, repeat.end) for repeat in repeats]
+        for metric, value in (("duplicated_lines", _covered(spans)), ("duplicated_blocks", len(repeats))):
+            yield Metric(path=path, path_b64=path_b64, metric=metric, value=value)
+        for repeat in repeats:
+            other, other_place = self._elsewhere(item, repeat)
+            other_path, other_path_b64 = path_fields(self._paths[other])
+            yield Duplicate(
+                path=path,
+                path_b64=path_b64,
+                line=self._text.numbers[repeat.start],
+                end_line=self._text.numbers[repeat.end - 1] + 1,
+                lines=repeat.lines,
+                copies=self._count(repeat),
+                group=self._groups[_content(repeat)],
+                other_path=other_path,
+                other_path_b64=other_path_b64,
+                other_line=self._text.numbers[other_place],
+            )
+
+    def _items(self, place: int) -> Sequence[int]:
+        return self._sources[self._text.owner(place)].items
+
+    def _count(self, repeat: Repeat) -> int:
+        """How many copies there are that do not overlap each other."""
+        content = _content(repeat)
+        if content not in self._copies:
+            count = end = 0
+            for place in repeat.places:
+                if place >= end:
+                    count += len(self._items(place))
+                    end = place + repeat.lines
+            self._copies[content] = count
+        return self._copies[content]
+
+    def _elsewhere(self, item: int, repeat: Repeat) -> tuple[int, int]:
+        """The first other copy in path order: its item and its place. Places are in the order of their first items."""
+        candidates = []
+        items = self._items(repeat.start)
+        if len(items) > 1:
+            candidates.append((items[0] if items[0] != item else items[1], repeat.start))
+        apart = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
+        candidates.extend((self._items(place)[0], place) for place in islice(apart, 1))
+        return min(candidates)
+
+
+def _content(repeat: Repeat) -> tuple[int, int]:
+    return repeat.places[0], repeat.lines
+
+
+def _stretches(hot: Sequence[int], lines: int) -> list[Span]:
+    """The lines that may be in a block with one of the grams that begin at `hot`, ascending."""
+    found: list[Span] = []
+    for index in hot:
+        start, end = max(index - (LINES_MIN - GRAM), 0), min(index + LINES_MIN, lines)
+        if found and start <= found[-1][1]:
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
+
+
+def _covered(spans: Sequence[Span]) -> int:
+    """The lines in ascending spans that may overlap."""
+    reaches = chain([0], (end for _, end in spans))
+    return sum(end - max(start, reach) for (start, end), reach in zip(spans, reaches, strict=False))
