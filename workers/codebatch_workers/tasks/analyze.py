@@ -20,8 +20,9 @@ from codebatch_workers.languages import LANGUAGES_OF_DATA
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.complexity import Function, functions_of
-from codebatch_workers.tasks.fingerprints import WHITESPACE_IN_LINE, fingerprints
+from codebatch_workers.tasks.fingerprints import FINGERPRINTED_BYTES_MAX, WHITESPACE_IN_LINE, fingerprints
 from codebatch_workers.tasks.fingerprints import code as code_of
+from codebatch_workers.tasks.fingerprints import written as written_code
 from codebatch_workers.tasks.outline import definitions
 
 _BLOCK_BYTES = 1 << 20
@@ -81,7 +82,8 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
     found["lines"] = lines = file.line_count
     written = _lines_not_blank(utf8)
     if file.tree is not None:
-        found["code"] = code = _lines_not_blank(file.derived(code_of))
+        is_short = len(utf8) <= FINGERPRINTED_BYTES_MAX
+        found["code"] = code = len(file.derived(written_code)) if is_short else _lines_not_blank(code_of(file))
         found["comment"] = written - code
     found["blank"] = lines - written
     if file.tree is not None and file.language not in LANGUAGES_OF_DATA:

@@ -1,7 +1,7 @@
 """Fingerprints: by what equal blocks of code are looked for across files (SPEC.md "Duplicates").
 
 A code line is a line without comments and white space, where something is left of it. Of any LINES_MIN code lines that
-follow each other, the first `_WINDOW` begin a gram of `_GRAM` lines; the one whose first line has the least hash is
+follow each other, the first six begin a gram of GRAM lines; the one whose first line has the least hash is
 chosen, the first of several. So two places with the same LINES_MIN lines have chosen the same gram, whatever is around
 them: winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003), but over the hashes
 of lines, so that only the grams that are chosen need a hash of their own.
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 WHITESPACE_IN_LINE = b" \t\r\f\v"
 LINES_MIN = 10
 GRAM = 5
-_WINDOW = LINES_MIN - GRAM + 1
 # A file above this has none: nobody wrote it, and it would take 100 bytes of memory for each of its lines.
-_BYTES_MAX = 2 * 1024 * 1024
+FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
 _INDEX_BITS = 24
 _INDEX_MASK = (1 << _INDEX_BITS) - 1
 _CRC_BYTES = 4
@@ -41,9 +40,9 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
     """
     if file.tree is None or file.language in LANGUAGES_OF_DATA or file.file_class in ("generated", "vendored"):
         return None
-    if len(file.utf8) > _BYTES_MAX:
+    if len(file.utf8) > FINGERPRINTED_BYTES_MAX:
         return None
-    lines = file.derived(code).translate(None, WHITESPACE_IN_LINE).split()
+    lines = file.derived(written)
     if len(lines) < LINES_MIN:
         return None
     chosen, hashes = _winnow(lines)
@@ -55,6 +54,11 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
         gaps=tuple(map(sub, chosen, [0, *chosen[:-1]])),
         comments=tuple(file.derived(comments)),
     )
+
+
+def written(file: SourceFile) -> list[bytes]:
+    """The code lines of a file, without white space."""
+    return code(file).translate(None, WHITESPACE_IN_LINE).split()
 
 
 def code(file: SourceFile) -> bytes:
@@ -103,7 +107,13 @@ def _winnow(lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
     crcs = list(map(crc32, lines))
     # A hash with its place behind it: the least of several is the first of the least.
     ranks = list(map(add, map(lshift, crcs, repeat(_INDEX_BITS)), range(len(crcs) - GRAM + 1)))
-    least = dict.fromkeys(map(min, *(islice(ranks, start, None) for start in range(_WINDOW))))
-    chosen = list(map(and_, least, repeat(_INDEX_MASK)))
+    chosen = list(map(and_, dict.fromkeys(_least(ranks)), repeat(_INDEX_MASK)))
     data = array("I", crcs).tobytes()
     return chosen, [crc32(data[_CRC_BYTES * index : _CRC_BYTES * (index + GRAM)]) for index in chosen]
+
+
+def _least(ranks: Sequence[int]) -> list[int]:
+    """The least of any six that follow each other (LINES_MIN less GRAM, and one): of three of the least of two, faster than `min` of six."""
+    two = [one if one < other else other for one, other in zip(ranks, islice(ranks, 1, None), strict=False)]
+    threes = zip(two, islice(two, 2, None), islice(two, 4, None), strict=False)
+    return [(a if a < c else c) if a < b else (b if b < c else c) for a, b, c in threes]
