@@ -13,6 +13,7 @@ from tests.oracles import (
     complexity_oracle,
     ctags_oracle,
     eslint_oracle,
+    jscpd_oracle,
     pyflakes_oracle,
     python_oracle,
     script_oracle,
@@ -143,6 +144,13 @@ def _cloc(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
     return Comparison(tools=("perl", "npm", *tools), least=0.99, agree=agree)
 
 
+def _jscpd(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
+    def agree() -> Agreement:
+        return jscpd_oracle.agree(root(), iter_sources(root(), languages, {}))
+
+    return Comparison(tools=("node", "npm"), least=0.99, least_recall=0.95, agree=agree)
+
+
 _COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
 _COUNTED: Mapping[tuple[str, ...], Corpora] = {
@@ -188,5 +196,7 @@ COMPARISONS: Mapping[str, Comparison] = {
         for languages, roots in _COUNTED.items()
         for name, root in roots.items()
     },
+    "jscpd: duplicated lines of psutil": _jscpd(C["psutil"], ["c", "python"]),
+    "jscpd: duplicated lines of rxjs": _jscpd(SCRIPT["rxjs"], ["typescript"]),
     **{f"pyflakes: unused names of {name}": _pyflakes(root) for name, root in UNLINTED_PYTHON.items()},
 }

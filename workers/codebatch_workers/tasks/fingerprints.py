@@ -113,7 +113,7 @@ def _winnow(lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
 
 
 def _least(ranks: Sequence[int]) -> list[int]:
-    """The least of any six that follow each other (LINES_MIN less GRAM, and one): of three of the least of two, faster than `min` of six."""
+    """The least of any six (LINES_MIN - GRAM + 1) that follow each other: of three of the least of two, for speed."""
     two = [one if one < other else other for one, other in zip(ranks, islice(ranks, 1, None), strict=False)]
     threes = zip(two, islice(two, 2, None), islice(two, 4, None), strict=False)
     return [(a if a < c else c) if a < b else (b if b < c else c) for a, b, c in threes]
