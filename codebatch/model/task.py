@@ -79,11 +79,15 @@ PIPELINES: Mapping[str, Pipeline] = {
     pipeline.name: pipeline
     for pipeline in (
         Pipeline(name="parse", summary="what each file is, and its syntax errors", tasks=("parse",)),
-        Pipeline(name="analyze", summary="parse, then metrics of each file", tasks=("parse", "analyze")),
+        Pipeline(
+            name="analyze",
+            summary="parse, then metrics of each file, and duplicated blocks",
+            tasks=("parse", "analyze", "duplicates"),
+        ),
         Pipeline(
             name="full",
             summary="everything: metrics, symbols and their relations, lint",
-            tasks=("parse", "analyze", "symbols", "lint", "dependencies"),
+            tasks=("parse", "analyze", "symbols", "lint", "dependencies", "duplicates"),
         ),
     )
 }

@@ -158,14 +158,14 @@ def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
 ) -> None:
     project(codebatch.directory, code=code)
     ended = codebatch("run", "src", "--json", status=3)
-    assert ended.error["message"] == "1 of 6 results failed"
+    assert ended.error["message"] == "1 of 7 results failed"
     (failure,) = codebatch("errors", "--json").json
     assert {key: failure[key] for key in ("path", "task", "reason")} == {
         "path": ".", "task": "words", "reason": "exception"
     }  # fmt: skip
     assert evidence in failure["evidence"]
     assert codebatch("inspect", "src/a.txt").lines
-    assert codebatch("resume", "--json", status=3).error["message"] == "1 of 6 results failed"
+    assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
 
 
 def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch: CommandLine) -> None:
@@ -174,7 +174,8 @@ def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch:
     codebatch("run", "src", "--task", "dependencies")
     rows = {row["task_id"]: row["status"] for row in codebatch("tasks", "--json").json}
     assert rows == {
-        "parse": "done", "analyze": "pending", "symbols": "done", "lint": "pending", "dependencies": "done"
+        "parse": "done", "analyze": "pending", "symbols": "done", "lint": "pending", "dependencies": "done",
+        "duplicates": "pending",
     }  # fmt: skip
     assert codebatch("query", "outputs", "--task", "dependencies").lines[0] == "a.py:1: (file) depends b.py (exact)"
     for command in (("shards",), ("run-shard", "--shard", "0")):
@@ -233,4 +234,4 @@ def test_project_function_that_kills_its_worker_fails_alone(codebatch: CommandLi
     (failure,) = codebatch("errors", "--json").json
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", reason)
     assert failure["evidence"]
-    assert [row["status"] for row in codebatch("tasks", "--json").json] == ["done"] * 5 + ["failed"]
+    assert [row["status"] for row in codebatch("tasks", "--json").json] == ["done"] * 6 + ["failed"]

@@ -93,7 +93,7 @@ def test_a_shard_prefix_runs_every_shard_that_begins_with_it(codebatch: CommandL
     (shard,) = codebatch("shards", "--task", "01_parse", "--json").json
     assert (shard["status"], shard["files_processed"]) == ("done", 9)
     tasks = {task["task_id"]: task["status"] for task in codebatch("tasks", "--json").json}
-    others = dict.fromkeys(("analyze", "symbols", "lint", "dependencies"), "pending")
+    others = dict.fromkeys(("analyze", "symbols", "lint", "dependencies", "duplicates"), "pending")
     assert tasks == {"parse": "done", **others}
     assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 

@@ -69,4 +69,14 @@ DEPENDENCIES = TaskDeclaration(
     needs=("parse", "symbols"),
 )
 
-__all__ = ["ANALYZE", "DEPENDENCIES", "LINT", "PARSE", "SYMBOLS"]
+DUPLICATES = TaskDeclaration(
+    name="duplicates",
+    version="1",
+    summary="blocks of code that stand at several places",
+    implementation="codebatch_workers.tasks.duplicates:create",
+    records=("metric", "duplicate"),
+    scope="project",
+    needs=("analyze",),
+)
+
+__all__ = ["ANALYZE", "DEPENDENCIES", "DUPLICATES", "LINT", "PARSE", "SYMBOLS"]

@@ -16,8 +16,11 @@ from itertools import accumulate, chain, compress, islice
 from operator import eq
 
 from codebatch.model.digest import Digest
-from codebatch.model.entry import path_fields
+from codebatch.model.entry import Entry, path_fields
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
+from codebatch.model.task import NoConfig
+from codebatch_workers.project import Project
+from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.fingerprints import GRAM, LINES_MIN, code_lines
 from codebatch_workers.tasks.repeats import Repeat, Span, Text, find_repeats
 
@@ -26,7 +29,7 @@ _GROUP_DIGITS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FingerprintedFile:
-    """A file that has fingerprints: its number among the items of the plan, and what it is."""
+    """A file that has fingerprints: its number in path order, and what it is."""
 
     item: int
     path: bytes
@@ -42,6 +45,30 @@ class _Source:
     comments: bytes
     start: int
     end: int
+
+
+def create(_environment: TaskEnvironment[NoConfig]) -> Duplicates:
+    """The task; it has no configuration."""
+    return Duplicates()
+
+
+class Duplicates:
+    """`metric` and `duplicate` records, by file."""
+
+    def run(self, project: Project) -> Iterator[Record]:
+        """The records of all files that have duplicates, by path."""
+        sources: list[Entry] = []
+
+        def fingerprinted() -> Iterator[FingerprintedFile]:
+            for file, records in project.records("analyze", "fingerprints"):
+                for record in records:
+                    if isinstance(record, Fingerprints):
+                        item = len(sources)
+                        sources.append(file)
+                        yield FingerprintedFile(item=item, path=file.path, object=file.object, fingerprints=record)
+
+        for _, records in find_duplicates(fingerprinted(), lambda item: project.source(sources[item]).utf8):
+            yield from records
 
 
 def find_duplicates(
