@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -21,6 +22,7 @@ from msgspec import UnsetType
 
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
+from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_stand_ins
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.tasks.attributes import attributes_of
 
@@ -309,14 +311,28 @@ class SourceFile:
     def parse(self) -> Tree:
         """Make a tree, also of prose; the language must have a grammar.
 
-        To languages a lone CR does end a line, but not to all grammars: they are given a LF in its place.
+        To languages a lone CR does end a line, but not to all grammars: they are given a LF in its place. What a
+        grammar is known not to understand has a stand-in, where that leaves fewer errors.
         """
         utf8 = self.utf8
         if self.language == "markdown":
             # Its scanner asks isdigit(3) about any code point, which may crash (tree-sitter-markdown issue 252). What
             # is Markdown in a text is ASCII, and positions stay.
             utf8 = utf8.translate(_ASCII_FOR_ALL)
-        return grammar(self.language).parser.parse(_LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8)
+        utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
+        parser = grammar(self.language).parser
+        tree = parser.parse(utf8)
+        if tree.root_node.has_error and self.language in LANGUAGES_WITH_GAPS:
+            other = with_stand_ins(utf8, self.language)
+            if other != utf8:
+                tree = min(tree, parser.parse(other), key=self._errors)
+        return tree
+
+    def _errors(self, tree: Tree) -> int:
+        """How many errors a tree has; without end where it is hopeless."""
+        if _is_hopeless(tree):
+            return sys.maxsize
+        return sum(map(len, _cursor(grammar(self.language).errors).captures(tree.root_node).values()))
 
     @cached_property
     def has_syntax_error(self) -> bool:
@@ -326,10 +342,7 @@ class SourceFile:
     @cached_property
     def is_hopeless(self) -> bool:
         """Whether one error swallows so much that there is nothing to be learnt from the tree. Survives `release`."""
-        if not self.has_syntax_error or self.tree is None:
-            return False
-        root = self.tree.root_node
-        return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))
+        return self.has_syntax_error and self.tree is not None and _is_hopeless(self.tree)
 
     @cached_property
     def captures(self) -> Mapping[str, list[Node]]:
@@ -383,6 +396,11 @@ def _cursor(query: Query) -> QueryCursor:
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor
+
+
+def _is_hopeless(tree: Tree) -> bool:
+    root = tree.root_node
+    return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))
 
 
 def _says_generated(head: bytes) -> bool:

@@ -1,0 +1,137 @@
+"""What is right in JavaScript and TypeScript and their grammars do not know: each such place gets a stand-in.
+
+A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
+it where they are. It is tried only where a tree has errors, and kept only where it has fewer (`SourceFile.parse`):
+there it may be blunt. Held against the TypeScript compiler's own parser (tests/oracles, "verdicts").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_RESERVED = (
+    rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"
+    rb"|in|instanceof|new|return|super|switch|throw|try|typeof|var|void|while|with|yield"
+)
+_BETWEEN = rb"(?:\s|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*\n)*"
+
+# Reserved words as names of exports: `export { a as void }`, `import { if as a }`. The group becomes a plain name.
+_NAMES = (
+    re.compile(rb"[\w$]\s+as\s+(%s|null|this|true|false)(?=\s*(?:[,}]|/[/*]))" % _RESERVED),
+    re.compile(rb"[{,]%s(%s)(?=\s+as\s+[\w$])" % (_BETWEEN, _RESERVED)),
+)
+# `using` and `abstract` as any other name.
+_TYPED_NAMES = (re.compile(rb"\b(using|abstract)(?=\s*[?:,)=.;\]}])"),)
+# The group becomes blanks.
+_BLANKS = (
+    # Variance: `<in out A, out B>`.
+    re.compile(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
+    # `global { … }` in a module's declaration: a block does.
+    re.compile(rb"^[ \t]*(global)(?=\s*\{)", re.MULTILINE),
+    re.compile(rb"\bexport\s+(type)(?=\s*\*)"),
+    re.compile(rb"\bkeyof\s+(readonly)(?=\s)"),
+    re.compile(rb"\b(keyof)\s+import\("),
+    re.compile(rb"\babstract\s+(?:override\s+)?(accessor)(?=\s+[\w$#\[])"),
+)
+# `f<<T>(a: T) => b>(c)`: the type parameters become blanks.
+_SHIFT = re.compile(rb"[\w$]<(?=<[A-Za-z_$])")
+# `import("a").B<C>`, `import("a").B[]`: a type of an import ends after its name, for the grammar. The name makes room
+# for a union with a tuple of what follows: `import("a") |[C]`.
+_IMPORT_TYPE = re.compile(
+    rb"(?<!typeof )\bimport\(\s*(?:\"[^\"\n]*\"|'[^'\n]*')\s*\)"
+    rb"(?!\s*\.\s*(?:then|catch|finally)\b)((?:\s*\.\s*[\w$]+)+\s*)(?=[<\[])"
+)
+# A line that begins with a bracket, and a blank before it: a signature in a type, where nothing ended the one before.
+_LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
+_ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
+_BRACKETS = re.compile(rb"=>|[<>()]|\"[^\"\n]*\"|'[^'\n]*'|//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/")
+_BLANK = re.compile(rb"\s*")
+# What stands in brackets, or between two signatures, is shorter.
+_BRACKETED_BYTES_MAX = 20_000
+
+LANGUAGES_WITH_GAPS = frozenset({"javascript", "typescript", "tsx"})
+
+
+class _StandIn(NamedTuple):
+    start: int
+    text: bytes
+
+
+def with_stand_ins(utf8: bytes, language: str) -> bytes:
+    """The text of a file in one of LANGUAGES_WITH_GAPS with a stand-in for each place, of the same length."""
+    text = bytearray(utf8)
+    for start, stand_in in _stand_ins(utf8, is_typed=language != "javascript"):
+        text[start : start + len(stand_in)] = stand_in
+    assert len(text) == len(utf8)
+    return bytes(text)
+
+
+def _stand_ins(utf8: bytes, *, is_typed: bool) -> Iterator[_StandIn]:
+    for pattern in (*_NAMES, *_TYPED_NAMES) if is_typed else _NAMES:
+        for match in pattern.finditer(utf8):
+            yield _StandIn(match.end(1) - 1, b"_")
+    if not is_typed:
+        return
+    for pattern in _BLANKS:
+        for match in pattern.finditer(utf8):
+            yield _StandIn(match.start(1), _blank(match[1]))
+    for match in _SHIFT.finditer(utf8):
+        parameters = _after(utf8, match.end(), b"(")
+        if parameters is not None and _after(utf8, parameters, b"=>") is not None:
+            yield _StandIn(match.end(), _blank(utf8[match.end() : parameters]))
+    for match in _IMPORT_TYPE.finditer(utf8):
+        yield from _tuple(utf8, match.start(1), match.end(1))
+    for match in _LINE.finditer(utf8):
+        after = b"(" if utf8[match.end()] == ord("<") else b":"
+        if _after(utf8, match.end(), after) is not None and _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
+            yield _StandIn(match.start(1), b";")
+
+
+def _tuple(utf8: bytes, start: int, opening: int) -> Iterator[_StandIn]:
+    """Of what follows an import's name, which ends at `opening`."""
+    closing = _closing(utf8, opening) if utf8[opening] == ord("<") else opening
+    if closing is not None:
+        yield _StandIn(start, _blank(utf8[start : opening - 1]) + b"|[")
+        if closing != opening:
+            yield _StandIn(closing, b"]")
+
+
+def _blank(text: bytes) -> bytes:
+    """Blanks for all but the ends of lines."""
+    return re.sub(rb"[^\n]", b" ", text)
+
+
+def _closing(utf8: bytes, opening: int) -> int | None:
+    """Where the bracket at `opening` is closed, `<` or `(`."""
+    brackets = (b"<", b">") if utf8[opening] == ord("<") else (b"(", b")")
+    depth = 0
+    for match in _BRACKETS.finditer(utf8, opening, opening + _BRACKETED_BYTES_MAX):
+        depth += (match[0] == brackets[0]) - (match[0] == brackets[1])
+        if depth == 0:
+            return match.start()
+    return None
+
+
+def _after(utf8: bytes, opening: int, token: bytes) -> int | None:
+    """Where `token` stands, if it is next behind the bracket that closes the one at `opening`."""
+    closing = _closing(utf8, opening)
+    if closing is None:
+        return None
+    behind = _BLANK.match(utf8, closing + 1)
+    return behind.end() if behind and utf8.startswith(token, behind.end()) else None
+
+
+def _code_before(utf8: bytes, end: int) -> bytes:
+    """The line of code that ends before an offset, without the comments behind it."""
+    while True:
+        floor = max(0, end - _BRACKETED_BYTES_MAX)
+        end = floor + len(utf8[floor:end].rstrip())
+        line = utf8[utf8.rfind(b"\n", 0, end) + 1 : end]
+        if line.endswith(b"*/"):
+            end = utf8.rfind(b"/*", 0, end)
+        elif line.lstrip().startswith(b"//"):
+            end -= len(line)
+        else:
+            return line.partition(b" //")[0].rstrip()
