@@ -22,7 +22,7 @@ from codebatch_workers.tasks.contexts import packages_context
 from codebatch_workers.tasks.lint_config import LintConfig
 from codebatch_workers.tasks.ruff import Ruff, arguments
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.text_rules import TEXT_RULES
+from codebatch_workers.tasks.text_rules import FINDINGS_MAX, TEXT_RULES
 from tests import corpora
 from tests.tasks.support import Snapshot, lint_all, source
 
@@ -224,3 +224,11 @@ def test_units_together_say_what_ruff_says_of_the_whole_tree(name: str, version:
             ours[e.path, e.code, e.message, e.line, e.column, e.end_line, e.end_column] += 1
     assert ours.total() > 500
     assert ours == whole
+
+
+def test_findings_of_a_rule_of_ruff_are_capped_like_those_of_others(tmp_path: Path) -> None:
+    undefined = source(
+        "a.py", "".join(f"x{number} = y{number}\n" for number in range(FINDINGS_MAX + 10)) + "assert (1, 2)\n"
+    )
+    (found,) = lint_all([undefined], tmp_path)
+    assert Counter(each.code for each in found) == {"F821": FINDINGS_MAX, "F631": 1}

@@ -7,6 +7,7 @@ something, beside ruff's own (`# noqa`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -92,9 +93,13 @@ class Lint:
         """Of what ruff says, what is wanted here, as bad as it is here."""
         unwanted = suppressions(file) if answer else NONE
         profile = self._profile(file.path)
+        seen: Counter[str] = Counter()
         for found in answer:
             severity = self._project_severity(found.code, profile) if self._is_project else profile.ruff.get(found.code)
-            if severity is not None and not unwanted.has(found.line, found.code):
+            if severity is None or seen[found.code] == FINDINGS_MAX:
+                continue
+            seen[found.code] += 1
+            if not unwanted.has(found.line, found.code):
                 yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
