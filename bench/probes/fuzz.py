@@ -1,8 +1,8 @@
 """`python -m bench.probes.fuzz LANGUAGE SECONDS SCRATCH [DIR]`: make files of a language, run every task.
 
 Word soup, brackets, and real files below DIR (else one line of the language), with pieces removed, doubled and moved.
-What is at hand lies in SCRATCH/at-hand; an input that takes longer than HANG_SECONDS ends this process with SIGALRM, a
-crash with its own signal, an exception with 1. Prints how many inputs there were. Same seed, same inputs.
+What is at hand lies in SCRATCH/at-hand; an input that takes more than HANG_SECONDS of CPU ends this process with
+SIGPROF, a crash with its own signal, an exception with 1. Prints how many inputs there were. Same seed, same inputs.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ def fuzz(language: str, seconds: float, scratch: Path, directory: Path | None) -
     until = time.monotonic() + seconds
     for content in inputs(language, directory):
         (scratch / "at-hand").write_bytes(content)
-        signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, HANG_SECONDS)
         contexts = {"attributes": f"language={language}".encode()}
         check(SourceFile(b"fuzz", content, executable=False, contexts=contexts), scratch)
         count += 1
         if time.monotonic() > until:
             break
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     return count
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 from bench.measuring import environment
 from bench.rows import Row, Target, figure_row
@@ -15,7 +18,7 @@ _NONE = Target(limit=0, source="issue 4")
 
 
 def fuzz(setting: Setting) -> Iterator[Row]:
-    """One process a language; where one ends badly, the input is kept in the scratch directory."""
+    """One process a language; where one ends badly, the input is kept in the system's temporary directory."""
     for language in filter(has_grammar, every_language()):
         scratch = setting.scratch / f"fuzz-{language}"
         scratch.mkdir()
@@ -24,7 +27,7 @@ def fuzz(setting: Setting) -> Iterator[Row]:
         done = subprocess.run(
             list(side.command), cwd=side.cwd, env=environment(), capture_output=True, text=True, check=False
         )
-        ended = "" if done.returncode == 0 else f"ended with {done.returncode}, input in {scratch / 'at-hand'}"
+        ended = "" if done.returncode == 0 else f"ended with {done.returncode}, input in {_kept(scratch)}"
         yield figure_row(
             "fuzz",
             "crashes, hangs and exceptions",
@@ -34,3 +37,8 @@ def fuzz(setting: Setting) -> Iterator[Row]:
             target=_NONE,
             note=ended,
         )
+
+
+def _kept(scratch: Path) -> Path:
+    """The input at hand, where it outlives the scratch directory."""
+    return Path(shutil.copy(scratch / "at-hand", Path(tempfile.gettempdir()) / f"codebatch-{scratch.name}"))
