@@ -161,6 +161,7 @@ def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]
         ("a.tf", "a = {\n", "syntax-error"),
         ("a.sql", "SELEC * FRM t;\n", "partial-parse"),
         ("a.cs", "class { }\n", "partial-parse"),
+        ("a.sh", "if x; then\n", "partial-parse"),
         ("a.md", "# <<< ((( \n", None),
     ],
 )

@@ -54,7 +54,7 @@ def test_path_that_is_no_utf8_is_base64() -> None:
         ("tsconfig.json", '{"a": [1,], /* b */ "c": 2,}', []),
         ("tsconfig.json", '{"a" 1}', [(1, 2, 'unexpected `"a" 1`')]),
         ("a.ndjson", '{"a": 1}\n{"b": 2}\n', []),
-        ("a.sh", "if x; then\n  y\n", [(3, 1, "missing `fi`")]),
+        ("a.lua", "if x then\n  y()\n", [(1, 1, "cannot be parsed up to line 2: `if x then`")]),
         ("a.ts", "const x: = 1;\n", [(1, 8, "unexpected `:`")]),
         ("a.js", "function f() {\n  foo(;\n  bar(1;\n}\nbaz();\n", [(2, 6, "cannot be parsed up to line 3: `(;`")]),
         ("a.js", "a = {\n  b: 1\n  c: 2\n}\n", [(3, 3, "unexpected `c: 2`")]),

@@ -339,9 +339,11 @@ _ALL_GRAMMARS = _GRAMMARS | _EXTRA_GRAMMARS
 GRAMMAR_TOOLS = ("tree-sitter", *sorted({wheel.distribution for wheel in _GRAMMARS.values()}))
 EXTRA_GRAMMAR_TOOLS: Mapping[str, str] = {wheel.distribution: language for language, wheel in _EXTRA_GRAMMARS.items()}
 
-# Where the grammar cannot tell wrong from unknown: the preprocessor of C and C#, a borrowed grammar (zsh), dialects
+# Where the grammar cannot tell wrong from unknown: what shells accept, the preprocessor of C and C#, dialects
 # (SQL), syntax newer than the grammar (Kotlin, Scala, Swift), and what browsers accept whatever it is.
-APPROXIMATE_LANGUAGES = frozenset({"c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"})
+APPROXIMATE_LANGUAGES = frozenset(
+    {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
+)
 
 # Any text is Markdown: it is parsed only for those who ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
