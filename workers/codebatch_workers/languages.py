@@ -77,13 +77,16 @@ _EXTENSIONS = _spread(
         "jsonc": "code-snippets code-workspace jsonc sublime-build sublime-color-scheme sublime-commands "
         "sublime-completions sublime-keymap sublime-macro sublime-menu sublime-mousemap sublime-project "
         "sublime-settings sublime-theme",
+        "jsonnet": "jsonnet libsonnet",
         "julia": "jl",
         "kotlin": "kt kts",
         "latex": "cls ltx sty tex",
         "less": "less",
+        "lex": "l lex",
         "lisp": "cl el lisp lsp",
         "log": "log",
         "lua": "lua rockspec",
+        "m4": "m4",
         "make": "mak make mk",
         "markdown": "livemd markdown md mdown mkd ronn",
         "mdx": "mdx",
@@ -94,7 +97,7 @@ _EXTENSIONS = _spread(
         "objective-cpp": "mm",
         "ocaml": "ml mli",
         "pascal": "dpr pas pp",
-        "perl": "pl pm t",
+        "perl": "perl pl pm t",
         "php": "php php3 php4 php5 phps phtml",
         "powershell": "ps1 psd1 psm1",
         "prolog": "prolog",
@@ -107,6 +110,7 @@ _EXTENSIONS = _spread(
         "r": "r rmd",
         "racket": "rkt",
         "razor": "cshtml razor",
+        "roff": "man mdoc roff",
         "rst": "rest rst",
         "ruby": "builder gemspec jbuilder podspec rabl rake rb rbi ru thor",
         "rust": "rs",
@@ -120,6 +124,7 @@ _EXTENSIONS = _spread(
         "svg": "svg",
         "swift": "swift",
         "tcl": "tcl tk",
+        "tcsh": "csh tcsh",
         "text": "text txt",
         "thrift": "thrift",
         "toml": "toml",
@@ -132,7 +137,8 @@ _EXTENSIONS = _spread(
         "vim": "vim",
         "vue": "vue",
         "wasm": "wast wat",
-        "xml": "csproj plist pom props resx targets vbproj vcxproj wsdl xaml xml xsd xsl xslt",
+        "xml": "csproj plist pom props resx targets vbproj vcxproj vcxproj.filters wsdl xaml xml xsd xsl xslt",
+        "yacc": "y yacc yy",
         "yaml": "cff sublime-syntax yaml yml",
         "zig": "zig zon",
         "zsh": "zsh zsh-theme",
@@ -157,7 +163,8 @@ _NAMES = _spread(
         "language-configuration.json tslint.json",
         "just": "justfile Justfile",
         "lua": ".luacheckrc",
-        "make": "BSDmakefile GNUmakefile Kbuild Makefile makefile",
+        "m4": "configure.ac configure.in",
+        "make": "BSDmakefile GNUmakefile Kbuild Makefile Makefile.am Makefile.in makefile",
         "meson": "meson.build meson_options.txt",
         "python": ".gclient .pythonrc DEPS SConscript SConstruct wscript",
         "ruby": ".irbrc .pryrc .simplecov Appraisals Berksfile Brewfile Capfile Cheffile Dangerfile Deliverfile "
@@ -190,6 +197,7 @@ _INTERPRETERS = _spread(
         "rust": "rust-script",
         "scala": "scala",
         "tcl": "tclsh wish",
+        "tcsh": "csh tcsh",
         "typescript": "deno ts-node tsx",
         "zsh": "zsh",
     }
@@ -204,6 +212,31 @@ _VERSION = re.compile(rb"[-.0-9]+\Z")
 _SHEBANG_BYTES_MAX = 256
 
 
+# `curl.1`, `open.3`, `read.3p`: a manual page where the first line is one of roff.
+_SECTION = re.compile(rb"\.[1-9][a-z]*\Z")
+_ROFF = re.compile(rb"(?:[.']\\\"|\.(?:TH|Dd|so|de|ig)\b)")
+# How Emacs is told of a language in one of the first two lines: `-*- tcl -*-`, `-*- mode: c++; tab-width: 4 -*-`.
+_MODELINE = re.compile(
+    rb"[^\n]*(?:\n[^\n]*)?-\*-(?:[^\n]*?\bmode:)?[ \t]*([A-Za-z+#-]+)[ \t]*(?:;[^\n]*)?-\*-", re.IGNORECASE
+)
+_NAMED_BY_MODELINES = (None, "bash", "c", "perl")
+_MODES = _spread(
+    {
+        "bash": "sh shell-script",
+        "c": "c",
+        "cpp": "c++",
+        "javascript": "javascript js js2",
+        "lisp": "emacs-lisp lisp",
+        "objective-c": "objc",
+        "perl": "cperl perl",
+        "python": "python",
+        "ruby": "ruby",
+        "tcl": "tcl",
+    }
+)
+# What only Objective-C has at the start of a line.
+_OBJECTIVE_C = re.compile(rb"^[ \t]*(?:@(?:class|end|interface|protocol)\b|#[ \t]*import[ \t]+[<\"])", re.MULTILINE)
+
 # What a file is whose name says another thing: Qt's translations are `.ts`, Hack is `.php` and `.hh`.
 _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
     (b"<?xml", frozenset({"csharp", "rust", "tsx", "typescript"}), "xml"),
@@ -212,22 +245,35 @@ _HEADS: tuple[tuple[bytes, frozenset[str], str], ...] = (
 
 # linguist's names of languages, where ours is not the same in lower case with `-` for blanks.
 _LINGUIST_NAMES: Mapping[str, str] = {
+    "ant-build-system": "xml",
     "batchfile": "batch",
     "c#": "csharp",
     "c++": "cpp",
+    "common-lisp": "lisp",
+    "editorconfig": "ini",
+    "emacs-lisp": "lisp",
     "f#": "fsharp",
+    "gettext-catalog": "gettext",
+    "git-attributes": "gitignore",
+    "git-config": "ini",
     "go-module": "gomod",
     "ignore-list": "gitignore",
     "java-properties": "properties",
     "json-with-comments": "jsonc",
+    "m4sugar": "m4",
     "makefile": "make",
     "objective-c++": "objective-cpp",
     "protocol-buffer": "protobuf",
     "restructuredtext": "rst",
+    "robots.txt": "text",
+    "roff-manpage": "roff",
     "shell": "bash",
     "starlark": "bazel",
+    "unix-assembly": "asm",
     "vim-script": "vim",
     "visual-basic-.net": "vb",
+    "xml-property-list": "xml",
+    "xslt": "xml",
 }
 
 
@@ -237,13 +283,24 @@ def language_named(name: str) -> str:
     return _LINGUIST_NAMES.get(plain, plain)
 
 
-def detect(path: bytes, head: bytes, context: bytes = b"") -> str:
-    """The name of a file's language. `head` is how the file begins, `context` the `language` context of a `.h`."""
+def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"") -> str:
+    """The name of a file's language.
+
+    `head` is how the file begins, `context` the `language` context of a `.h`, `content` the whole of it, for what only
+    Objective-C has may stand far down.
+    """
     known = language_of_path(path)
-    if known == "c" and context == b"cpp":
-        return "cpp" if path[-2:].lower() == b".h" else known
+    mode = _MODELINE.match(head) if b"-*-" in head and known in _NAMED_BY_MODELINES else None
+    if mode is not None and mode[1].lower() in _MODES:
+        return _MODES[mode[1].lower()]
+    if known == "c" and path[-2:].lower() == b".h":
+        if _OBJECTIVE_C.search(content):
+            return "objective-c"
+        return "cpp" if context == b"cpp" else known
     if head.startswith(b"<?"):
         known = next((other for start, named, other in _HEADS if known in named and head.startswith(start)), known)
+    if known is None and _SECTION.search(path) and _ROFF.match(head):
+        return "roff"
     return known or _language_of_shebang(head) or UNKNOWN
 
 
