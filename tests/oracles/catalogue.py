@@ -14,15 +14,18 @@ from tests.oracles import (
     ctags_oracle,
     eslint_oracle,
     jscpd_oracle,
+    linguist_oracle,
     pyflakes_oracle,
     python_oracle,
     script_oracle,
+    syntax_oracle,
 )
 from tests.oracles.agreement import Agreement, iter_sources
 
 _CPP = {"language": b"cpp"}
 # What fetches the corpora of a language, beside pip.
-_TOOLS = {"go": ("apt-get", "dpkg-deb"), "java": ("npm",), "bash": ("npm",)}
+_DEBIAN = ("apt-get", "dpkg-deb")
+_TOOLS = {"go": _DEBIAN, "java": ("npm",), "bash": ("npm",), "lua": _DEBIAN, "php": _DEBIAN, "ruby": _DEBIAN}
 
 PYTHON = {
     "requests": lambda: corpora.sdist("requests", "2.32.3"),
@@ -151,6 +154,17 @@ def _jscpd(root: Callable[[], Path], languages: Sequence[str]) -> Comparison:
     return Comparison(tools=("node", "npm"), least=0.99, least_recall=0.95, agree=agree)
 
 
+def _syntax(name: str) -> Comparison:
+    """Of the errors that we tell, few are false; more are missed, for grammars accept more than languages do."""
+    languages, _ = syntax_oracle.CORPORA[name]
+    tools = ("npm",) if "javascript" in languages else _TOOLS.get(languages[0], ())
+    return Comparison(tools=tools, least=0.94, least_recall=0.84, agree=lambda: syntax_oracle.agree(name))
+
+
+def _linguist(name: str) -> Comparison:
+    return Comparison(tools=("npm",), least=0.99, least_recall=0.97, agree=lambda: linguist_oracle.agree(name))
+
+
 _COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
 _COUNTED: Mapping[tuple[str, ...], Corpora] = {
@@ -199,4 +213,9 @@ COMPARISONS: Mapping[str, Comparison] = {
     "jscpd: duplicated lines of psutil": _jscpd(C["psutil"], ["c", "python"]),
     "jscpd: duplicated lines of rxjs": _jscpd(SCRIPT["rxjs"], ["typescript"]),
     **{f"pyflakes: unused names of {name}": _pyflakes(root) for name, root in UNLINTED_PYTHON.items()},
+    **{
+        f"{' '.join(languages)} tools: syntax errors of {name}": _syntax(name)
+        for name, (languages, _) in syntax_oracle.CORPORA.items()
+    },
+    **{f"linguist: languages and classes of {name}": _linguist(name) for name in linguist_oracle.CORPORA},
 }

@@ -32,10 +32,19 @@ def agree(root: Path, files: Iterable[SourceFile]) -> Agreement:
     return compare(ours, theirs)
 
 
+def errors_of_files(root: Path, paths: Iterable[str]) -> set[str]:
+    """Which of the paths below a directory the compiler's parser refuses."""
+    return {path for path, answer in _answers(root, paths).items() if answer["errors"]}
+
+
 def _ask(root: Path, files: Iterable[SourceFile], *options: str) -> Mapping[str, dict[str, Any]]:
+    return _answers(root, (file.path.decode() for file in files), *options)
+
+
+def _answers(root: Path, paths: Iterable[str], *options: str) -> Mapping[str, dict[str, Any]]:
     library = corpora.npm("typescript", "5.6.3") / "lib" / "typescript.js"
     script = Path(__file__).with_name("tsc.js")
-    names = "\n".join(str(root / file.path.decode()) for file in files)
+    names = "\n".join(str(root / path) for path in paths)
     done = subprocess.run(
         ["node", script, library, *options], input=names, check=True, capture_output=True, encoding="utf-8"
     )

@@ -1,0 +1,160 @@
+"""Which files are wrong: real ones, which are right but for tests of parsers, and the same with one token changed.
+
+The answers of each language's own tool are kept in tests/oracles/syntax, for no machine has all the tools:
+`python -m tests.oracles.syntax_oracle [WORDS]` asks them again about the corpora whose names hold all words. They are
+those of TypeScript 5.6.3, Go 1.19, rustc 1.95, javac 17, PHP 8.2, Ruby 3.1 and Lua 5.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from codebatch.model.record import Diagnostic
+from codebatch_workers.source import SourceFile
+from tests import corpora
+from tests.oracles.agreement import Agreement, Fact, compare, iter_sources
+from tests.oracles.script_oracle import errors_of_files
+from tests.tasks.support import created
+
+_ANSWERS = Path(__file__).with_name("syntax")
+_TOKEN = re.compile(rb"\w+|[^\w\s]")
+_FILES_MAX = 120
+_MUTANTS = 2
+_MUTATED_BYTES_MAX = 20_000
+
+SCRIPT = ("javascript", "typescript", "tsx")
+CORPORA: Mapping[str, tuple[tuple[str, ...], Callable[[], Path]]] = {
+    "fastify": (SCRIPT, lambda: corpora.npm("fastify", "5.1.0")),
+    "svelte": (SCRIPT, lambda: corpora.npm("svelte", "5.1.9")),
+    "rxjs": (SCRIPT, lambda: corpora.npm("rxjs", "7.8.1")),
+    "types-node": (SCRIPT, lambda: corpora.npm("@types/node", "22.9.0")),
+    "effect": (SCRIPT, lambda: corpora.npm("effect", "3.10.0") / "src"),
+    "cobra": (("go",), lambda: corpora.debian("golang-github-spf13-cobra-dev", "1.6.1-1")),
+    "prometheus-common": (("go",), lambda: corpora.debian("golang-github-prometheus-common-dev", "0.39.0-2")),
+    "cryptography": (("rust",), lambda: corpora.sdist("cryptography", "41.0.7")),
+    "tokenizers": (("rust",), lambda: corpora.sdist("tokenizers", "0.13.3")),
+    "jpype": (("java",), lambda: corpora.sdist("JPype1", "1.5.0")),
+    "cordova-android": (("java",), lambda: corpora.npm("cordova-android", "13.0.0")),
+    "twig": (("php",), lambda: corpora.debian("php-twig", "3.5.1-1+deb12u3")),
+    "phpunit": (("php",), lambda: corpora.debian("phpunit", "9.6.7-1+deb12u1")),
+    "rack": (("ruby",), lambda: corpora.debian("ruby-rack", "2.2.22-0+deb12u2")),
+    "activerecord": (("ruby",), lambda: corpora.debian("ruby-activerecord", "2:6.1.7.10+dfsg-1~deb12u3")),
+    "penlight": (("lua",), lambda: corpora.debian("lua-penlight", "1.13.1-3")),
+    "luarocks": (("lua",), lambda: corpora.debian("luarocks", "3.8.0+dfsg1-1")),
+}
+
+
+def agree(name: str) -> Agreement:
+    """Our verdicts against the answers that are kept. What is no UTF-8 has none."""
+    kept: dict[str, list[str]] = json.loads((_ANSWERS / f"{name}.json").read_text(encoding="utf-8"))
+    task = created("parse", Path())
+    ours: list[Fact] = []
+    for kind, path, file in _iter_files(name):
+        found = [each for each in task.run(file) if isinstance(each, Diagnostic)]
+        if any(each.code == "syntax-error" for each in found):
+            ours.append((f"wrong {kind}", path))
+    theirs: list[Fact] = [(f"wrong {kind}", path) for kind, paths in kept.items() for path in paths]
+    return compare(ours, theirs)
+
+
+def _iter_files(name: str) -> Iterator[tuple[str, str, SourceFile]]:
+    """The files of a corpus, whole, and mutants of some; each with its kind and a name of its own."""
+    languages, root = CORPORA[name]
+    whole = [file for file in iter_sources(root(), languages, {}) if file.encoding == "utf-8"]
+    for file in whole:
+        yield "file", file.path.decode(), file
+    small = [file for file in whole if len(file.utf8) <= _MUTATED_BYTES_MAX]
+    for file in sorted(small, key=lambda file: hashlib.sha256(file.path).digest())[:_FILES_MAX]:
+        for number in range(_MUTANTS):
+            path = f"{file.path.decode()}#{number}"
+            yield "mutant", path, SourceFile(file.path, _mutant(file.utf8, path), executable=False, contexts={})
+
+
+def _mutant(utf8: bytes, seed: str) -> bytes:
+    """A text with one token left out, doubled, or replaced by another of its own. The same with every Python."""
+    tokens = [match.span() for match in _TOKEN.finditer(utf8)] or [(0, 0)]
+    digest = hashlib.sha256(seed.encode()).digest()
+    start, end = tokens[int.from_bytes(digest[:8], "big") % len(tokens)]
+    other, other_end = tokens[int.from_bytes(digest[8:16], "big") % len(tokens)]
+    token = (b"", utf8[start:end] + b" " + utf8[start:end], utf8[other:other_end])[digest[16] % 3]
+    return utf8[:start] + token + utf8[end:]
+
+
+# -- The tools: which of the paths below a directory are wrong --------------------------------------------------------
+
+
+def _wrong_lines(*command: str) -> Callable[[Path, Sequence[str]], set[str]]:
+    """A program that reads paths, one a line, and prints those that are wrong."""
+
+    def ask(root: Path, paths: Sequence[str]) -> set[str]:
+        done = subprocess.run(
+            command, cwd=root, input="\n".join(paths) + "\n", capture_output=True, check=True, encoding="utf-8"
+        )
+        return set(done.stdout.splitlines())
+
+    return ask
+
+
+def _wrong_statuses(*command: str, **variables: str) -> Callable[[Path, Sequence[str]], set[str]]:
+    """A program that is given one path, and fails where it is wrong."""
+
+    def ask(root: Path, paths: Sequence[str]) -> set[str]:
+        environment = {**os.environ, **variables}
+        run = [
+            (path, subprocess.run([*command, path], cwd=root, env=environment, capture_output=True, check=False))
+            for path in paths
+        ]
+        return {path for path, done in run if done.returncode != 0}
+
+    return ask
+
+
+_RUBY = """$VERBOSE = nil
+STDIN.each_line(chomp: true) do |path|
+  RubyVM::AbstractSyntaxTree.parse(File.read(path, encoding: "utf-8"))
+rescue SyntaxError
+  puts path
+end"""
+_PHP = """while (($path = fgets(STDIN)) !== false) {
+  try { @token_get_all(file_get_contents(rtrim($path)), TOKEN_PARSE); } catch (ParseError $error) { echo $path; }
+}"""
+_RUST = ("rustc", "-Zparse-crate-root-only", "--edition", "2021", "--crate-type", "lib")
+_TOOLS: Mapping[str, Callable[[Path, Sequence[str]], set[str]]] = {
+    **dict.fromkeys(SCRIPT, errors_of_files),
+    "go": _wrong_statuses("gofmt", "-e", "-l"),
+    "java": _wrong_lines("java", str(Path(__file__).with_name("Parse.java"))),
+    "lua": _wrong_statuses("luac5.4", "-p"),
+    "php": _wrong_lines("php", "-r", _PHP),
+    "ruby": _wrong_lines("ruby", "-e", _RUBY),
+    "rust": _wrong_statuses(*_RUST, RUSTC_BOOTSTRAP="1"),
+}
+
+
+def _ask(name: str) -> dict[str, list[str]]:
+    """The names of what is wrong, by kind."""
+    with TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        names: dict[str, dict[str, tuple[str, str]]] = {}
+        for number, (kind, path, file) in enumerate(_iter_files(name)):
+            written = f"{number}{Path(file.path.decode()).suffix}"
+            if file.path.endswith(b".d.ts"):
+                written = f"{number}.d.ts"
+            (root / written).write_bytes(file.utf8)
+            names.setdefault(file.language, {})[written] = (kind, path)
+        wrong = [names[language][path] for language in names for path in _TOOLS[language](root, list(names[language]))]
+    return {kind: sorted(path for each, path in wrong if each == kind) for kind in ("file", "mutant")}
+
+
+if __name__ == "__main__":
+    for corpus in CORPORA:
+        if all(word in corpus for word in sys.argv[1:]):
+            answers = json.dumps(_ask(corpus), indent=0, ensure_ascii=False)
+            (_ANSWERS / f"{corpus}.json").write_text(answers + "\n", encoding="utf-8")
