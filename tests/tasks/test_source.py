@@ -6,6 +6,8 @@ import codecs
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codebatch_workers.languages import detect, has_grammar
 from codebatch_workers.source import HUGE_BYTES_MIN
@@ -124,6 +126,21 @@ def test_text_is_transcoded_from_what_it_declares(
 ) -> None:
     file = source(path, content)
     assert (file.encoding, file.utf8.decode(), file.encoding_problem) == (encoding, utf8, problem)
+
+
+@given(parts=st.lists(st.sampled_from([b"a", "é".encode(), "€".encode(), "𐐀".encode(), b"\x80", b"\xf0", b"\xe2\x82"])))
+def test_text_is_decoded_in_pieces_as_it_is_whole(parts: list[bytes]) -> None:
+    content = b"".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codebatch_workers.source._PIECE_BYTES_MAX", 5)
+        file = source("a.txt", content)
+        assert file.utf8 == content.decode("utf-8", "replace").encode()
+    try:
+        content.decode("utf-8")
+        problem = ""
+    except UnicodeDecodeError as error:
+        problem = f"not valid UTF-8: byte {error.start} is 0x{content[error.start]:02x}"
+    assert file.encoding_problem == problem
 
 
 def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:

@@ -34,6 +34,7 @@ HUGE_BYTES_MIN = 8 * 1024 * 1024
 _BINARY_BYTES_LOOKED_AT = 8192
 _GENERATED_BYTES_LOOKED_AT = 2048
 _COLUMN_BLOCK_BYTES = 1024
+_PIECE_BYTES_MAX = 1024 * 1024
 # tree-sitter's queries count depth in 16 bits, and take quadratic time beyond; nothing that people write is as deep.
 QUERY_DEPTH_MAX = 4_000
 # They also take quadratic time over the tokens of one error; a file with such an error is not in its language.
@@ -416,17 +417,34 @@ def _code_points(utf8: bytes) -> int:
 
 def _transcode(content: bytes, encoding: str, *, declared: bool) -> tuple[bytes, str, str]:
     """Content in UTF-8, the encoding's name, what is wrong with it."""
+    offset = 0
     try:
         if encoding == "utf-8":
             if not content.isascii():
-                content.decode("utf-8")
+                for piece in _pieces_of_utf8(content):
+                    piece.decode("utf-8")
+                    offset += len(piece)
             return content, encoding, ""
         return content.decode(encoding).encode("utf-8"), encoding, ""
     except UnicodeDecodeError as error:
-        problem = f"not valid {encoding.upper()}: byte {error.start} is 0x{content[error.start]:02x}"
+        offset += error.start
+        problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
     # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through.
-    utf8 = content.decode(encoding, "replace").encode("utf-8")
+    pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
+    utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8") for piece in pieces)
     return utf8, encoding if declared else UNKNOWN_ENCODING, problem
+
+
+def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
+    """Pieces that can be decoded one by one: the text of a huge file takes four times its bytes."""
+    start = 0
+    while start < len(content):
+        end = min(start + _PIECE_BYTES_MAX, len(content))
+        if end < len(content):
+            # Before the first byte of the code point that lies across; it has at most three after it.
+            end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
+        yield content[start:end]
+        start = end
 
 
 def _cookie(content: bytes) -> str | None:
