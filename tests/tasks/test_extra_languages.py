@@ -162,6 +162,8 @@ def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]
         ("a.sql", "SELEC * FRM t;\n", "partial-parse"),
         ("a.cs", "class { }\n", "partial-parse"),
         ("a.sh", "if x; then\n", "partial-parse"),
+        ("a.js", "/**\n * @flow strict\n */\nfunction f(x: ?string): void {}\n", "partial-parse"),
+        ("a.js", "function f(x: string): void {}\n", "syntax-error"),
         ("a.md", "# <<< ((( \n", None),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,20 @@ def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
 )
 def test_what_looks_like_a_gap_is_left_alone(language: str, content: str) -> None:
     assert with_stand_ins(content.encode(), language) == content.encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x<<y(" * 200_000,
+        " (a\n" * 200_000,
+        "*/\n (a): b\n" * 50_000,
+        "import('a').b<" * 50_000,
+        "<" * 500_000,
+        "a,\n" * 300_000,
+    ],
+)
+def test_time_grows_with_the_file(content: str) -> None:
+    started = time.process_time()
+    with_stand_ins(content.encode(), "typescript")
+    assert time.process_time() - started < 5

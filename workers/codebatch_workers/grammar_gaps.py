@@ -47,9 +47,9 @@ _IMPORT_TYPE = re.compile(
 _LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
 _ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
 _BRACKETS = re.compile(rb"=>|[<>()]|\"[^\"\n]*\"|'[^'\n]*'|//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/")
-_BLANK = re.compile(rb"\s*")
-# What stands in brackets, or between two signatures, is shorter.
-_BRACKETED_BYTES_MAX = 20_000
+_WHITE = re.compile(rb"\s*")
+# What stands between two signatures is shorter.
+_COMMENT_BYTES_MAX = 20_000
 
 LANGUAGES_WITH_GAPS = frozenset({"javascript", "typescript", "tsx"})
 
@@ -72,30 +72,32 @@ def _stand_ins(utf8: bytes, *, is_typed: bool) -> Iterator[_StandIn]:
     for pattern in (*_NAMES, *_TYPED_NAMES) if is_typed else _NAMES:
         for match in pattern.finditer(utf8):
             yield _StandIn(match.end(1) - 1, b"_")
-    if not is_typed:
-        return
-    for pattern in _BLANKS:
-        for match in pattern.finditer(utf8):
-            yield _StandIn(match.start(1), _blank(match[1]))
+    if is_typed:
+        for pattern in _BLANKS:
+            for match in pattern.finditer(utf8):
+                yield _StandIn(match.start(1), _blank(match[1]))
+        yield from _stand_ins_of_types(utf8)
+
+
+def _stand_ins_of_types(utf8: bytes) -> Iterator[_StandIn]:
+    """Those that depend on where a bracket is closed."""
+    closings = _closings(utf8)
     for match in _SHIFT.finditer(utf8):
-        parameters = _after(utf8, match.end(), b"(")
-        if parameters is not None and _after(utf8, parameters, b"=>") is not None:
+        parameters = _after(utf8, closings.get(match.end()), b"(")
+        if parameters is not None and _after(utf8, closings.get(parameters), b"=>") is not None:
             yield _StandIn(match.end(), _blank(utf8[match.end() : parameters]))
     for match in _IMPORT_TYPE.finditer(utf8):
-        yield from _tuple(utf8, match.start(1), match.end(1))
+        start, opening = match.span(1)
+        closing = closings.get(opening) if utf8[opening] == ord("<") else opening
+        if closing is not None:
+            yield _StandIn(start, _blank(utf8[start : opening - 1]) + b"|[")
+            if closing != opening:
+                yield _StandIn(closing, b"]")
     for match in _LINE.finditer(utf8):
         after = b"(" if utf8[match.end()] == ord("<") else b":"
-        if _after(utf8, match.end(), after) is not None and _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
+        is_signature = _after(utf8, closings.get(match.end()), after) is not None
+        if is_signature and _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
             yield _StandIn(match.start(1), b";")
-
-
-def _tuple(utf8: bytes, start: int, opening: int) -> Iterator[_StandIn]:
-    """Of what follows an import's name, which ends at `opening`."""
-    closing = _closing(utf8, opening) if utf8[opening] == ord("<") else opening
-    if closing is not None:
-        yield _StandIn(start, _blank(utf8[start : opening - 1]) + b"|[")
-        if closing != opening:
-            yield _StandIn(closing, b"]")
 
 
 def _blank(text: bytes) -> bytes:
@@ -103,34 +105,40 @@ def _blank(text: bytes) -> bytes:
     return re.sub(rb"[^\n]", b" ", text)
 
 
-def _closing(utf8: bytes, opening: int) -> int | None:
-    """Where the bracket at `opening` is closed, `<` or `(`."""
-    brackets = (b"<", b">") if utf8[opening] == ord("<") else (b"(", b")")
-    depth = 0
-    for match in _BRACKETS.finditer(utf8, opening, opening + _BRACKETED_BYTES_MAX):
-        depth += (match[0] == brackets[0]) - (match[0] == brackets[1])
-        if depth == 0:
-            return match.start()
-    return None
+def _closings(utf8: bytes) -> dict[int, int]:
+    """Where each round and angle bracket is closed, in one pass: a file may hold millions."""
+    closings: dict[int, int] = {}
+    angles: list[int] = []
+    rounds: list[int] = []
+    for match in _BRACKETS.finditer(utf8):
+        match match[0]:
+            case b"<":
+                angles.append(match.start())
+            case b"(":
+                rounds.append(match.start())
+            case b">" if angles:
+                closings[angles.pop()] = match.start()
+            case b")" if rounds:
+                closings[rounds.pop()] = match.start()
+    return closings
 
 
-def _after(utf8: bytes, opening: int, token: bytes) -> int | None:
-    """Where `token` stands, if it is next behind the bracket that closes the one at `opening`."""
-    closing = _closing(utf8, opening)
+def _after(utf8: bytes, closing: int | None, token: bytes) -> int | None:
+    """Where `token` stands, if it is next behind a bracket."""
     if closing is None:
         return None
-    behind = _BLANK.match(utf8, closing + 1)
+    behind = _WHITE.match(utf8, closing + 1)
     return behind.end() if behind and utf8.startswith(token, behind.end()) else None
 
 
 def _code_before(utf8: bytes, end: int) -> bytes:
     """The line of code that ends before an offset, without the comments behind it."""
     while True:
-        floor = max(0, end - _BRACKETED_BYTES_MAX)
+        floor = max(0, end - _COMMENT_BYTES_MAX)
         end = floor + len(utf8[floor:end].rstrip())
         line = utf8[utf8.rfind(b"\n", 0, end) + 1 : end]
         if line.endswith(b"*/"):
-            end = utf8.rfind(b"/*", 0, end)
+            end = max(0, utf8.rfind(b"/*", floor, end))
         elif line.lstrip().startswith(b"//"):
             end -= len(line)
         else:

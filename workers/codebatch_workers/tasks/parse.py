@@ -4,7 +4,7 @@ Of Python the errors are ruff's, by its own parser for a pinned version of the l
 interpreter that runs us. Of other languages they are tree-sitter's. One error is reported of each broken place, for
 what comes of it is a consequence; after DIAGNOSTICS_MAX a last one says how many more there are. In languages that are
 APPROXIMATE the tree proves nothing wrong: such a file has one `partial-parse` hint. So has Python that only our tree
-does not know.
+does not know, and JavaScript with Flow's types.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"
 _PYTHON_ERRORS = SYNTAX_RULES | {SYNTAX_ERROR}
 _QUOTED_CHARS_MAX = 40
+_FLOW_BYTES_LOOKED_AT = 2048
 
 
 def create(environment: TaskEnvironment[ParseConfig]) -> Parse:
@@ -108,9 +109,14 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
         message = f"missing {_token(node)}" if is_missing else _unexpected(file, start, -minus_end)
         found.append(_diagnostic(file, start, -minus_end, message))
     found = _first_of_each_place(file, found)
-    if found and (file.language in APPROXIMATE_LANGUAGES or file.language == "python"):
+    if found and (file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file)):
         return [_partial(found)]
     return _capped(found)
+
+
+def _is_flow(file: SourceFile) -> bool:
+    """Whether a script says that it has Flow's types, which its grammar does not know."""
+    return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
 def _first_of_each_place(file: SourceFile, found: Sequence[Diagnostic]) -> list[Diagnostic]:
