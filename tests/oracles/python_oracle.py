@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import symtable
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.outline import outline
@@ -31,7 +31,7 @@ def agree(files: Iterable[SourceFile]) -> Agreement:
         visitor = _Visitor(path)
         visitor.visit(tree)
         theirs.extend(visitor.facts)
-        theirs.extend({("bound", path, *name) for name in (*_bound(table, ""), *visitor.members)})
+        theirs.extend({("bound", path, *name) for name in (*_bound(table, "", _stored(tree)), *visitor.members)})
     return compare(ours, theirs)
 
 
@@ -57,18 +57,41 @@ def _ours(file: SourceFile, path: str) -> Iterator[Fact]:
             yield "call", path, edge.line, edge.source, edge.target
 
 
-def _bound(table: symtable.SymbolTable, scope: str) -> Iterator[tuple[str, str]]:
-    """What is bound in the module and in classes outside of functions. `_` is nobody's name."""
+def _bound(table: symtable.SymbolTable, scope: str, stored: Set[str]) -> Iterator[tuple[str, str]]:
+    """What is bound in the module and in classes outside of functions. `_` is nobody's name.
+
+    Since 3.12 (PEP 709) a table also holds the variables of comprehensions in its scope: nothing else stores those.
+    """
     for symbol in table.get_symbols():
         name = _written(symbol.get_name(), table)
-        if symbol.is_imported() or (symbol.is_assigned() and name not in ("_", "__classdict__", "__class__")):
+        if symbol.is_imported() or (symbol.is_assigned() and name in stored and name != "_"):
             yield scope, name
     for child in table.get_children():
         inner = f"{scope}.{child.get_name()}" if scope else child.get_name()
         if child.get_type() == "class":
-            yield from _bound(child, inner)
+            yield from _bound(child, inner, stored)
         elif child.get_type() == "function" and child.get_name() != "lambda":
-            yield from (fact for fact in _bound(child, inner) if fact[0] != inner)
+            yield from (fact for fact in _bound(child, inner, stored) if fact[0] != inner)
+
+
+def _stored(tree: ast.Module) -> set[str]:
+    """The names that something else than a comprehension, or an import, stores."""
+    targets = [node.target for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
+    of_comprehensions = {id(node) for target in targets for node in ast.walk(target)}
+    stored = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in of_comprehensions:
+                stored.add(name)
+            case ast.FunctionDef(name=str(name)) | ast.AsyncFunctionDef(name=str(name)) | ast.ClassDef(name=str(name)):
+                stored.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                stored.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                stored.add(name)
+            case _:
+                pass
+    return stored
 
 
 def _written(name: str, table: symtable.SymbolTable) -> str:
