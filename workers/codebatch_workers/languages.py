@@ -342,7 +342,6 @@ class Grammar:
     language: tree_sitter.Language
     parser: tree_sitter.Parser
     query: tree_sitter.Query
-    errors: tree_sitter.Query
 
 
 class _Wheel(NamedTuple):
@@ -447,5 +446,4 @@ def grammar(language: str) -> Grammar:
         language=loaded,
         parser=tree_sitter.Parser(loaded),
         query=tree_sitter.Query(loaded, source),
-        errors=tree_sitter.Query(loaded, "(ERROR) @error (MISSING) @missing"),
     )
