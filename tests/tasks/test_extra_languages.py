@@ -151,6 +151,40 @@ def test_structure_is_counted(path: str, content: str, expected: tuple[int, ...]
 
 
 @pytest.mark.parametrize(
+    ("path", "content", "targets"),
+    [
+        (
+            "a.rb",
+            (
+                "require 'set'\nrequire_relative 'a/b'\nrequire_relative '../c'\nautoload :X, 'q/x'\nload('x.rb')\n"
+                "require File.join('a')\nrequire \"a#{b}\"\nx.require 'y'\n"
+            ),
+            "set ./a/b ../c q/x x.rb",
+        ),
+        (
+            "a.php",
+            (
+                "<?php\nuse A\\B; use A\\{B as Q, C\\D}; use function A\\f; use \\X\\Y, Z\\W as V;\nrequire 'x.php';\n"
+                'require_once __DIR__ . \'/y.php\'; include(dirname(__FILE__) . "/z.php"); require $x; require "a$b";\n'
+            ),
+            "A\\B A\\B A\\C\\D A\\f X\\Y Z\\W x.php ./y.php ./z.php",
+        ),
+        ("a.kt", "import c.d\nimport c.e.*\nimport c.f as g\n", "c.d c.e.* c.f"),
+        (
+            "a.scala",
+            "import a.b.C\nimport a.b.{C, D => E, _}\nimport a.c, d._\nimport x.y as z\nimport q.{A as B, given}\n",
+            "a.b.C a.b.C a.b.D a.b.* a.c d.* x.y q.A q.*",
+        ),
+        ("a.lua", "local x = require('a.b')\nrequire 'c'\nrequire [[d]]\nrequire(x .. 'a')\n", "a.b c d"),
+    ],
+)
+def test_imports_are_told(path: str, content: str, targets: str) -> None:
+    assert [
+        edge.target for edge in outline(source(path, content)).edges if edge.edge_type == "imports"
+    ] == targets.split()
+
+
+@pytest.mark.parametrize(
     ("path", "content", "said"),
     [
         ("a.rb", "def f(\nend\n", "syntax-error"),

@@ -256,6 +256,21 @@ def test_definitions_are_found_where_an_oracle_once_found_us_wrong(path: str, co
     assert [f"{symbol.line} {symbol.symbol_type} {symbol.qualified}" for symbol in found.symbols] == symbols.split("|")
 
 
+def test_rust_modules_inside_a_file_are_seen_from_the_file() -> None:
+    found = outline(
+        source(
+            "a.rs",
+            "mod a { mod b; use super::*; use super::super::q; use self::{t, self};\n"
+            "  mod c { fn f() { use super::x; } use crate::y; use super::super::super::z; } }\n"
+            '#[cfg(test)]\n#[path = "x/y.rs"]\nmod w;\nuse super::{self as s, b}; use selfish::x;\n',
+        )
+    )
+    targets = [edge.target for edge in found.edges if edge.edge_type == "imports"]
+    assert " ".join(targets) == (
+        "self::a::b self::* super::q self::a::t self::a self::a::x crate::y super::z x/y.rs super super::b selfish::x"
+    )
+
+
 def test_callee_is_read_without_the_comments_in_it() -> None:
     found = outline(source("a.py", "(\n    a  # one's first\n    .b()  # second\n    .c()\n)\n"))
     assert [edge.target for edge in found.edges] == ["a.b", ".c"]

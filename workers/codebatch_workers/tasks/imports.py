@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,19 +124,75 @@ def imports_of_java(node: Node, utf8: bytes) -> list[Import]:
 
 
 def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
-    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`."""
+    """Every leaf of a `use` tree: `use a::{b, c::*}` is `a::b` and `a::c::*`; `mod a;` is `self::a`, or its `#[path]`.
+
+    `self` and `super` are the file's, also in a module inside: `use super::a` in `mod tests {…}` is `self::a`.
+    """
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
-        return [] if name is None else [Import(f"self::{_text(name, utf8)}", name, None)]
+        if name is None:
+            return []
+        inner = _modules_around(node, utf8)
+        path = None if inner else _path_attribute(node, utf8)
+        return [Import(path or "::".join(["self", *inner, _text(name, utf8)]), name, None)]
     if node.type == "extern_crate_declaration":
         name = node.child_by_field_name("name")
         return [] if name is None else [Import(_text(name, utf8), name, node.child_by_field_name("alias") or name)]
+    found = _rust_leaves(node, utf8)
+    if any(each.target.startswith(("self", "super")) for each in found):
+        inner = _modules_around(node, utf8)
+        found = [each._replace(target=_from_file(each.target, inner)) for each in found] if inner else found
+    return found
+
+
+def _modules_around(node: Node, utf8: bytes) -> list[str]:
+    """The names of the modules in the file that enclose a node, outermost first."""
+    names: list[str] = []
+    above = node.parent
+    while above is not None:
+        name = above.child_by_field_name("name") if above.type == "mod_item" else None
+        if name is not None:
+            names.append(_text(name, utf8))
+        above = above.parent
+    return names[::-1]
+
+
+def _from_file(target: str, inner: list[str]) -> str:
+    """A path as the file's own module would write it, from one in the modules `inner` of it."""
+    parts = target.split("::")
+    if parts[0] not in ("self", "super"):
+        return target
+    at = list(inner)
+    while parts and parts[0] in ("self", "super"):
+        if parts[0] == "super":
+            if not at:
+                break
+            at.pop()
+        parts.pop(0)
+    return "::".join([*at, *parts] if parts and parts[0] == "super" else ["self", *at, *parts])
+
+
+def _path_attribute(node: Node, utf8: bytes) -> str | None:
+    """The file that `#[path = "…"]` before a module names."""
+    before = node.prev_named_sibling
+    while before is not None and before.type == "attribute_item":
+        match = _PATH_ATTRIBUTE.match(utf8, before.start_byte, before.end_byte)
+        if match is not None:
+            return match[1].decode("utf-8", "replace")
+        before = before.prev_named_sibling
+    return None
+
+
+_PATH_ATTRIBUTE = re.compile(rb'#\[\s*path\s*=\s*"([^"\\]+\.rs)"\s*\]')
+
+
+def _rust_leaves(node: Node, utf8: bytes) -> list[Import]:
     tree = node.child_by_field_name("argument")
     found: list[Import] = []
     pending = [("", tree)] if tree is not None else []
     while pending:
         prefix, part = pending.pop()
-        if len(prefix) > _USE_PREFIX_CHARS_MAX:
+        if len(prefix) > _PREFIX_CHARS_MAX:
             continue
         if part.type == "scoped_use_list":
             path = part.child_by_field_name("path")
@@ -149,8 +206,8 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
     return found
 
 
-# A use tree nested deeper than this is made to hurt: each level repeats the prefix.
-_USE_PREFIX_CHARS_MAX = 1024
+# What is longer is made to hurt: each name of a list repeats what stands before it.
+_PREFIX_CHARS_MAX = 1024
 
 
 def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> Import:
@@ -158,10 +215,100 @@ def _rust_leaf(prefix: str, part: Node, utf8: bytes) -> Import:
         return Import(prefix + _text(part, utf8), part, None)
     if part.type == "use_as_clause":
         path = part.child_by_field_name("path") or part
-        return Import(prefix + _text(path, utf8), path, part.child_by_field_name("alias"))
+        name = _text(path, utf8)
+        target = prefix.removesuffix("::") if prefix and name == "self" else prefix + name
+        return Import(target, path, part.child_by_field_name("alias"))
     if part.type == "self":
         return Import(prefix.removesuffix("::"), part, None)
     return Import(prefix + _text(part, utf8), part, part.child_by_field_name("name") or part)
+
+
+def imports_of_ruby(node: Node, utf8: bytes) -> list[Import]:
+    """What `require`, `load` and `autoload` name by a plain string; of `require_relative` with `./` before it."""
+    arguments = node.child_by_field_name("arguments")
+    method = node.child_by_field_name("method")
+    if arguments is None or method is None:
+        return []
+    named = arguments.named_children[1:2] if _text(method, utf8) == "autoload" else arguments.named_children[:1]
+    if (
+        not named
+        or named[0].type != "string"
+        or [child.type for child in named[0].named_children] != ["string_content"]
+    ):
+        return []
+    target = _literal(named[0], utf8)
+    if _text(method, utf8) == "require_relative" and not target.startswith((".", "/")):
+        target = f"./{target}"
+    return [Import(target, named[0], None)]
+
+
+def imports_of_lua(node: Node, utf8: bytes) -> list[Import]:
+    """What `require` names by a plain string."""
+    arguments = node.child_by_field_name("arguments")
+    named = arguments.named_children[:1] if arguments is not None else []
+    content = named[0].child_by_field_name("content") if named and named[0].type == "string" else None
+    return [] if content is None else [Import(_text(content, utf8), content, None)]
+
+
+_PHP_FILE_BYTES_MAX = 1024
+_PHP_FILE = re.compile(
+    rb"""\w+[\s(]*(__DIR__\s*\.|dirname\s*\(\s*__FILE__\s*\)\s*\.)?\s*(["'])/?([^"'$\\]+)\2[\s)]*\Z""", re.IGNORECASE
+)
+
+
+def imports_of_php(node: Node, utf8: bytes) -> list[Import]:
+    r"""`use A\{B, C as D}` is `A\B` and `A\C`; `require "a.php"` is `a.php`, with `__DIR__` before it `./a.php`."""
+    if node.type != "namespace_use_declaration":
+        match = _PHP_FILE.match(utf8[node.start_byte : node.end_byte][:_PHP_FILE_BYTES_MAX])
+        if match is None:
+            return []
+        return [Import(("./" if match[1] else "") + match[3].decode("utf-8", "replace"), node, None)]
+    group = node.child_by_field_name("body")
+    namespace = next((child for child in node.named_children if child.type == "namespace_name"), None)
+    prefix = f"{_text(namespace, utf8)}\\" if group is not None and namespace is not None else ""
+    if len(prefix) > _PREFIX_CHARS_MAX:
+        return []
+    names = [clause.named_children[0] for clause in (group or node).named_children if clause.named_child_count]
+    return [
+        Import((prefix + _text(name, utf8)).lstrip("\\"), name, None)
+        for name in names
+        if name.type in ("name", "qualified_name")
+    ]
+
+
+def imports_of_kotlin(node: Node, utf8: bytes) -> list[Import]:
+    """`import a.b.C as D` is `a.b.C`; `import a.b.*` is as written."""
+    name = next((child for child in node.named_children if child.type == "qualified_identifier"), None)
+    if name is None:
+        return []
+    star = ".*" if _text(node, utf8).endswith(".*") else ""
+    return [Import(f"{_text(name, utf8)}{star}", name, None)]
+
+
+def imports_of_scala(node: Node, utf8: bytes) -> list[Import]:
+    """`import a.{B, C => D}, e._` is `a.B`, `a.C` and `e.*`."""
+    found: list[Import] = []
+    prefix = ""
+    leaf: Node | None = None
+    for child in node.children:
+        if child.type == ",":
+            found.extend(_scala_leaf(prefix, leaf, utf8))
+            prefix, leaf = "", None
+        elif child.is_named and len(prefix) <= _PREFIX_CHARS_MAX:
+            prefix += f"{_text(leaf, utf8)}." if leaf is not None else ""
+            leaf = child
+            if child.type == "namespace_selectors":
+                leaf = None
+                found.extend(each for part in child.named_children for each in _scala_leaf(prefix, part, utf8))
+    return [*found, *_scala_leaf(prefix, leaf, utf8)]
+
+
+def _scala_leaf(prefix: str, leaf: Node | None, utf8: bytes) -> list[Import]:
+    if leaf is None or len(prefix) > _PREFIX_CHARS_MAX:
+        return []
+    name = leaf.child_by_field_name("name") or leaf
+    last = "*" if name.type == "namespace_wildcard" or _text(name, utf8) == "given" else _text(name, utf8)
+    return [Import(prefix + last, name, None)]
 
 
 IMPORTS: dict[str, ImportsOf] = {
@@ -170,8 +317,13 @@ IMPORTS: dict[str, ImportsOf] = {
     "go": imports_of_go,
     "java": imports_of_java,
     "javascript": imports_of_script,
+    "kotlin": imports_of_kotlin,
+    "lua": imports_of_lua,
+    "php": imports_of_php,
     "python": imports_of_python,
+    "ruby": imports_of_ruby,
     "rust": imports_of_rust,
+    "scala": imports_of_scala,
     "tsx": imports_of_script,
     "typescript": imports_of_script,
 }
