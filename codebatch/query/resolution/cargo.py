@@ -1,0 +1,163 @@
+"""Cargo.toml: the packages of a tree, the roots of their crates, and which of them depend on which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from codebatch.query.resolution.documents import Document, at, mapping, read_text, read_toml, string
+from codebatch.query.resolution.tree import Tree, ancestors, join, parent, relative_to
+
+MANIFEST = "Cargo.toml"
+# Where Cargo looks for crates beside the library: files and directories with a main.rs.
+_DISCOVERED = ("src/bin", "examples", "tests", "benches")
+_TARGETS = ("bin", "example", "test", "bench")
+_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """A package: `library` is the file of its library, `roots` those of all its crates.
+
+    `dependencies` gives, by the name in the source, the directory of a package in the tree, or None for one elsewhere.
+    """
+
+    directory: str
+    name: str
+    library: str | None
+    roots: frozenset[str]
+    dependencies: Mapping[str, str | None]
+    is_2015: bool
+
+
+class Packages:
+    """Finds and reads the packages of a tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._documents: dict[str, Document] = {}
+        self._read: dict[str, Package] = {}
+
+    def around(self, directory: str) -> Package | None:
+        """The package that a directory belongs to."""
+        return next((found for each in ancestors(directory) if (found := self.at(each)) is not None), None)
+
+    def at(self, directory: str) -> Package | None:
+        """The package whose manifest stands in a directory; a manifest of a workspace alone is none."""
+        if "package" not in self._document(directory):
+            return None
+        if directory not in self._read:
+            self._read[directory] = self._package(directory)
+        return self._read[directory]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[Package]]:
+        """The packages that have a library, by the name under which it is used."""
+        found: dict[str, list[Package]] = {}
+        for file in self._tree.all_named(MANIFEST):
+            package = self.at(parent(file))
+            if package is not None and package.library is not None:
+                found.setdefault(package.name, []).append(package)
+        return found
+
+    def _document(self, directory: str) -> Document:
+        file = join(directory, MANIFEST)
+        if file not in self._tree.paths:
+            return {}
+        if directory not in self._documents:
+            self._documents[directory] = read_toml(self._tree, file)
+        return self._documents[directory]
+
+    def _package(self, directory: str) -> Package:
+        document = self._document(directory)
+        about = at(document, "package")
+        library = at(document, "lib")
+        name = string(library.get("name")) or string(about.get("name")) or ""
+        file = relative_to(directory, string(library.get("path")) or "src/lib.rs")
+        edition = about.get("edition", "2015")
+        if isinstance(edition, dict):
+            edition = at(self._workspace(directory)[1], "package").get("edition", "2015")
+        return Package(
+            directory=directory,
+            name=_in_source(name),
+            library=file if file in self._tree.paths else None,
+            roots=frozenset(self._roots(directory, document, file)),
+            dependencies=dict(self._dependencies(directory, document)),
+            is_2015=edition == "2015",
+        )
+
+    def _roots(self, directory: str, document: Document, library: str | None) -> Iterator[str]:
+        tree = self._tree
+        build = string(at(document, "package").get("build")) or "build.rs"
+        named = [library, join(directory, "src/main.rs"), relative_to(directory, build)]
+        for kind in _TARGETS:
+            tables = document.get(kind)
+            for table in tables if isinstance(tables, list) else ():
+                path = string(mapping(table).get("path"))
+                named.append(None if path is None else relative_to(directory, path))
+        yield from (path for path in named if path is not None and path in tree.paths)
+        for place in _DISCOVERED:
+            below = join(directory, place)
+            yield from (path for path in tree.files_in(below) if path.endswith(".rs"))
+        mains = {f"{place}/" for place in _DISCOVERED}
+        prefix = f"{directory}/" if directory else ""
+        for path in self._mains:
+            if path.startswith(prefix):
+                above = parent(parent(path))[len(prefix) :]
+                if f"{above}/" in mains:
+                    yield path
+
+    @cached_property
+    def _mains(self) -> tuple[str, ...]:
+        return tuple(
+            path for path in self._tree.all_named("main.rs") if parent(parent(path)).endswith(("bin", *_DISCOVERED[1:]))
+        )
+
+    # -- Dependencies -------------------------------------------------------------------------------------------------
+
+    def _dependencies(self, directory: str, document: Document) -> Iterator[tuple[str, str | None]]:
+        tables = [document, *(mapping(each) for each in at(document, "target").values())]
+        root, workspace = self._workspace(directory)
+        patches = self._patches(root)
+        for table in tables:
+            for section in _DEPENDENCIES:
+                for name, written in mapping(table.get(section)).items():
+                    about, base = mapping(written), directory
+                    if about.get("workspace") is True:
+                        about, base = mapping(at(workspace, "dependencies").get(name)), root
+                    package = string(about.get("package")) or name
+                    path = string(about.get("path"))
+                    place = patches.get(package) if path is None else relative_to(base, path)
+                    yield self._name_of(name, package, place), place
+
+    def _name_of(self, name: str, package: str, place: str | None) -> str:
+        """The name by which a dependency is used: that of its library, unless the manifest renames it."""
+        if place is None or name != package:
+            return _in_source(name)
+        return _in_source(string(at(self._document(place), "lib").get("name")) or name)
+
+    def _patches(self, root: str) -> Mapping[str, str | None]:
+        patched = at(self._document(root), "patch", "crates-io")
+        return {
+            name: relative_to(root, path)
+            for name, about in patched.items()
+            if (path := string(mapping(about).get("path"))) is not None
+        }
+
+    def _workspace(self, directory: str) -> tuple[str, Document]:
+        """The directory of the workspace that a package belongs to, and what it says."""
+        for above in ancestors(directory):
+            document = self._document(above)
+            if "workspace" in document:
+                return above, at(document, "workspace")
+        return directory, {}
+
+    def declares(self, file: str, module: str) -> bool:
+        """Whether a file says `mod name;`."""
+        return re.search(rf"\bmod\s+(?:r#)?{re.escape(module)}\s*;", read_text(self._tree, file)) is not None
+
+
+def _in_source(name: str) -> str:
+    return name.replace("-", "_")

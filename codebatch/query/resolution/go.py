@@ -1,0 +1,177 @@
+"""Go: packages by the paths of the tree's modules (go.mod, go.work), and what is vendored.
+
+An import leads to all files of a package but its tests. In a tree without any go.mod, directories are found by the end
+of the import's path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from codebatch.query.resolution.documents import read_text
+from codebatch.query.resolution.tree import (
+    EXTERNAL,
+    FITS_MAX,
+    Resolution,
+    Resolved,
+    Tree,
+    join,
+    nearest,
+    parent,
+    relative_to,
+)
+
+_MODULE, _WORKSPACE = "go.mod", "go.work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Module:
+    """A go.mod or go.work: its directory, its module path, and the directories that stand for paths in it."""
+
+    directory: str
+    path: str
+    places: tuple[tuple[str, str], ...]
+
+
+class GoImports:
+    """Resolves the path of an import."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._modules: dict[str, _Module] = {}
+
+    def resolve(self, path: str, target: str) -> Resolved:
+        """Where the target leads from a file: all files of a package."""
+        directory = parent(path)
+        if target.startswith("."):
+            place = relative_to(directory, target)
+            return EXTERNAL if place is None else self._package("exact", [place])
+        file = self._tree.nearest_file(directory, _MODULE)
+        if file is None:
+            return EXTERNAL if self._directories else self._by_ending(directory, target)
+        module = self._module(file)
+        vendored = join(module.directory, f"vendor/{target}")
+        for each in (*self._of_module(module, target), vendored):
+            found = self._package("exact", [each])
+            if found.paths:
+                return found
+        if "." not in target.partition("/")[0]:
+            return EXTERNAL
+        work = self._tree.nearest_file(directory, _WORKSPACE)
+        if work is not None:
+            place = next(_places(self._module(work).places, target), None)
+            if place is not None:
+                return self._package("exact", [place])
+        return self._package("file", nearest(directory, self._of_other_modules(target)))
+
+    @cached_property
+    def _directories(self) -> dict[str, list[str]]:
+        """The directories of the tree's modules, by module path."""
+        found: dict[str, list[str]] = {}
+        for file in self._tree.all_named(_MODULE):
+            module = self._module(file)
+            found.setdefault(module.path, []).append(module.directory)
+        return found
+
+    def _of_module(self, module: _Module, target: str) -> Iterator[str]:
+        """The directories that a module's own path and its replacements give."""
+        yield from _places(module.places, target)
+        # A directory below that has a go.mod of its own is another module's.
+        own = _places([(module.path, module.directory)], target)
+        yield from (place for place in own if self._owner(place) == module.directory)
+        if module.path == "std":
+            yield join(module.directory, target)
+
+    def _of_other_modules(self, target: str) -> list[str]:
+        parts = target.split("/")
+        for count in range(len(parts), 0, -1):
+            directories = self._directories.get("/".join(parts[:count]), ())
+            rest = "/".join(parts[count:])
+            found = [each for at in directories if self._owner(each := join(at, rest)) == at]
+            if found:
+                return found
+        return []
+
+    def _owner(self, directory: str) -> str | None:
+        """The directory of the module that a directory belongs to."""
+        file = self._tree.nearest_file(directory, _MODULE)
+        return None if file is None else parent(file)
+
+    def _by_ending(self, directory: str, target: str) -> Resolved:
+        parts = target.split("/")
+        if "." not in parts[0]:
+            return EXTERNAL
+        for start in range(len(parts) - 1):
+            found = self._tree.directories_ending_with("/".join(parts[start:]))
+            resolved = self._package("file", nearest(directory, [each for each in found if self._files(each)]))
+            if resolved.paths:
+                return resolved
+        return EXTERNAL
+
+    def _package(self, resolution: Resolution, directories: list[str]) -> Resolved:
+        files = sorted({path for directory in directories for path in self._files(directory)})
+        if not files or len(directories) > FITS_MAX:
+            return EXTERNAL
+        return Resolved(resolution if len(directories) == 1 else "name", tuple(files))
+
+    def _files(self, directory: str) -> list[str]:
+        return [path for path in self._tree.files_in(directory) if _is_of_package(path)]
+
+    def _module(self, file: str) -> _Module:
+        if file not in self._modules:
+            self._modules[file] = self._read_module(file)
+        return self._modules[file]
+
+    def _read_module(self, file: str) -> _Module:
+        directory = parent(file)
+        path = ""
+        places: list[tuple[str, str]] = []
+        for verb, words in _directives(read_text(self._tree, file)):
+            if verb == "module" and words:
+                path = words[0]
+            elif verb == "replace" and "=>" in words:
+                place = relative_to(directory, words[-1]) if words[-1].startswith(".") else None
+                if place is not None:
+                    places.append((words[0], place))
+            elif verb == "use" and words:
+                place = relative_to(directory, words[0])
+                used = None if place is None else self._tree.first([join(place, _MODULE)])
+                if place is not None and used is not None:
+                    places.append((self._module(used).path, place))
+        return _Module(directory=directory, path=path, places=tuple(places))
+
+
+def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The directives of a go.mod or go.work, those in parentheses one by one (go.dev/ref/mod#go-mod-file-grammar)."""
+    block = ""
+    for line in text.splitlines():
+        words = [word.strip('"`') for word in line.partition("//")[0].split()]
+        if not words:
+            continue
+        if block:
+            if words[0] == ")":
+                block = ""
+            else:
+                yield block, words
+        elif words[-1] == "(":
+            block = words[0]
+        else:
+            yield words[0], words[1:]
+
+
+def _places(places: Sequence[tuple[str, str]], target: str) -> Iterator[str]:
+    """The directories of a package by those of modules, the longest module path first."""
+    for path, directory in sorted(places, key=lambda place: -len(place[0])):
+        if _is_below(target, path):
+            yield join(directory, target[len(path) + 1 :])
+
+
+def _is_below(target: str, path: str) -> bool:
+    return bool(path) and (target == path or target.startswith(f"{path}/"))
+
+
+def _is_of_package(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.endswith(".go") and not name.endswith("_test.go") and name[0] not in "._"

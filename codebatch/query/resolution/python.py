@@ -1,0 +1,224 @@
+"""Python: modules below the directories that an interpreter would have on `sys.path`.
+
+`exact` is what stands below the directory that holds the importing file's outermost package, or below one that the
+project's own configuration names. Other directories are guesses: `file`, `name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from codebatch.query.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
+from codebatch.query.resolution.tree import (
+    EXTERNAL,
+    Resolved,
+    Tree,
+    ancestors,
+    exact,
+    fitting,
+    join,
+    nearest,
+    parent,
+    relative_to,
+)
+
+_PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+_PACKAGES = ("__init__.py", "__init__.pyi")
+_MODULE_ENDINGS = (".py", ".pyi", ".pyx")
+
+_SETUP_DIRECTORY = re.compile(
+    r"""package_dir\s*=\s*\{\s*["']{2}\s*:\s*["']([^"'\n]+)["']"""
+    r"""|find(?:_namespace)?_packages\(\s*(?:where\s*=\s*)?["']([^"'\n]+)["']"""
+)
+_CFG_DIRECTORY = re.compile(r"^where\s*=[ \t]*(\S+)|^package_dir\s*=\s*=[ \t]*(\S+)", re.MULTILINE)
+
+# Top-level modules of the standard library, Python 3.10 to 3.14: they come before what is installed.
+_STANDARD_NAMES = """
+abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
+bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall
+compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime
+dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput
+fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac
+html http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword lib2to3 linecache locale
+logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis
+nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes
+pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data
+pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets select selectors shelve
+shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse
+ssl stat statistics string stringprep struct subprocess sunau symtable sys sysconfig syslog tabnanny tarfile
+telnetlib tempfile termios textwrap this threading time timeit tkinter token tokenize tomllib trace traceback
+tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings wave weakref
+webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo __future__ __main__
+"""
+STANDARD = frozenset(_STANDARD_NAMES.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Project:
+    """Where a project's configuration says its modules stand: directories, and packages that stand elsewhere."""
+
+    roots: tuple[str, ...] = ()
+    packages: tuple[tuple[str, str], ...] = ()
+
+
+class PythonImports:
+    """Resolves `a.b.c` and `..a.b`; the last name may be one in the module before it."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._projects: dict[str, _Project] = {}
+
+    def resolve(self, path: str, target: str) -> Resolved:
+        """Where the target leads from a file."""
+        names = target.lstrip(".")
+        level = len(target) - len(names)
+        parts = [part for part in names.split(".") if part and part != "*"]
+        # `from a.b import c`: `a.b` must be a module, `c` need not.
+        least = len(parts) if names.endswith("*") else len(parts) - 1
+        directory = parent(path)
+        if level:
+            return self._relative(directory, level, parts, least)
+        return self._absolute(directory, parts, max(least, 1)) if parts else EXTERNAL
+
+    def _relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
+        for _ in range(level - 1):
+            if not directory:
+                return EXTERNAL
+            directory = parent(directory)
+        module, taken = self._walk(directory, parts)
+        if module is not None and taken >= least:
+            return exact(module)
+        if least <= 0:
+            return exact(self._package(directory))
+        return EXTERNAL if module is None else fitting([module])
+
+    def _absolute(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
+        top = self._above_packages(directory)
+        is_standard = parts[0] in STANDARD
+        if top is not None and not (is_standard and top == directory):
+            module, taken = self._walk(top, parts)
+            if module is not None:
+                return exact(module) if taken >= least else fitting([module])
+        if is_standard:
+            return self._walked([directory] if top == directory else [], parts, least)
+        found = self._in_project(directory, parts, least)
+        if found.paths:
+            return found
+        around = [each for each in ancestors(directory) if self._package(each) is None]
+        for root in around:
+            found = self._walked([root], parts, least)
+            if found.paths:
+                return found
+        elsewhere = self._walked(self._roots(parts[0]), parts, least, directory)
+        return elsewhere if elsewhere.paths else self._below_root(parts, least)
+
+    def _in_project(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
+        project = self._project(directory)
+        for name, place in project.packages:
+            if name == parts[0]:
+                module, taken = self._walk(place, parts[1:])
+                module = module or self._package(place)
+                if module is not None and taken + 1 >= least:
+                    return exact(module)
+        for root in project.roots:
+            module, taken = self._walk(root, parts)
+            if module is not None:
+                return exact(module) if taken >= least else fitting([module])
+        return EXTERNAL
+
+    def _walked(self, roots: Iterable[str], parts: Sequence[str], least: int, near: str | None = None) -> Resolved:
+        """What fits below some directories: whole names before beginnings of them."""
+        walks = [walk for root in roots if (walk := self._walk(root, parts))[0] is not None]
+        whole = [module for module, taken in walks if module is not None and taken >= least]
+        modules = whole or [module for module, _ in walks if module is not None]
+        return fitting(modules if near is None else nearest(near, modules))
+
+    def _below_root(self, parts: Sequence[str], least: int) -> Resolved:
+        """What follows the name of a package that is the snapshot's root, whose own name no path tells."""
+        if self._package("") is None or len(parts) < 2:
+            return EXTERNAL
+        module, taken = self._walk("", parts[1:])
+        return fitting([module]) if module is not None and taken + 1 >= max(least, 2) else EXTERNAL
+
+    def _walk(self, directory: str, parts: Sequence[str]) -> tuple[str | None, int]:
+        """The file that names lead to from a directory, and how many of them it takes: the rest are names in it."""
+        tree = self._tree
+        last, taken = None, 0
+        for count, part in enumerate(parts, 1):
+            named = join(directory, part)
+            package = self._package(named)
+            if package is not None:
+                last, taken = package, count
+            else:
+                module = tree.first(named + ending for ending in _MODULE_ENDINGS)
+                if module is not None:
+                    return module, count
+                if named not in tree.directories:
+                    break
+            directory = named
+        return last, taken
+
+    def _package(self, directory: str) -> str | None:
+        return self._tree.first(join(directory, name) for name in _PACKAGES)
+
+    def _above_packages(self, directory: str) -> str | None:
+        """The nearest directory that is no package; None where the root is one."""
+        return next((each for each in ancestors(directory) if self._package(each) is None), None)
+
+    def _roots(self, name: str) -> list[str]:
+        """The directories from which a top-level module can be imported."""
+        files = [path for ending in _MODULE_ENDINGS[:2] for path in self._tree.ending_with(f"{name}{ending}")]
+        packages = [each for each in self._tree.directories_ending_with(name) if self._package(each) is not None]
+        return sorted({root for path in (*files, *packages) if self._package(root := parent(path)) is None})
+
+    # -- Projects -----------------------------------------------------------------------------------------------------
+
+    def _project(self, directory: str) -> _Project:
+        file = self._tree.nearest_file(directory, *_PROJECT_FILES)
+        if file is None:
+            return _Project()
+        place = parent(file)
+        if place not in self._projects:
+            self._projects[place] = self._read_project(place)
+        return self._projects[place]
+
+    def _read_project(self, place: str) -> _Project:
+        roots, packages = _configured(read_toml(self._tree, join(place, "pyproject.toml")))
+        for name, pattern in (("setup.py", _SETUP_DIRECTORY), ("setup.cfg", _CFG_DIRECTORY)):
+            for match in pattern.finditer(read_text(self._tree, join(place, name))):
+                roots.append(match[1] or match[2])
+        source = join(place, "src")
+        if source in self._tree.directories and self._package(source) is None:
+            roots.append("src")
+        named = [relative_to(place, root) for root in (*roots, "")]
+        return _Project(
+            roots=tuple(dict.fromkeys(root for root in named if root is not None and self._package(root) is None)),
+            packages=tuple((name, each) for name, at in packages if (each := relative_to(place, at)) is not None),
+        )
+
+
+def _configured(document: Document) -> tuple[list[str], list[tuple[str, str]]]:
+    """The directories that a pyproject.toml names, and its packages with their places."""
+    roots: list[str] = []
+    packages: list[tuple[str, str]] = []
+    setuptools = at(document, "tool", "setuptools")
+    roots += strings(at(setuptools, "packages", "find").get("where"))
+    for name, place in mapping(setuptools.get("package-dir")).items():
+        if string(place) is not None:
+            if name:
+                packages.append((name, str(place)))
+            else:
+                roots.append(str(place))
+    wheel = at(document, "tool", "hatch", "build", "targets", "wheel")
+    roots += [parent(each.rstrip("/")) for each in strings(wheel.get("packages"))]
+    included = at(document, "tool", "poetry").get("packages")
+    for each in included if isinstance(included, list) else ():
+        place = string(mapping(each).get("from"))
+        if place is not None:
+            roots.append(place)
+    maturin = string(at(document, "tool", "maturin").get("python-source"))
+    roots += [maturin] if maturin is not None else []
+    roots += strings(at(document, "tool", "pytest", "ini_options").get("pythonpath"))
+    return roots, packages

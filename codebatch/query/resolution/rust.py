@@ -1,0 +1,165 @@
+"""Rust: paths of modules from the root of their crate, and crates by Cargo.toml.
+
+A path leads to the file of its deepest module; what follows are names in it. `exact` is what the rules of modules and
+the manifests say; a crate that no manifest names is found by its name alone.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from codebatch.query.resolution.cargo import Package, Packages
+from codebatch.query.resolution.tree import (
+    EXTERNAL,
+    Resolved,
+    Tree,
+    ancestors,
+    exact,
+    fitting,
+    join,
+    parent,
+    relative_to,
+)
+
+_ROOT_NAMES = ("lib.rs", "main.rs")
+_STANDARD = frozenset({"alloc", "core", "proc_macro", "std", "test"})
+
+
+class RustImports:
+    """Resolves `crate::a::B`, `self::…`, `super::…`, `a::b`, and the file that a `#[path]` names."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._packages = Packages(tree)
+        self._roots_of: dict[str, tuple[str, list[str]]] = {}
+
+    def resolve(self, path: str, target: str) -> Resolved:
+        """Where the target leads from a file."""
+        if target.endswith(".rs"):
+            place = relative_to(parent(path), target)
+            return exact(place if place in self._tree.paths else None)
+        is_absolute = target.startswith("::")
+        parts = [part.removeprefix("r#") for part in target.split("::") if part not in ("", "*")]
+        if not parts or parts[0] in _STANDARD:
+            return EXTERNAL
+        package = self._packages.around(parent(path))
+        directory, roots = self._crate(path, package)
+        if parts[0] == "crate":
+            return self._in_crate(directory, roots, parts[1:])
+        if parts[0] in ("self", "super"):
+            return self._from_module(path, directory, roots, parts)
+        if not is_absolute or (package is not None and package.is_2015):
+            found = self._child(path, directory, roots, package, parts)
+            if found is not None:
+                return exact(found)
+        return self._of_other_crate(package, parts)
+
+    def _from_module(self, path: str, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
+        here = self._module_directory(path, roots)
+        file = Resolved("exact", (path,))
+        rest = list(parts)
+        while rest and rest[0] in ("self", "super"):
+            if rest.pop(0) == "super":
+                if here == directory and len(roots) != 1:
+                    return EXTERNAL
+                here = parent(here)
+                file = self._in_crate(directory, roots, []) if here == directory else exact(self._module(here))
+        found = self._descend(here, rest)
+        return exact(found) if found is not None else file
+
+    def _child(
+        self, path: str, directory: str, roots: Sequence[str], package: Package | None, parts: Sequence[str]
+    ) -> str | None:
+        """A module that is declared in this file; before the edition of 2018, in the crate's root."""
+        is_2015 = package is not None and package.is_2015
+        return self._descend(directory if is_2015 else self._module_directory(path, roots), parts)
+
+    def _of_other_crate(self, package: Package | None, parts: Sequence[str]) -> Resolved:
+        name = parts[0]
+        if package is not None:
+            if name == package.name and package.library is not None:
+                return self._in_library(package, parts[1:])
+            place = package.dependencies.get(name)
+            other = self._packages.at(place) if place is not None else None
+            if other is not None and other.library is not None:
+                return self._in_library(other, parts[1:])
+            if name not in package.dependencies:
+                return EXTERNAL
+        named = self._packages.by_name.get(name, ())
+        found = [path for each in named for path in self._in_library(each, parts[1:]).paths]
+        if not found and package is None:
+            directories = {each for one in {name, name.replace("_", "-")} for each in self._conventional(one)}
+            found = [path for each in directories for path in self._in_crate(*each, parts[1:]).paths]
+        return fitting(found)
+
+    def _conventional(self, name: str) -> list[tuple[str, tuple[str]]]:
+        """The crates that stand in directories of a name, where no manifest says it."""
+        libraries = self._tree.ending_with(f"{name}/src/lib.rs")
+        return [(parent(path), (path,)) for path in libraries]
+
+    def _in_library(self, package: Package, parts: Sequence[str]) -> Resolved:
+        assert package.library is not None
+        return self._in_crate(parent(package.library), [package.library], parts)
+
+    # -- Modules ------------------------------------------------------------------------------------------------------
+
+    def _in_crate(self, directory: str, roots: Sequence[str], parts: Sequence[str]) -> Resolved:
+        found = self._descend(directory, parts)
+        if found is not None:
+            return exact(found)
+        return exact(roots[0]) if len(roots) == 1 else fitting(roots)
+
+    def _descend(self, directory: str, parts: Sequence[str]) -> str | None:
+        """The file of the deepest module that a path names below a module's directory."""
+        found = None
+        for part in parts:
+            directory = join(directory, part)
+            deeper = self._module(directory)
+            if deeper is None:
+                break
+            found = deeper
+        return found
+
+    def _module(self, directory: str) -> str | None:
+        """The file of the module whose own modules stand in a directory."""
+        return self._tree.first((f"{directory}.rs", f"{directory}/mod.rs"))
+
+    def _module_directory(self, path: str, roots: Sequence[str]) -> str:
+        """Where the modules stand that a file declares."""
+        directory, name = posixpath.split(path)
+        if path in roots or name == "mod.rs":
+            return directory
+        return join(directory, name.removesuffix(".rs"))
+
+    # -- Crates -------------------------------------------------------------------------------------------------------
+
+    def _crate(self, path: str, package: Package | None) -> tuple[str, list[str]]:
+        """The directory of the root of a file's crate, and the root; several where no rule tells."""
+        if package is None:
+            return self._conventional_crate(path)
+        if path in package.roots:
+            return parent(path), [path]
+        module = path.removesuffix("/mod.rs").removesuffix(".rs")
+        if module not in self._roots_of:
+            self._roots_of[module] = self._find_roots(module, package)
+        return self._roots_of[module]
+
+    def _find_roots(self, module: str, package: Package) -> tuple[str, list[str]]:
+        below = {parent(root) for root in package.roots}
+        for above in ancestors(parent(module)):
+            if above in below:
+                roots = sorted(root for root in package.roots if parent(root) == above)
+                first = module[len(above) :].lstrip("/").partition("/")[0]
+                declaring = [root for root in roots if len(roots) > 1 and self._packages.declares(root, first)]
+                return above, declaring or roots
+            if above == package.directory:
+                break
+        return parent(module), []
+
+    def _conventional_crate(self, path: str) -> tuple[str, list[str]]:
+        for above in ancestors(parent(path)):
+            roots = [root for name in _ROOT_NAMES if (root := join(above, name)) in self._tree.paths]
+            if roots:
+                return above, [path] if path in roots else roots
+        return parent(path), []
