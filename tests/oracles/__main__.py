@@ -26,6 +26,11 @@ def main(words: list[str]) -> None:
                 known = dict(sorted(agreement.differences.items()))
                 told = ", ".join(f"{count} {difference}" for difference, count in known.items())
                 figures = f"{agreement.matched} | {agreement.precision:.4f} | {agreement.recall:.4f}"
+                by_kind = (
+                    f"{kind} {agreement.precision_of(kind):.4f} of {agreement.matched_of.get(kind, 0)}"
+                    for kind in comparison.least_of
+                )
+                told = "; ".join([*by_kind, told])
                 print(f"| {name} | {figures} | {told} |", file=sys.stderr)
         if known:
             document[name] = known

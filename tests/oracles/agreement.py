@@ -31,6 +31,7 @@ class Agreement:
     matched: int
     differences: Mapping[str, int]
     examples: Mapping[str, list[Fact]] = field(default_factory=dict)
+    matched_of: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def precision(self) -> float:
@@ -41,6 +42,11 @@ class Agreement:
     def recall(self) -> float:
         """The share of what the oracle says that we say too."""
         return self.matched / max(self.matched + self._count("missing "), 1)
+
+    def precision_of(self, kind: str) -> float:
+        """The share of what we say of one class that the oracle says too; 1 where we say nothing of it."""
+        matched, extra = self.matched_of.get(kind, 0), self.differences.get(f"extra {kind}", 0)
+        return matched / (matched + extra) if matched + extra else 1.0
 
     def _count(self, prefix: str) -> int:
         return sum(count for name, count in self.differences.items() if name.startswith(prefix))
@@ -58,7 +64,11 @@ def compare(ours: Iterable[Fact], theirs: Iterable[Fact], explain: Explain = lam
             differences[name] += count
             if len(examples.setdefault(name, [])) < _EXAMPLES_MAX:
                 examples[name].append(fact)
-    return Agreement(matched=(said & expected).total(), differences=differences, examples=examples)
+    both = said & expected
+    matched_of: Counter[str] = Counter()
+    for fact, count in both.items():
+        matched_of[str(fact[0])] += count
+    return Agreement(matched=both.total(), differences=differences, examples=examples, matched_of=matched_of)
 
 
 def iter_sources(root: Path, languages: Iterable[str], contexts: Mapping[str, bytes]) -> Iterator[SourceFile]:

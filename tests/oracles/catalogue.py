@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from codebatch_workers.source import SourceFile
@@ -13,14 +14,16 @@ from tests.oracles import (
     complexity_oracle,
     ctags_oracle,
     eslint_oracle,
+    import_oracle,
     jscpd_oracle,
     linguist_oracle,
     pyflakes_oracle,
     python_oracle,
+    rust_oracle,
     script_oracle,
     syntax_oracle,
 )
-from tests.oracles.agreement import Agreement, iter_sources
+from tests.oracles.agreement import Agreement, Explain, iter_sources
 
 _CPP = {"language": b"cpp"}
 # What fetches the corpora of a language, beside pip.
@@ -31,6 +34,7 @@ PYTHON = {
     "requests": lambda: corpora.sdist("requests", "2.32.3"),
     "flask": lambda: corpora.sdist("Flask", "3.0.3"),
 }
+AIRFLOW = partial(corpora.sdist, "apache-airflow", "2.9.3")  # With a tsconfig.json that has `paths`.
 # With tests and examples, in which names are left unused.
 UNLINTED_PYTHON = {
     "docutils": lambda: corpora.sdist("docutils", "0.18.1"),
@@ -77,11 +81,15 @@ Corpora = Mapping[str, Callable[[], Path]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """How to ask both sides. `tools` must be on PATH; precision and recall must reach `least`, or what recall has."""
+    """How to ask both sides. `tools` must be on PATH; precision and recall must reach `least`, or what recall has.
+
+    `least_of` is what precision must reach for single classes of facts.
+    """
 
     tools: Sequence[str]
     least: float
     least_recall: float | None = None
+    least_of: Mapping[str, float] = field(default_factory=dict)
     agree: Callable[[], Agreement]
 
 
@@ -165,6 +173,86 @@ def _linguist(name: str) -> Comparison:
     return Comparison(tools=("npm",), least=0.99, least_recall=0.97, agree=lambda: linguist_oracle.agree(name))
 
 
+# How precise each resolution must be: `exact` is a promise, `file` a guess.
+_LEVELS = {"exact": 0.99, "file": 0.0}
+
+
+def _leads(
+    root: Callable[[], Path],
+    languages: Sequence[str],
+    ask: Callable[[Path], import_oracle.Ask],
+    *,
+    tools: Sequence[str] = (),
+    least: float = 0.99,
+    explain: Explain = lambda _side, _fact: None,
+) -> Comparison:
+    def agree() -> Agreement:
+        return import_oracle.agree(root(), iter_sources(root(), languages, {}), ask(root()), explain)
+
+    return Comparison(tools=tools, least=least, least_of=_LEVELS, agree=agree)
+
+
+def _python_leads(root: Callable[[], Path], *roots: str, least: float = 0.99) -> Comparison:
+    return _leads(root, ["python"], lambda at: import_oracle.importlib_leads(at, roots), least=least)
+
+
+def _script_leads(root: Callable[[], Path]) -> Comparison:
+    tools, explain = ("node", "npm"), import_oracle.explain_tsc
+    return _leads(root, script_oracle.LANGUAGES, import_oracle.tsc_leads, tools=tools, explain=explain)
+
+
+def _c_leads(root: Callable[[], Path], *options: str) -> Comparison:
+    def agree() -> Agreement:
+        return import_oracle.agree_with_compiler(root(), iter_sources(root(), ["c", "cpp"], {}), options)
+
+    return Comparison(tools=("cc",), least=0.99, least_of=_LEVELS, agree=agree)
+
+
+def _go_leads(root: Callable[[], Path], path: str) -> Comparison:
+    tools = ("go", *_TOOLS["go"])
+    return _leads(lambda: root() / "usr/share/gocode/src" / path, ["go"], import_oracle.go_list_leads, tools=tools)
+
+
+def _java_leads(root: Callable[[], Path], *roots: str) -> Comparison:
+    tools = ("java", *_TOOLS["java"])
+    return _leads(root, ["java"], lambda at: import_oracle.javac_leads(at, roots), tools=tools)
+
+
+def _rust_leads(root: Callable[[], Path]) -> Comparison:
+    def agree() -> Agreement:
+        return rust_oracle.agree(root(), iter_sources(root(), ["rust"], {}))
+
+    return Comparison(tools=("cargo", "rustc"), least=0.98, least_of=_LEVELS, agree=agree)
+
+
+_FLASK_EXAMPLES = ("examples/celery/src", "examples/javascript", "examples/tutorial")
+_LEADS: Mapping[str, Comparison] = {
+    "importlib: imports of requests": _python_leads(PYTHON["requests"], "src", "."),
+    "importlib: imports of flask": _python_leads(PYTHON["flask"], "src", ".", "tests/test_apps", *_FLASK_EXAMPLES),
+    "importlib: imports of docutils": _python_leads(UNLINTED_PYTHON["docutils"], "."),
+    "importlib: imports of django": _python_leads(lambda: corpora.sdist(*corpora.DJANGO), "."),
+    "importlib: imports of django, its package the root": _python_leads(
+        lambda: corpora.sdist(*corpora.DJANGO) / "django", ".."
+    ),
+    "importlib: imports of airflow": _python_leads(AIRFLOW, "."),
+    "tsc: imports of rxjs": _script_leads(lambda: corpora.npm("rxjs", "7.8.1")),
+    "tsc: imports of eslint": _script_leads(SCRIPT["eslint"]),
+    "tsc: imports of airflow": _script_leads(AIRFLOW),
+    "tsc: imports of svelte kit": _script_leads(lambda: corpora.npm("@sveltejs/kit", "3.2.0")),
+    "cc: includes of psutil": _c_leads(C["psutil"]),
+    "cc: includes of libuv": _c_leads(C["libuv"], "include", "src"),
+    "cc: includes of leveldb": _c_leads(CPP["leveldb"], "leveldb", "leveldb/include", "snappy"),
+    "cc: includes of fasttext": _c_leads(CPP["fasttext"]),
+    "go list: imports of cobra": _go_leads(GO["cobra"], "github.com/spf13/cobra"),
+    "go list: imports of prometheus-common": _go_leads(GO["prometheus-common"], "github.com/prometheus/common"),
+    "go list: imports of tools": _go_leads(
+        lambda: corpora.debian("golang-golang-x-tools-dev", "1:0.5.0+ds-1"), "golang.org/x/tools"
+    ),
+    "javac: imports of jpype": _java_leads(JAVA["jpype"], "native/java", "test/harness", "project/jpype_java/test"),
+    "javac: imports of cordova-android": _java_leads(JAVA["cordova-android"], "framework/src"),
+    **{f"rustc: modules and crates of {name}": _rust_leads(root) for name, root in RUST.items()},
+}
+
 _COMPILED: Mapping[str, Corpora] = {"c": C, "cpp": CPP, "go": GO, "rust": RUST, "java": JAVA}
 
 _COUNTED: Mapping[tuple[str, ...], Corpora] = {
@@ -212,6 +300,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     },
     "jscpd: duplicated lines of psutil": _jscpd(C["psutil"], ["c", "python"]),
     "jscpd: duplicated lines of rxjs": _jscpd(SCRIPT["rxjs"], ["typescript"]),
+    **_LEADS,
     **{f"pyflakes: unused names of {name}": _pyflakes(root) for name, root in UNLINTED_PYTHON.items()},
     **{
         f"{' '.join(languages)} tools: syntax errors of {name}": _syntax(name)

@@ -153,6 +153,8 @@ REQUIRED = tree(
         # `.made` is no file: what a build makes is not its package. `six.moves` is a module in six.py.
         ("src/app/core.py", ".made.name", "external", ""),
         ("src/app/core.py", ".six.moves.x", "file", "src/app/six.py"),
+        ("src/app/core.py", "app.plugins.foreign.x", "external", ""),
+        ("tests/test_app.py", "six.moves.x", "external", ""),
         # The project's own roots: `src` beside pyproject.toml, and the directory itself.
         ("tests/test_app.py", "app.core", "exact", "src/app/core.py"),
         ("tests/unit/test_core.py", "support", "exact", "tests/support.py"),
@@ -240,6 +242,7 @@ def test_scripts_follow_the_compiler_and_the_packages(path: str, target: str, re
         # Quotes or brackets: the edge does not say, and it may be the compiler's own.
         (C, "c/main.c", "string.h", "file", "c/string.h"),
         (C, "far/one/z.h", "string.h", "external", ""),
+        (C, "c/main.h", "main.h", "external", ""),
         (C, "arch/x.c", "time.h", "file", "include/time.h"),
         (C, "c/main.c", "y.h", "file", "c/inc/y.h"),
         (C, "c/main.c", "api/a.h", "file", "c/include/api/a.h"),

@@ -66,13 +66,14 @@ class CIncludes:
         beside = relative_to(directory, target)
         # `<string.h>` is the compiler's, whatever stands beside; `"string.h"` is not. C++'s own have no ending.
         is_standard = target in _STANDARD or "." not in target
-        if beside is not None and beside in self._tree.paths:
+        # A header that seems to include itself includes the compiler's, or the next of its name.
+        if beside != path and beside in self._tree.paths:
             return fitting([beside]) if is_standard else exact(beside)
         told = self._told(path, target)
         if told is not None:
             return told
         ending = relative_to("", target)
-        found = self._tree.ending_with(ending) if ending else ()
+        found = [file for file in self._tree.ending_with(ending) if file != path] if ending else []
         if not found:
             return EXTERNAL
         assert ending is not None

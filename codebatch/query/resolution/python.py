@@ -87,20 +87,16 @@ class PythonImports:
             if not directory:
                 return EXTERNAL
             directory = parent(directory)
-        module, taken = self._walk(directory, parts)
-        if module is not None and taken >= least:
-            return exact(module)
-        if least <= 0:
-            return exact(self._package(directory))
-        return EXTERNAL if module is None else fitting([module])
+        found = self._found(directory, parts, least)
+        return exact(self._package(directory)) if not found.paths and least <= 0 else found
 
     def _absolute(self, directory: str, parts: Sequence[str], least: int) -> Resolved:
         top = self._above_packages(directory)
         is_standard = parts[0] in STANDARD
         if top is not None and not (is_standard and top == directory):
-            module, taken = self._walk(top, parts)
-            if module is not None:
-                return exact(module) if taken >= least else fitting([module])
+            found = self._found(top, parts, least)
+            if found.paths:
+                return found
         if is_standard:
             return self._walked([directory] if top == directory else [], parts, least)
         found = self._in_project(directory, parts, least)
@@ -118,19 +114,25 @@ class PythonImports:
         project = self._project(directory)
         for name, place in project.packages:
             if name == parts[0]:
-                module, taken = self._walk(place, parts[1:])
-                module = module or self._package(place)
-                if module is not None and taken + 1 >= least:
-                    return exact(module)
+                module, taken = self._walk(place, parts[1:], least - 1)
+                if taken + 1 >= least:
+                    return exact(module or self._package(place))
         for root in project.roots:
-            module, taken = self._walk(root, parts)
-            if module is not None:
-                return exact(module) if taken >= least else fitting([module])
+            found = self._found(root, parts, least)
+            if found.paths:
+                return found
         return EXTERNAL
+
+    def _found(self, root: str, parts: Sequence[str], least: int) -> Resolved:
+        """What a name means below one directory: the module, or one that may hold a name of any kind."""
+        module, taken = self._walk(root, parts, least)
+        if module is None:
+            return EXTERNAL
+        return exact(module) if taken >= least else fitting([module])
 
     def _walked(self, roots: Iterable[str], parts: Sequence[str], least: int, near: str | None = None) -> Resolved:
         """What fits below some directories: whole names before beginnings of them."""
-        walks = [walk for root in roots if (walk := self._walk(root, parts))[0] is not None]
+        walks = [walk for root in roots if (walk := self._walk(root, parts, least))[0] is not None]
         whole = [module for module, taken in walks if module is not None and taken >= least]
         modules = whole or [module for module, _ in walks if module is not None]
         return fitting(modules if near is None else nearest(near, modules))
@@ -139,11 +141,15 @@ class PythonImports:
         """What follows the name of a package that is the snapshot's root, whose own name no path tells."""
         if self._package("") is None or len(parts) < 2:
             return EXTERNAL
-        module, taken = self._walk("", parts[1:])
-        return fitting([module]) if module is not None and taken + 1 >= max(least, 2) else EXTERNAL
+        module, _ = self._walk("", parts[1:], max(least - 1, 1))
+        return EXTERNAL if module is None else fitting([module])
 
-    def _walk(self, directory: str, parts: Sequence[str]) -> tuple[str | None, int]:
-        """The file that names lead to from a directory, and how many of them it takes: the rest are names in it."""
+    def _walk(self, directory: str, parts: Sequence[str], least: int) -> tuple[str | None, int]:
+        """The file that names lead to from a directory, and how many of them it takes: the rest are names in it.
+
+        A package that lacks a module among the first `least` names is another of its name; a module may make anything
+        of them, as `six.moves` is made.
+        """
         tree = self._tree
         last, taken = None, 0
         for count, part in enumerate(parts, 1):
@@ -158,7 +164,7 @@ class PythonImports:
                 if named not in tree.directories:
                     break
             directory = named
-        return last, taken
+        return (last, taken) if taken >= least else (None, 0)
 
     def _package(self, directory: str) -> str | None:
         return self._tree.first(join(directory, name) for name in _PACKAGES)

@@ -78,14 +78,13 @@ class RustImports:
     def _of_other_crate(self, package: Package | None, parts: Sequence[str]) -> Resolved:
         name = parts[0]
         if package is not None:
-            if name == package.name and package.library is not None:
-                return self._in_library(package, parts[1:])
+            # A dependency may have the name of the library itself, which is no name inside of it.
             place = package.dependencies.get(name)
             other = self._packages.at(place) if place is not None else None
             if other is not None and other.library is not None:
                 return self._in_library(other, parts[1:])
             if name not in package.dependencies:
-                return EXTERNAL
+                return self._in_library(package, parts[1:]) if name == package.name else EXTERNAL
         named = self._packages.by_name.get(name, ())
         found = [path for each in named for path in self._in_library(each, parts[1:]).paths]
         if not found and package is None:
@@ -99,7 +98,8 @@ class RustImports:
         return [(parent(path), (path,)) for path in libraries]
 
     def _in_library(self, package: Package, parts: Sequence[str]) -> Resolved:
-        assert package.library is not None
+        if package.library is None:
+            return EXTERNAL
         return self._in_crate(parent(package.library), [package.library], parts)
 
     # -- Modules ------------------------------------------------------------------------------------------------------

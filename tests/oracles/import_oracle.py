@@ -1,0 +1,300 @@
+"""Where imports lead: our resolutions against those of the languages' own tools.
+
+A fact is (resolution, file that imports, target, file that it leads to). What only a tool says has the class `leads`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codebatch.query.resolution import Resolver
+from codebatch_workers.source import SourceFile
+from codebatch_workers.tasks.outline import outline
+from tests import corpora
+from tests.oracles.agreement import Agreement, Explain, Fact, compare
+
+_HERE = Path(__file__).parent
+
+
+class Lead(NamedTuple):
+    """An import, by what it names, and the file that it leads to."""
+
+    source: str
+    target: str
+    file: str
+
+
+# What a tool says of (file, target) pairs.
+Ask = Callable[[Sequence[tuple[str, str]]], Iterable[Lead]]
+
+
+def agree(
+    root: Path,
+    files: Iterable[SourceFile],
+    ask: Ask,
+    explain: Explain = lambda _side, _fact: None,
+) -> Agreement:
+    """Our resolutions of the imports of files below a root against what `ask` says of (file, target) pairs."""
+    paths = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+    resolver = Resolver(paths, lambda path: (root / path).read_bytes())
+    said: dict[Lead, str] = {}
+    imports: dict[tuple[str, str], None] = {}
+    for file in files:
+        path = file.path.decode()
+        for edge in outline(file).edges:
+            if edge.edge_type == "imports":
+                resolved = resolver.resolve(path, file.language, edge.target)
+                imports[path, edge.target] = None
+                said.update({Lead(path, edge.target, to): resolved.resolution for to in resolved.paths})
+    ours: list[Fact] = [(resolution, *lead) for lead, resolution in said.items()]
+    theirs: list[Fact] = [(said.get(lead, "leads"), *lead) for lead in set(ask(list(imports)))]
+    return compare(ours, theirs, explain)
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+
+def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
+    """Ask importlib's PathFinder, with a script's or outermost package's directory and `roots` as its path."""
+
+    def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        for source in dict.fromkeys(source for source, _ in imports):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    tree = ast.parse((root / source).read_bytes())
+            except (SyntaxError, ValueError):
+                continue
+            for node in ast.walk(tree):
+                for target, level, names in _written(node):
+                    found = _found(root, source, level, names, [str((root / each).resolve()) for each in roots])
+                    if found is not None and found.is_relative_to(root):
+                        yield Lead(source, target, found.relative_to(root).as_posix())
+
+    return ask
+
+
+def _written(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:
+    """What an import statement names as our edge has it, its level, and the modules that it may mean."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            parts = alias.name.split(".")
+            yield alias.name, 0, [parts[:count] for count in range(len(parts), 0, -1)]
+    elif isinstance(node, ast.ImportFrom):
+        module = node.module.split(".") if node.module else []
+        for alias in node.names:
+            prefix = "." * node.level + (f"{node.module}." if node.module else "")
+            choices = [module] if alias.name == "*" else [[*module, alias.name], module]
+            yield prefix + alias.name, node.level, choices
+
+
+def _found(root: Path, source: str, level: int, choices: list[list[str]], roots: list[str]) -> Path | None:
+    directory = (root / source).parent
+    top = directory
+    while (top / "__init__.py").exists():
+        top = top.parent
+    for _ in range(level - 1):
+        directory = directory.parent
+    for parts in choices:
+        if not parts:
+            package = directory / "__init__.py"
+            return package if package.exists() else None
+        for path in [[str(directory)]] if level else [[str(top)], roots]:
+            found = _by_path_finder(parts, path)
+            if found is not None:
+                return found
+            if parts[0] in sys.stdlib_module_names and not level:
+                break
+    return None
+
+
+def _by_path_finder(parts: Sequence[str], path: Sequence[str]) -> Path | None:
+    locations: Sequence[str] | None = path
+    origin = None
+    for part in parts:
+        spec = None if locations is None else importlib.machinery.PathFinder.find_spec(part, list(locations))
+        if spec is None:
+            return None
+        # A namespace package's own list of places looks its parent up by name; here it has none.
+        places = spec.submodule_search_locations
+        locations = list(getattr(places, "_path", places)) if places is not None else None
+        origin = spec.origin
+    return None if origin is None else Path(origin)
+
+
+# -- JavaScript, TypeScript -------------------------------------------------------------------------------------------
+
+
+def tsc_leads(root: Path) -> Ask:
+    """Ask `ts.resolveModuleName`, with the options of the nearest tsconfig.json."""
+
+    def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        library = corpora.npm("typescript", "5.6.3") / "lib" / "typescript.js"
+        command = ["node", str(_HERE / "resolve.js"), str(library), str(root)]
+        done = subprocess.run(command, input=json.dumps(imports), check=True, capture_output=True, encoding="utf-8")
+        for source, target, found in json.loads(done.stdout):
+            if Path(found).is_relative_to(root):
+                yield Lead(source, target, Path(found).relative_to(root).as_posix())
+
+    return ask
+
+
+_COMPILER_READS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
+
+
+def explain_tsc(side: str, fact: Fact) -> str | None:
+    """The compiler has no modules but its own languages', and no `.json` of which the ending is not written."""
+    source, target, file = (str(each) for each in fact[1:])
+    if side == "extra" and not file.endswith(_COMPILER_READS):
+        return "reads no such file"
+    is_json = file.endswith(".json") and not target.endswith(".json") and source.endswith(".js")
+    return "looks for no such file, which node does" if side == "extra" and is_json else None
+
+
+# -- Go ---------------------------------------------------------------------------------------------------------------
+
+
+def go_list_leads(root: Path) -> Ask:
+    """Ask `go list` for the packages of each module, by a go.mod without requirements, which it would download."""
+
+    def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        modules = [file for file in sorted(root.rglob("go.mod")) if "testdata" not in file.parts]
+        for module in modules:
+            packages = {package["ImportPath"]: package for package in _packages_of(module)}
+            for source, target in imports:
+                nearest = next(each for each in (root / source).parents if (each / "go.mod").exists() or each == root)
+                if nearest == module.parent and target in packages:
+                    package = packages[target]
+                    for kind in ("GoFiles", "CgoFiles", "IgnoredGoFiles"):
+                        for name in package.get(kind, ()):
+                            if not name.endswith("_test.go"):
+                                yield Lead(source, target, (Path(package["Dir"]) / name).relative_to(root).as_posix())
+
+    return ask
+
+
+def _packages_of(module: Path) -> Iterator[dict[str, Any]]:
+    environment = {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=mod", "GO111MODULE": "on", "GOWORK": "off"}
+    with tempfile.TemporaryDirectory() as scratch:
+        bare = Path(scratch) / "go.mod"
+        lines = module.read_text(encoding="utf-8").splitlines()
+        bare.write_text("\n".join(line for line in lines if line.startswith(("module ", "go "))), encoding="utf-8")
+        command = ["go", "list", "-e", "-find", f"-modfile={bare}", "-json", "./..."]
+        done = subprocess.run(
+            command, cwd=module.parent, env=environment, check=True, capture_output=True, encoding="utf-8"
+        )
+    yield from _documents(done.stdout)
+
+
+def _documents(text: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder()
+    place = 0
+    while place < len(text.rstrip()):
+        document, place = decoder.raw_decode(text, place)
+        place += len(text[place:]) - len(text[place:].lstrip())
+        yield document
+
+
+# -- Java -------------------------------------------------------------------------------------------------------------
+
+
+def javac_leads(root: Path, roots: Sequence[str]) -> Ask:
+    """Ask javac for the source of each class, with `roots` as its source path."""
+
+    def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        path = os.pathsep.join(str(root / each) for each in roots)
+        targets = sorted({target for _, target in imports})
+        command = ["java", str(_HERE / "Sources.java"), path]
+        done = subprocess.run(command, input="\n".join(targets), check=True, capture_output=True, encoding="utf-8")
+        sources: dict[str, list[str]] = {}
+        for line in done.stdout.splitlines():
+            target, file = line.split("\t")
+            sources.setdefault(target, []).append(Path(file).relative_to(root).as_posix())
+        for source, target in imports:
+            yield from (Lead(source, target, file) for file in sources.get(target, ()))
+
+    return ask
+
+
+# -- C, C++ -----------------------------------------------------------------------------------------------------------
+
+_ENTERED = re.compile(r'# \d+ "([^"]*)"((?: \d)*)')
+_MISSING = re.compile(r"fatal error: ([^:\n]+): No such file")
+_MISSING_MAX = 50
+
+
+def compiler_leads(root: Path, options: Sequence[str]) -> Ask:
+    """Ask the preprocessor which files it enters from which. Headers that this system does not have are empty."""
+
+    def ask(imports: Sequence[tuple[str, str]]) -> Iterator[Lead]:
+        targets: dict[str, list[str]] = {}
+        for source, target in imports:
+            targets.setdefault(source, []).append(target)
+        entered: set[tuple[str, str]] = set()
+        with tempfile.TemporaryDirectory() as empty:
+            for source in sorted(targets):
+                if not source.endswith((".h", ".hpp")):
+                    entered.update(_entered(root, source, options, Path(empty)))
+        for source, file in sorted(entered):
+            for target in targets.get(source, ()):
+                if f"/{file}".endswith(f"/{os.path.normpath(target).lstrip('./')}"):
+                    yield Lead(source, target, file)
+
+    return ask
+
+
+def _entered(root: Path, source: str, options: Sequence[str], empty: Path) -> Iterator[tuple[str, str]]:
+    written = [f"-I{root / option}" for option in options]
+    done = subprocess.CompletedProcess[str]([], 1, "", "")
+    for _ in range(_MISSING_MAX):
+        command = ["cc", "-E", *written, "-idirafter", str(empty), str(root / source)]
+        done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", errors="replace")
+        missing = _MISSING.search(done.stderr)
+        if missing is None:
+            break
+        stub = empty / missing[1]
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.touch()
+    stack: list[Path] = []
+    for line in done.stdout.splitlines():
+        match = _ENTERED.match(line)
+        if match is None:
+            continue
+        file = Path(os.path.normpath(match[1]))
+        if " 1" in match[2]:
+            if stack and stack[-1].is_relative_to(root) and file.is_relative_to(root):
+                yield stack[-1].relative_to(root).as_posix(), file.relative_to(root).as_posix()
+            stack.append(file)
+        elif " 2" in match[2]:
+            del stack[-1:]
+        elif not stack:
+            stack.append(file)
+
+
+def _in_another_arm(leads: Iterable[Lead], side: str, fact: Fact) -> str | None:
+    """A compiler enters one arm of a conditional, a guarded header once, and only headers that something includes."""
+    is_known = any((lead.source, lead.target) == fact[1:3] for lead in leads)
+    return "enters one arm of a conditional, and a header once" if side == "extra" and not is_known else None
+
+
+def agree_with_compiler(root: Path, files: Iterable[SourceFile], options: Sequence[str]) -> Agreement:
+    """Our resolutions of includes against the preprocessor's, where it says anything of an include."""
+    leads: list[Lead] = []
+
+    def ask(imports: Sequence[tuple[str, str]]) -> list[Lead]:
+        leads.extend(compiler_leads(root, options)(imports))
+        return leads
+
+    return agree(root, files, ask, partial(_in_another_arm, leads))
