@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch.query.resolution import Resolver
+from codebatch_workers.resolution import Resolver
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.outline import outline
 from tests import corpora

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codebatch.query.resolution import Resolver
+from codebatch_workers.resolution import Resolver
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.outline import outline
 from tests.oracles.agreement import Agreement, Fact, compare

@@ -335,7 +335,7 @@ class SourceFile:
         """How many errors a tree has; without end where it is hopeless."""
         if _is_hopeless(tree):
             return sys.maxsize
-        return sum(map(len, _cursor(grammar(self.language).errors).captures(tree.root_node).values()))
+        return sum(1 for _ in iter_broken(tree.root_node))
 
     @cached_property
     def has_syntax_error(self) -> bool:
@@ -463,3 +463,18 @@ def _encoding_of_cookie(name: str) -> str | None:
         return _COOKIE_ENCODINGS.get(codecs.lookup(name).name)
     except (LookupError, ValueError):
         return None
+
+
+def iter_broken(root: Node) -> Iterator[Node]:
+    """Every error and every missing node, in no order.
+
+    Most of a tree is sound: going down only where it is not takes a tenth of the time of a query for them.
+    """
+    pending = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        if depth < QUERY_DEPTH_MAX:
+            # Of itself, a token that is an error does not say that it has one.
+            pending += [(child, depth + 1) for child in node.children if child.has_error or child.is_error]

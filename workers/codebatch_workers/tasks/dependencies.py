@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from codebatch.model.graph import components
 from codebatch.model.record import Edge, File, Metric, Record
 from codebatch.model.task import NoConfig
-from codebatch.query.resolution import Resolver
 from codebatch_workers.project import Project
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
 from codebatch_workers.tasks.api import TaskEnvironment
 
 
@@ -34,7 +34,12 @@ class Dependencies:
             for record in records
             if isinstance(record, File) and isinstance(record.path, str)
         }
-        resolver = Resolver(languages)
+
+        def read(path: str) -> bytes | None:
+            file = project.find(path.encode())
+            return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
+
+        resolver = Resolver(languages, read)
         graph: dict[str, dict[str, None]] = {path: {} for path in languages}
         for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
             path = file.text

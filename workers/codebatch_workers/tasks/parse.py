@@ -9,7 +9,7 @@ does not know, and JavaScript with Flow's types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +18,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
 from codebatch_workers.findings import diagnostic
 from codebatch_workers.languages import APPROXIMATE_LANGUAGES
-from codebatch_workers.source import QUERY_DEPTH_MAX, SourceFile
+from codebatch_workers.source import SourceFile, iter_broken
 from codebatch_workers.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.parse_config import ParseConfig
@@ -97,7 +97,7 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
     if file.is_hopeless:
         return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
     assert file.tree is not None
-    nodes = [(node.start_byte, -node.end_byte, node.is_missing, node) for node in _iter_broken(file.tree.root_node)]
+    nodes = [(node.start_byte, -node.end_byte, node.is_missing, node) for node in iter_broken(file.tree.root_node)]
     nodes.sort(key=lambda item: item[:3])
     found: list[Diagnostic] = []
     end = -1
@@ -116,21 +116,6 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
 def _is_flow(file: SourceFile) -> bool:
     """Whether a script says that it has Flow's types, which its grammar does not know."""
     return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
-
-
-def _iter_broken(root: Node) -> Iterator[Node]:
-    """Every error and every missing node, in no order.
-
-    Most of a tree is sound: going down only where it is not takes a tenth of the time of a query for them.
-    """
-    pending = [(root, 0)]
-    while pending:
-        node, depth = pending.pop()
-        if node.is_error or node.is_missing:
-            yield node
-        if depth < QUERY_DEPTH_MAX:
-            # Of itself, a token that is an error does not say that it has one.
-            pending += [(child, depth + 1) for child in node.children if child.has_error or child.is_error]
 
 
 def _first_of_each_place(file: SourceFile, found: Sequence[Diagnostic]) -> list[Diagnostic]:

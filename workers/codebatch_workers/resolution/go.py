@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from codebatch.query.resolution.documents import read_text
-from codebatch.query.resolution.tree import (
+from codebatch.model.record import Resolution
+from codebatch_workers.resolution.documents import read_text
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     FITS_MAX,
-    Resolution,
     Resolved,
     Tree,
     join,

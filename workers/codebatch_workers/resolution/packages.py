@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from codebatch.query.resolution.documents import Document, mapping, read_json, string, strings
-from codebatch.query.resolution.tree import Tree, ancestors, join, parent, relative_to
-from codebatch.query.resolution.tsconfig import best_match
+from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings
+from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
+from codebatch_workers.resolution.tsconfig import best_match
 
 PACKAGE = "package.json"
 _PACKAGES_MAX = 20_000

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from codebatch.query.resolution import DOCUMENT_BYTES_MAX, Resolver
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
 
 Files = dict[str, str]
 

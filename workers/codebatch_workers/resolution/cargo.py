@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from codebatch.query.resolution.documents import Document, at, mapping, read_text, read_toml, string
-from codebatch.query.resolution.tree import Tree, ancestors, join, parent, relative_to
+from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
+from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
 # Where Cargo looks for crates beside the library: files and directories with a main.rs.

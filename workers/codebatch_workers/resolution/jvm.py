@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from codebatch.query.resolution.tree import EXTERNAL, FITS_MAX, Resolved, Tree, fitting, nearest, parent
+from codebatch_workers.resolution.tree import EXTERNAL, FITS_MAX, Resolved, Tree, fitting, nearest, parent
 
 _PLATFORM = frozenset({"java", "javax", "jdk", "sun"})
 _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from codebatch.query.resolution.documents import Document, at, read_json, string, strings
-from codebatch.query.resolution.tree import (
+from codebatch_workers.resolution.documents import Document, at, read_json, string, strings
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
     Tree,

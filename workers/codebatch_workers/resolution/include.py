@@ -14,7 +14,7 @@ from functools import cached_property
 
 import msgspec
 
-from codebatch.query.resolution.tree import (
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
     Tree,

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from codebatch.query.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
-from codebatch.query.resolution.tree import (
+from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
     Tree,

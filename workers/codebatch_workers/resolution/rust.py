@@ -9,8 +9,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from codebatch.query.resolution.cargo import Package, Packages
-from codebatch.query.resolution.tree import (
+from codebatch_workers.resolution.cargo import Package, Packages
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
     Tree,

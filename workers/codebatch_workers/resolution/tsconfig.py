@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from codebatch.query.resolution.documents import Document, at, mapping, read_json, string, strings
-from codebatch.query.resolution.tree import Tree, join, parent, relative_to
+from codebatch_workers.resolution.documents import Document, at, mapping, read_json, string, strings
+from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
 # A chain of `extends` is followed so far, and so many files of it are read.

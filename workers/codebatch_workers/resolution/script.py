@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from codebatch.query.resolution.packages import Package, Packages
-from codebatch.query.resolution.tree import (
+from codebatch_workers.resolution.packages import Package, Packages
+from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
     Tree,
@@ -20,7 +20,7 @@ from codebatch.query.resolution.tree import (
     parent,
     relative_to,
 )
-from codebatch.query.resolution.tsconfig import Configuration, Configurations, best_match
+from codebatch_workers.resolution.tsconfig import Configuration, Configurations, best_match
 
 _TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _PLAIN = (".js", ".jsx", ".mjs", ".cjs", ".json")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from codebatch.query.resolution.tree import Tree
+from codebatch_workers.resolution.tree import Tree
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
-Resolution = Literal["exact", "file", "name", "external"]
+from codebatch.model.record import Resolution
 
 # A configuration file above this is not read.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from codebatch.query.resolution.go import GoImports
-from codebatch.query.resolution.include import CIncludes
-from codebatch.query.resolution.jvm import JvmImports
-from codebatch.query.resolution.python import PythonImports
-from codebatch.query.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
-from codebatch.query.resolution.rust import RustImports
-from codebatch.query.resolution.script import ScriptFiles, ScriptImports
-from codebatch.query.resolution.tree import EXTERNAL, Resolved, Tree, parent
+from codebatch_workers.resolution.go import GoImports
+from codebatch_workers.resolution.include import CIncludes
+from codebatch_workers.resolution.jvm import JvmImports
+from codebatch_workers.resolution.python import PythonImports
+from codebatch_workers.resolution.required import LuaRequires, PhpImports, RubyRequires, ShellSources
+from codebatch_workers.resolution.rust import RustImports
+from codebatch_workers.resolution.script import ScriptFiles, ScriptImports
+from codebatch_workers.resolution.tree import EXTERNAL, Resolved, Tree, parent
 
 
 class _Imports(Protocol):
