@@ -237,10 +237,12 @@ class Outcomes:
         return records
 
     def read_items(self, segment: HolderId, outcome: Outcome) -> list[bytes]:
-        """The record lines of each item of an outcome, checked against its item table. Raises StoreCorrupt."""
-        records = self.read_records(segment, outcome)
-        _, table = self.read_bytes(segment, outcome)
-        ends = accumulate(item_lengths(table), initial=0)
+        """The record lines of each item of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""
+        frames, table = self.read_bytes(segment, outcome)
+        records = self._decode(outcome, frames)
+        ends = list(accumulate(item_lengths(table), initial=0))
+        if ends[-1] != len(records):
+            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
         return [records[start:end] for start, end in pairwise(ends)]
 
     def _decode(self, outcome: Outcome, frames: bytes) -> bytes:

@@ -48,7 +48,7 @@ class Project:
         if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
         prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds)
-        text = holding.encode("utf-8")
+        text = holding.encode("utf-8") or (prefixes[0] if len(prefixes) == 1 else b"")
         for shard in self._plan.shards:
             for link in self._ledger.walk(shard.id, task):
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
@@ -57,8 +57,8 @@ class Project:
                 for item, lines in enumerate(items, shard.start + link.start):
                     records = [
                         _decoder.decode(line)
-                        for line in lines.splitlines()
-                        if text in line and (not prefixes or line.startswith(prefixes))
+                        for line in (_lines_holding(lines, text) if text else lines.splitlines())
+                        if not prefixes or line.startswith(prefixes)
                     ]
                     if records:
                         yield self.files[item], records
@@ -88,3 +88,12 @@ class Project:
     @cached_property
     def _places(self) -> dict[bytes, int]:
         return {entry.path: place for place, entry in enumerate(self.files)}
+
+
+def _lines_holding(lines: bytes, text: bytes) -> Iterator[bytes]:
+    """Those of some lines that hold a text, without looking at the others one by one."""
+    at = lines.find(text)
+    while at >= 0:
+        end = lines.index(b"\n", at)
+        yield lines[lines.rfind(b"\n", 0, at) + 1 : end]
+        at = lines.find(text, end)

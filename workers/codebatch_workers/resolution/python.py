@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
 from codebatch_workers.resolution.tree import (
@@ -69,6 +70,9 @@ class PythonImports:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._projects: dict[str, _Project] = {}
+        self._package = cache(self._find_package)
+        self._module = cache(self._find_module)
+        self._above_packages = cache(self._find_above_packages)
 
     def resolve(self, path: str, target: str) -> Resolved:
         """Where the target leads from a file."""
@@ -158,7 +162,7 @@ class PythonImports:
             if package is not None:
                 last, taken = package, count
             else:
-                module = tree.first(named + ending for ending in _MODULE_ENDINGS)
+                module = self._module(named)
                 if module is not None:
                     return module, count
                 if named not in tree.directories:
@@ -166,10 +170,13 @@ class PythonImports:
             directory = named
         return (last, taken) if taken >= least else (None, 0)
 
-    def _package(self, directory: str) -> str | None:
+    def _find_package(self, directory: str) -> str | None:
         return self._tree.first(join(directory, name) for name in _PACKAGES)
 
-    def _above_packages(self, directory: str) -> str | None:
+    def _find_module(self, named: str) -> str | None:
+        return self._tree.first(named + ending for ending in _MODULE_ENDINGS)
+
+    def _find_above_packages(self, directory: str) -> str | None:
         """The nearest directory that is no package; None where the root is one."""
         return next((each for each in ancestors(directory) if self._package(each) is None), None)
 
