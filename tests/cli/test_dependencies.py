@@ -11,6 +11,11 @@ TREE = {
     "app/top.py": "from app import middle\n",
     "web/util.ts": "export const u = 1;\n",
     "web/main.ts": "import { u } from './util.js';\n",
+    "web/tsconfig.json": '{"compilerOptions": {"paths": {"~/*": ["./*"]}}} // as written\n',
+    "web/deep/page.ts": "import { u } from '~/main';\n",
+    "go.mod": "module acme.org/x\n",
+    "cmd/main.go": 'package main\n\nimport "acme.org/x/store"\n',
+    "store/store.go": "package store\n",
 }
 
 
@@ -28,6 +33,8 @@ def test_impact_tells_what_depends_on_a_file_and_how(codebatch: CommandLine) -> 
     ]
     told = codebatch("impact", "web/util.ts")
     assert told.lines[1].split() == ["1", "web/main.ts", "web/util.ts:1", "exact"]
+    assert told.lines[2].split() == ["2", "web/deep/page.ts", "web/main.ts:1", "exact"]
+    assert [each["path"] for each in codebatch("impact", "store/store.go", "--json").json] == ["cmd/main.go"]
     assert "nothing in the batch imports app/top.py" in codebatch("impact", "app/top.py").notes
 
 

@@ -42,7 +42,7 @@ def test_differences_are_told_by_side_and_class() -> None:
     agreement = compare(ours, theirs, explain)
     assert agreement.differences == {"extra f": 2, "missing f": 1, "missing g": 1, "theirs knows no w": 1}
     assert (agreement.matched, agreement.precision, agreement.recall) == (1, 1 / 3, 1 / 3)
-    assert [agreement.precision_of(kind) for kind in "fgh"] == [1 / 3, 0, 1]
+    assert [agreement.precision_of(kind) for kind in "fgh"] == [1 / 3, 1, 1]
     assert sorted(line.split(",")[0] for line in grown("no such comparison", agreement)) == [
         "extra f: 2 > 0",
         "missing f: 1 > 0",

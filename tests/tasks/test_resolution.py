@@ -135,7 +135,7 @@ REQUIRED = tree(
     php/composer.json php/src/Model/User.php php/src/x.php php/inc/helper.php php/lib/Old/Kind.php
     sh/lib.sh sh/run.sh
     """
-) | {"php/composer.json": '{"autoload": {"psr-4": {"Acme\\\\": ["gone/", "src/"]}}}'}
+) | {"php/composer.json": '{"autoload": {"psr-4": {"Acme\\\\": ["gone/", "src/"], "Acme\\\\Whole\\\\": ""}}}'}
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,9 @@ def test_rust_without_manifests_goes_by_directories() -> None:
         ("php/src/x.php", "php", "./../inc/helper.php", "exact", "php/inc/helper.php"),
         ("php/src/x.php", "php", "helper.php", "file", "php/inc/helper.php"),
         ("php/src/x.php", "php", "Acme\\Model\\User", "exact", "php/src/Model/User.php"),
-        ("php/src/x.php", "php", "Vendor\\Old\\Kind", "file", "php/lib/Old/Kind.php"),
+        ("php/src/x.php", "php", "Acme\\Whole\\lib\\Old\\Kind", "exact", "php/lib/Old/Kind.php"),
+        ("php/src/x.php", "php", "Acme\\Gone\\Old\\Kind", "file", "php/lib/Old/Kind.php"),
+        ("php/src/x.php", "php", "Vendor\\Old\\Kind", "external", ""),
         ("php/src/x.php", "php", "Exception", "external", ""),
         ("sh/run.sh", "bash", "./lib.sh", "exact", "sh/lib.sh"),
         ("sh/run.sh", "bash", "$HOME/x.sh", "external", ""),
@@ -449,6 +451,26 @@ def test_no_configuration_file_leads_out_or_breaks_anything(name: str) -> None:
                 "::",
             ):
                 assert set(found.resolve(path, language, target).paths) <= paths
+
+
+def test_no_pattern_takes_long() -> None:
+    """Each `**` more would be a power of the path's depth, each pattern once more for every import."""
+    deep = "/".join(["a"] * 60)
+    globs = ", ".join('"' + "**/a/" * count + 'b"' for count in range(1, 60))
+    patterns = ", ".join(f'"{number}*": ["x"]' for number in range(20_000))
+    found = resolver(
+        {
+            "package.json": f'{{"workspaces": [{globs}], "dependencies": {{"deep": "1"}}}}',
+            "tsconfig.json": f'{{"compilerOptions": {{"paths": {{{patterns}, "19999": ["./a.ts"]}}}}}}',
+            f"{deep}/package.json": '{"name": "deep"}',
+            f"{deep}/index.js": "",
+            "a.ts": "",
+        }
+    )
+    assert found.resolve("a.ts", "typescript", "deep").resolution == "file"
+    assert found.resolve("a.ts", "typescript", "19999").paths == ("a.ts",)
+    for number in range(300):
+        assert found.resolve("a.ts", "typescript", f"y{number}").resolution == "external"
 
 
 def test_a_configuration_file_beyond_all_bounds_says_nothing() -> None:

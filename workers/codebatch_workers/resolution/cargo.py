@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from codebatch_workers.resolution.documents import Document, at, mapping, read_t
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
+_MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 # Where Cargo looks for crates beside the library: files and directories with a main.rs.
 _DISCOVERED = ("src/bin", "examples", "tests", "benches")
 _TARGETS = ("bin", "example", "test", "bench")
@@ -21,13 +22,15 @@ _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 class Package:
     """A package: `library` is the file of its library, `roots` those of all its crates.
 
-    `dependencies` gives, by the name in the source, the directory of a package in the tree, or None for one elsewhere.
+    `roots_in` gives the latter by directory, sorted; `dependencies`, by the name in the source, the directory of a
+    package in the tree, or None for one elsewhere.
     """
 
     directory: str
     name: str
     library: str | None
     roots: frozenset[str]
+    roots_in: Mapping[str, Sequence[str]]
     dependencies: Mapping[str, str | None]
     is_2015: bool
 
@@ -39,6 +42,7 @@ class Packages:
         self._tree = tree
         self._documents: dict[str, Document] = {}
         self._read: dict[str, Package] = {}
+        self._declared: dict[str, frozenset[str]] = {}
 
     def around(self, directory: str) -> Package | None:
         """The package that a directory belongs to."""
@@ -79,11 +83,16 @@ class Packages:
         edition = about.get("edition", "2015")
         if isinstance(edition, dict):
             edition = at(self._workspace(directory)[1], "package").get("edition", "2015")
+        roots = frozenset(self._roots(directory, document, file))
+        roots_in: dict[str, list[str]] = {}
+        for root in sorted(roots):
+            roots_in.setdefault(parent(root), []).append(root)
         return Package(
             directory=directory,
             name=_in_source(name),
             library=file if file in self._tree.paths else None,
-            roots=frozenset(self._roots(directory, document, file)),
+            roots=roots,
+            roots_in=roots_in,
             dependencies=dict(self._dependencies(directory, document)),
             is_2015=edition == "2015",
         )
@@ -156,7 +165,9 @@ class Packages:
 
     def declares(self, file: str, module: str) -> bool:
         """Whether a file says `mod name;`."""
-        return re.search(rf"\bmod\s+(?:r#)?{re.escape(module)}\s*;", read_text(self._tree, file)) is not None
+        if file not in self._declared:
+            self._declared[file] = frozenset(_MODULE.findall(read_text(self._tree, file)))
+        return module in self._declared[file]
 
 
 def _in_source(name: str) -> str:

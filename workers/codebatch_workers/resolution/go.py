@@ -24,11 +24,12 @@ from codebatch_workers.resolution.tree import (
 )
 
 _MODULE, _WORKSPACE = "go.mod", "go.work"
+_PLACES_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Module:
-    """A go.mod or go.work: its directory, its module path, and the directories that stand for paths in it."""
+    """A go.mod or go.work: its directory, its module path, and those that it places, the longest path first."""
 
     directory: str
     path: str
@@ -140,7 +141,8 @@ class GoImports:
                 used = None if place is None else self._tree.first([join(place, _MODULE)])
                 if place is not None and used is not None:
                     places.append((self._module(used).path, place))
-        return _Module(directory=directory, path=path, places=tuple(places))
+        places.sort(key=lambda place: (-len(place[0]), place))
+        return _Module(directory=directory, path=path, places=tuple(places[:_PLACES_MAX]))
 
 
 def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -162,8 +164,8 @@ def _directives(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _places(places: Sequence[tuple[str, str]], target: str) -> Iterator[str]:
-    """The directories of a package by those of modules, the longest module path first."""
-    for path, directory in sorted(places, key=lambda place: -len(place[0])):
+    """The directories of a package by those of modules."""
+    for path, directory in places:
         if _is_below(target, path):
             yield join(directory, target[len(path) + 1 :])
 

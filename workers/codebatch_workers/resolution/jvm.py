@@ -8,12 +8,23 @@ may be all that is found.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from codebatch_workers.resolution.tree import EXTERNAL, FITS_MAX, Resolved, Tree, fitting, nearest, parent
 
+_TARGETS_KEPT = 65_536
 _PLATFORM = frozenset({"java", "javax", "jdk", "sun"})
 _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What fits a name: files by the source root that they are below. `is_guess`: a package, for a name in it."""
+
+    roots: Mapping[str, tuple[str, ...]]
+    is_guess: bool = False
 
 
 class JvmImports:
@@ -23,47 +34,49 @@ class JvmImports:
         """`endings` are those of the files that a class may stand in, the likeliest first."""
         self._tree = tree
         self._endings = tuple(endings)
+        self._find = lru_cache(_TARGETS_KEPT)(self._search)
 
     def resolve(self, path: str, target: str) -> Resolved:
         """Where the target leads from a file; a star, to all files of a package."""
+        found = self._find(target)
+        if not found.roots or len(found.roots) > FITS_MAX:
+            return EXTERNAL
+        resolved = self._chosen(parent(path), found.roots, target.partition(".")[0])
+        return Resolved("name", resolved.paths) if found.is_guess and resolved.paths else resolved
+
+    def _search(self, target: str) -> _Found:
         parts = target.split(".")
-        directory = parent(path)
         is_star = parts[-1] in ("*", "_")
         if is_star:
             parts.pop()
-            found = self._package(directory, parts)
-            if found.paths:
-                return found
+            package = self._package(parts)
+            if package:
+                return _Found(package)
         # A nested class or a static member stands in its outermost class's file.
         for count in range(len(parts), 1, -1):
             named = "/".join(parts[:count])
-            files = [file for ending in self._endings for file in self._tree.ending_with(named + ending)]
-            if files:
-                return self._chosen(directory, [(file, [file]) for file in files], len(named), parts[0])
+            roots: dict[str, tuple[str, ...]] = {}
+            for ending in self._endings:
+                for file in self._tree.ending_with(named + ending):
+                    root = file[: len(file) - len(named) - len(ending)].rstrip("/")
+                    roots[root] = (*roots.get(root, ()), file)
+            if roots:
+                return _Found(roots)
         if is_star or self._endings[0] == ".java":
-            return EXTERNAL
-        found = self._package(directory, parts[:-1])
-        return Resolved("name", found.paths) if found.paths else EXTERNAL
+            return _Found({})
+        return _Found(self._package(parts[:-1]), is_guess=True)
 
-    def _package(self, directory: str, parts: Sequence[str]) -> Resolved:
-        if not parts:
-            return EXTERNAL
+    def _package(self, parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         named = "/".join(parts)
-        places = [
-            (each, files)
-            for each in self._tree.directories_ending_with(named)
-            if (files := [file for file in self._tree.files_in(each) if file.endswith(self._endings)])
-        ]
-        return self._chosen(directory, places, len(named), parts[0])
+        roots = {}
+        for place in self._tree.directories_ending_with(named) if named else ():
+            files = tuple(file for file in self._tree.files_in(place) if file.endswith(self._endings))
+            if files:
+                roots[place[: len(place) - len(named)].rstrip("/")] = files
+        return roots
 
-    def _chosen(self, directory: str, places: Sequence[tuple[str, list[str]]], length: int, first: str) -> Resolved:
-        """Of places that end alike: those of the file's own root, of the main sources beside it, or the nearest."""
-        if not places or len(places) > FITS_MAX:
-            return EXTERNAL
-        roots: dict[str, list[str]] = {}
-        for place, files in places:
-            stem = place if place not in files else place[: place.rindex(".")]
-            roots.setdefault(stem[: len(stem) - length].rstrip("/"), []).extend(files)
+    def _chosen(self, directory: str, roots: Mapping[str, tuple[str, ...]], first: str) -> Resolved:
+        """The files below the importing file's own root, that of the main sources beside it, or the nearest."""
         own = [root for root in roots if root == directory or directory.startswith(f"{root}/" if root else "")]
         if own:
             return Resolved("exact", tuple(sorted(roots[max(own, key=len)])))
@@ -73,8 +86,9 @@ class JvmImports:
         if len(beside) == 1:
             return Resolved("exact", tuple(sorted(roots[beside[0]])))
         chosen = nearest(directory, sorted(roots))
-        files = [file for root in chosen for file in roots[root]]
-        return fitting(files) if len(chosen) > 1 or len(files) == 1 else Resolved("file", tuple(sorted(files)))
+        if len(chosen) == 1:
+            return Resolved("file", tuple(sorted(roots[chosen[0]])))
+        return fitting(file for root in chosen for file in roots[root])
 
 
 def _is_same_module(directory: str, root: str) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
-from codebatch_workers.resolution.tsconfig import best_match
+from codebatch_workers.resolution.tsconfig import best_match, bounded
 
 PACKAGE = "package.json"
 _PACKAGES_MAX = 20_000
@@ -74,7 +74,7 @@ class Package:
 
 
 def _matched(table: Document, key: str) -> list[str]:
-    match = best_match(list(table), key)
+    match = best_match(bounded(table), key)
     if match is None:
         return []
     pattern, star = match
@@ -165,8 +165,13 @@ class Packages:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """`*` is one component, `**` any number of them; not more than one of either counts in a component."""
-    parts = []
+    """`*` is one component, `**` any number of them; of more than one star in a component the first counts.
+
+    A pattern with more than two `**` matches nothing: each more would make the time to match it a power higher.
+    """
+    parts: list[str] = []
+    if pattern.count("**") > 2:
+        return re.compile(r"(?!)")
     for part in pattern.removeprefix("./").strip("/").split("/"):
         if part == "**":
             parts.append("(?:[^/]+/)*")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
 from codebatch_workers.resolution.tree import (
@@ -56,6 +56,9 @@ webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zl
 STANDARD = frozenset(_STANDARD_NAMES.split())
 
 
+_ANSWERS_KEPT = 65_536
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Project:
     """Where a project's configuration says its modules stand: directories, and packages that stand elsewhere."""
@@ -70,9 +73,9 @@ class PythonImports:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._projects: dict[str, _Project] = {}
-        self._package = cache(self._find_package)
-        self._module = cache(self._find_module)
-        self._above_packages = cache(self._find_above_packages)
+        self._packages: dict[str, str | None] = {}
+        self._module = lru_cache(_ANSWERS_KEPT)(self._find_module)
+        self._above_packages = lru_cache(_ANSWERS_KEPT)(self._find_above_packages)
 
     def resolve(self, path: str, target: str) -> Resolved:
         """Where the target leads from a file."""
@@ -170,8 +173,13 @@ class PythonImports:
             directory = named
         return (last, taken) if taken >= least else (None, 0)
 
-    def _find_package(self, directory: str) -> str | None:
-        return self._tree.first(join(directory, name) for name in _PACKAGES)
+    def _package(self, directory: str) -> str | None:
+        """The file that makes a directory a package."""
+        if directory not in self._tree.directories:
+            return None
+        if directory not in self._packages:
+            self._packages[directory] = self._tree.first(join(directory, name) for name in _PACKAGES)
+        return self._packages[directory]
 
     def _find_module(self, named: str) -> str | None:
         return self._tree.first(named + ending for ending in _MODULE_ENDINGS)

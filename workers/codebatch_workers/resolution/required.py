@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from codebatch_workers.resolution.documents import Document, at, read_json, string, strings
+from codebatch_workers.resolution.documents import at, read_json, strings
 from codebatch_workers.resolution.tree import (
     EXTERNAL,
     Resolved,
@@ -19,6 +20,7 @@ from codebatch_workers.resolution.tree import (
 )
 
 _COMPOSER = "composer.json"
+_PLACES_MAX = 64
 
 
 class ShellSources:
@@ -88,11 +90,15 @@ class PhpImports:
                 return exact(place) if target.startswith(".") else fitting([place or ""])
             return EXTERNAL if target.startswith(".") else fitting(nearest(directory, self._tree.ending_with(target)))
         names = target.strip("\\").split("\\")
-        for prefix, place in self._prefixes:
-            if names[: len(prefix)] == list(prefix) and len(names) > len(prefix):
-                file = f"{join(place, '/'.join(names[len(prefix) :]))}.php"
-                if file in self._tree.paths:
-                    return exact(file)
+        for count in range(len(names) - 1, -1, -1):
+            rest = "/".join(names[count:])
+            places = self._places.get("\\".join(names[:count]), ())
+            found_there = self._tree.first(f"{join(place, rest)}.php" for place in places)
+            if found_there is not None:
+                return exact(found_there)
+        # A namespace of which the tree has no part is another's.
+        if self._places and not any(prefix.partition("\\")[0] in ("", names[0]) for prefix in self._places):
+            return EXTERNAL
         for start in range(len(names) - 1):
             found = self._tree.ending_with(f"{'/'.join(names[start:])}.php")
             if found:
@@ -100,19 +106,16 @@ class PhpImports:
         return EXTERNAL
 
     @cached_property
-    def _prefixes(self) -> list[tuple[tuple[str, ...], str]]:
-        """The namespaces that composer.json files give directories (PSR-4), the longest first."""
-        found = []
+    def _places(self) -> Mapping[str, Sequence[str]]:
+        """The directories that composer.json files give to namespaces (PSR-4)."""
+        found: dict[str, list[str]] = {}
         for file in self._tree.all_named(_COMPOSER):
             document = read_json(self._tree, file)
             for section in ("autoload", "autoload-dev"):
-                for prefix, places in _directories(at(document, section, "psr-4")):
-                    for written in places:
-                        place = relative_to(parent(file), written)
-                        if place is not None:
-                            found.append((tuple(part for part in prefix.split("\\") if part), place))
-        return sorted(found, key=lambda each: (-len(each[0]), each))
-
-
-def _directories(table: Document) -> list[tuple[str, list[str]]]:
-    return [(prefix, [single] if (single := string(to)) else list(strings(to))) for prefix, to in table.items()]
+                for prefix, to in at(document, section, "psr-4").items():
+                    places = [
+                        relative_to(parent(file), each) for each in ([to] if isinstance(to, str) else strings(to))
+                    ]
+                    known = found.setdefault(prefix.strip("\\"), [])
+                    known.extend(place for place in places[:_PLACES_MAX] if place is not None)
+        return {prefix: places[:_PLACES_MAX] for prefix, places in found.items()}

@@ -146,13 +146,12 @@ class RustImports:
         return self._roots_of[module]
 
     def _find_roots(self, module: str, package: Package) -> tuple[str, list[str]]:
-        below = {parent(root) for root in package.roots}
         for above in ancestors(parent(module)):
-            if above in below:
-                roots = sorted(root for root in package.roots if parent(root) == above)
+            roots = package.roots_in.get(above)
+            if roots is not None:
                 first = module[len(above) :].lstrip("/").partition("/")[0]
                 declaring = [root for root in roots if len(roots) > 1 and self._packages.declares(root, first)]
-                return above, declaring or roots
+                return above, declaring or list(roots)
             if above == package.directory:
                 break
         return parent(module), []

@@ -139,10 +139,10 @@ class ScriptImports:
         return self._file(join(place, "index"))
 
     def _by_paths(self, configuration: Configuration, target: str) -> str | None:
-        match = best_match([pattern for pattern, _ in configuration.paths], target)
+        match = best_match(configuration.paths, target)
         if match is not None:
             pattern, star = match
-            for place in dict(configuration.paths)[pattern]:
+            for place in configuration.paths[pattern]:
                 named = place.replace("*", star, 1)
                 found = self._file(named) or self._directory(named)
                 if found is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_json, string, strings
 from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
@@ -11,6 +12,8 @@ from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
 _NAMES = ("tsconfig.json", "jsconfig.json")
 # A chain of `extends` is followed so far, and so many files of it are read.
 _EXTENDS_MAX = 32
+_PLACES_MAX = 64
+_STARRED_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +21,8 @@ class Configuration:
     """The options that say where modules are; directories are paths of the tree."""
 
     base_url: str | None = None
-    # Patterns with at most one star, each with the paths that it stands for.
-    paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # By patterns with at most one star, the paths that they stand for.
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
     root_dir: str | None = None
@@ -121,25 +124,33 @@ def _with_options(configuration: Configuration, directory: str, leaf: str, optio
 
         paths = mapping(options["paths"])
         changed = replace(
-            changed, paths=tuple((pattern, _places(substitution, strings(to))) for pattern, to in paths.items())
+            changed, paths={pattern: _places(substitution, strings(to)) for pattern, to in bounded(paths).items()}
         )
     return changed
 
 
 def _places(place: Callable[[object], str | None], written: Sequence[str]) -> tuple[str, ...]:
-    return tuple(found for each in written if (found := place(each)) is not None)
+    return tuple(found for each in written[:_PLACES_MAX] if (found := place(each)) is not None)
 
 
-def match_star(pattern: str, text: str) -> str | None:
-    """What the star of a pattern stands for in a text, empty where it has none; None where it does not match."""
-    before, star, after = pattern.partition("*")
-    if not star:
-        return "" if pattern == text else None
+def _match_star(pattern: str, text: str) -> str | None:
+    """What the star of a pattern stands for in a text; None where it does not match."""
+    before, _, after = pattern.partition("*")
     fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
     return text[len(before) : len(text) - len(after)] if fits else None
 
 
-def best_match(patterns: Sequence[str], text: str) -> tuple[str, str] | None:
+def bounded(table: Document) -> Document:
+    """A table of patterns with no more of them that have a star than one can be held against one by one."""
+    starred = list(islice((pattern for pattern in table if "*" in pattern), _STARRED_MAX))
+    return {pattern: table[pattern] for pattern in [*starred, *(each for each in table if "*" not in each)]}
+
+
+def best_match(patterns: Mapping[str, object], text: str) -> tuple[str, str] | None:
     """The pattern that a text matches best, without a star before the longest before its star, and what that is."""
-    found = [(pattern, star) for pattern in patterns if (star := match_star(pattern, text)) is not None]
-    return max(found, key=lambda match: ("*" not in match[0], match[0].find("*"), match[0]), default=None)
+    if text in patterns and "*" not in text:
+        return text, ""
+    found = [
+        (pattern, star) for pattern in patterns if "*" in pattern and (star := _match_star(pattern, text)) is not None
+    ]
+    return max(found, key=lambda match: (match[0].find("*"), match[0]), default=None)
