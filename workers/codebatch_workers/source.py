@@ -371,7 +371,9 @@ class SourceFile:
         # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
         captures = cursor.captures(self.tree.root_node)
         for nodes in captures.values():
-            nodes.sort(key=_BY_RANGE)
+            # Twice by a number takes half as long as once by a tuple.
+            nodes.sort(key=_END)
+            nodes.sort(key=_START)
         return captures
 
     @cached_property
@@ -390,7 +392,8 @@ class SourceFile:
             self.__dict__.pop(name, None)
 
 
-_BY_RANGE = attrgetter("byte_range")
+_START = attrgetter("start_byte")
+_END = attrgetter("end_byte")
 
 
 def _cursor(query: Query) -> QueryCursor:

@@ -13,6 +13,8 @@ where the file can have duplicates, its `fingerprints` (fingerprints.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
+from operator import not_
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
@@ -20,12 +22,11 @@ from codebatch_workers.languages import LANGUAGES_OF_DATA
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.complexity import Function, functions_of
-from codebatch_workers.tasks.fingerprints import FINGERPRINTED_BYTES_MAX, WHITESPACE_IN_LINE, fingerprints
+from codebatch_workers.tasks.fingerprints import FINGERPRINTED_BYTES_MAX, fingerprints
 from codebatch_workers.tasks.fingerprints import code as code_of
 from codebatch_workers.tasks.fingerprints import written as written_code
 from codebatch_workers.tasks.outline import definitions
 
-_BLOCK_BYTES = 1 << 20
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 
 
@@ -92,13 +93,7 @@ def _metrics(file: SourceFile, outside: Function, functions: Sequence[Function])
 
 
 def _lines_not_blank(utf8: bytes) -> int:
-    count = start = 0
-    while start < len(utf8):
-        end = utf8.find(b"\n", start + _BLOCK_BYTES)
-        end = len(utf8) if end < 0 else end
-        count += len(utf8[start:end].translate(None, WHITESPACE_IN_LINE).split())
-        start = end
-    return count
+    return sum(map(not_, map(bytes.isspace, BytesIO(utf8))))
 
 
 def _structure(file: SourceFile, outside: Function, functions: Sequence[Function]) -> dict[str, int]:

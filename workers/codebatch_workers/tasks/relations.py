@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.model.record import Edge, EdgeType
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
-
-_start = attrgetter("start_byte")
 
 
 class Scope(NamedTuple):
@@ -43,6 +40,8 @@ class Relations:
         self.captures = file.captures
         self._starts = starts
         self._scopes = scopes
+        self._comments = self.captures.get("comment", ())
+        self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
         self._add_imports()
@@ -80,10 +79,17 @@ class Relations:
 
     def _add_calls(self) -> None:
         utf8, scopes, starts, append = self.utf8, self._scopes, self._starts, self._found.append
+        # Most callees of a file are called there more than once.
+        simple: dict[bytes, str] = {}
         for node in self.captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
-            target = text.decode() if _SIMPLE_CALLEE.match(text) else _callee(self._without_comments(text, end))
+            target = simple.get(text)
+            if target is None:
+                if _SIMPLE_CALLEE.match(text):
+                    target = simple[text] = text.decode()
+                else:
+                    target = _callee(self._without_comments(text, end))
             if target and target != "import":
                 # Where the name stands: a chain of calls may begin many lines above.
                 append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
@@ -91,10 +97,9 @@ class Relations:
     def _without_comments(self, text: bytes, end: int) -> bytes:
         """The source up to an offset, without the comments that stand inside."""
         start = end - len(text)
-        comments = self.captures.get("comment", ())
         # From one before: a comment may begin before what is left of a long callee.
-        first = max(bisect_left(comments, start, key=_start) - 1, 0)
-        for node in reversed(comments[first : bisect_left(comments, end, key=_start)]):
+        first = max(bisect_left(self._comment_starts, start) - 1, 0)
+        for node in reversed(self._comments[first : bisect_left(self._comment_starts, end)]):
             text = text[: max(node.start_byte - start, 0)] + text[max(node.end_byte - start, 0) :]
         return text
 
@@ -158,7 +163,8 @@ class Relations:
         """The edges by position, but for those in the bodies of macros."""
         path, path_b64 = self.file.path_fields
         lines = self.file.line_starts
-        self._found.sort()
+        found = self._found if not ignored else [each for each in self._found if each[0] not in ignored]
+        found.sort()
         return [
             Edge(
                 path=path,
@@ -168,13 +174,17 @@ class Relations:
                 target=target,
                 line=bisect_right(lines, offset),
             )
-            for offset, edge_type, source, target in self._found
-            if offset not in ignored
+            for offset, edge_type, source, target in found
         ]
 
 
 def _callee(text: bytes) -> str:
     """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`."""
+    if b"<" not in text:
+        # Nothing before a call in the chain counts. Most of what is long ends here.
+        text = text[text.rfind(b")") + 1 :]
+        if _SIMPLE_CALLEE.match(text):
+            return text.decode("utf-8", "replace")
     text = without_generics(text)
     text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".")
     before = _UP_TO_LAST_CHAIN.match(text)
