@@ -310,7 +310,7 @@ def language_of_path(path: bytes) -> str | None:
     known = _NAMES.get(name)
     if known is not None:
         return known
-    if _JSONC_PATH.search(path):
+    if name.endswith(b".json") and _JSONC_PATH.search(path):
         return "jsonc"
     # A name like `a.tar.gz` is tried as `tar.gz`, then as `gz`; `.bashrc` has no extension.
     parts = name.lstrip(b".").split(b".")[1:]
