@@ -322,3 +322,16 @@ def test_symbol_tells_its_parameters_decorators_and_visibility(path: str, conten
         visibility = [symbol.visibility] if symbol.visibility != "public" else []
         said.append(" ".join([f"{symbol.qualified}({' '.join(symbol.parameters)})", *decorators, *visibility]))
     assert "|".join(said) == told
+
+
+def test_callee_that_is_cut_inside_a_letter_is_still_a_call() -> None:
+    name = "é" * 300 + "a"
+    (edge,) = outline(source("a.py", f"{name}()\n")).edges
+    # What is left of it are its last 512 bytes, of which the first is the second half of a letter.
+    assert edge.target == "\ufffd" + name[-256:]
+
+
+def test_callee_keeps_its_last_names_whatever_stands_before() -> None:
+    code = "f(x)(y); f(x) /* ) */ .g(); f<(x)>(1); a[(1)]?.b!.c(); h(')').i(); h(')').i();"
+    targets = sorted(edge.target for edge in outline(source("a.ts", code)).edges)
+    assert targets == [".b.c", ".g", ".i", ".i", "f", "f", "f", "h", "h"]

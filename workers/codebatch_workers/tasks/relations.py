@@ -87,7 +87,7 @@ class Relations:
             target = simple.get(text)
             if target is None:
                 if _SIMPLE_CALLEE.match(text):
-                    target = simple[text] = text.decode()
+                    target = simple[text] = text.decode("utf-8", "replace")
                 else:
                     target = _callee(self._without_comments(text, end))
             if target and target != "import":
