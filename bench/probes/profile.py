@@ -23,16 +23,18 @@ from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tas
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.shard import Shard, ShardRule
+from codebatch.model.shard import Shard, ShardRule, project_shard
 from codebatch.protocol import names
 from codebatch.store.holders import new_holder_id
-from codebatch.store.outcomes import Committer
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch_workers.execution import Failed, TaskRunner, UnitResults, load_source
+from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 
 _FUNCTIONS_SHOWN = 40
@@ -65,18 +67,31 @@ class Pass:
         self._clock = clock
         self._objects = store.objects()
         self._runner = TaskRunner(plan.tasks, scratch)
-        root = scratch / "batch"
+        self._files, self._root = store.files, scratch / "batch"
         for name in (names.RESULTS, names.OUTCOMES):
-            store.files.make_directory(root / name)
-        self._committer = Committer(store.files, root, new_holder_id())
+            store.files.make_directory(self._root / name)
+        self._committer = Committer(store.files, self._root, new_holder_id())
         self.records: Counter[str] = Counter()
 
     def run(self) -> None:
-        """Every unit."""
+        """Every unit of files, then every project task."""
+        of_files = tuple(name for name in self._plan.task_names if name not in self._plan.project_tasks)
         for shard in self._plan.shards:
-            unit = Unit(shard=shard.id, start=0, end=shard.items, tasks=self._plan.task_names)
-            self._run_unit(shard, unit)
+            self._run_unit(shard, Unit(shard=shard.id, start=0, end=shard.items, tasks=of_files))
+        for name in self._plan.project_tasks:
+            with self._clock.step(f"task {name}, of the project"):
+                self._run_project(name)
         self._committer.close()
+
+    def _run_project(self, name: str) -> None:
+        outcomes = Outcomes(self._files, self._root)
+        ledger = load_ledger(self._plan, outcomes)
+        project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=self._plan.task_names)
+        unit = Unit(shard=project_shard(name), start=0, end=1, tasks=(name,))
+        encoded = self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
+        assert encoded.outcome.type == "result", encoded.evidence
+        self._committer.commit([encoded], epoch=1, round_=1)
+        self.records.update(encoded.outcome.counts.kinds)
 
     def _run_unit(self, shard: Shard, unit: Unit) -> None:
         step = self._clock.step
