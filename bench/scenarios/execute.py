@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +16,13 @@ from bench.trees import Corpus, copy_without_git
 _CPU = Target(limit=2.0)
 _EFFICIENCY = Target(limit=0.92, is_minimum=True)
 _COORDINATOR_AND_WORKERS_BYTES = 250e6 + 400e6
+
+
+class Phase(NamedTuple):
+    """What the execute phase of one run took."""
+
+    wall_s: float
+    cpu_s: float
 
 
 def full(setting: Setting) -> Iterator[Row]:
@@ -29,14 +37,15 @@ def full(setting: Setting) -> Iterator[Row]:
             sides = [_execute(setting, planned, store, jobs) for jobs in (1, 2)]
             floor = setting.probe("floor", "floor", selection, tree)
             alternate([*sides, floor], 0)
-            phases: list[tuple[float, float]] = []
+            phases: list[tuple[Phase, Phase]] = []
             turns: list[tuple[Usage, Usage, Usage]] = []
             for _ in range(setting.runs):
                 one = run_side(sides[0])
-                alone = _phase_seconds(store)
+                alone = _phase(store)
                 two = run_side(sides[1])
-                phases.append((alone, _phase_seconds(store)))
+                phases.append((alone, _phase(store)))
                 turns.append((one, two, run_side(floor)))
+            yield _execute_phase(corpus, [alone for alone, _ in phases], [floor for _, _, floor in turns])
             yield from _rows(corpus, *(list(column) for column in zip(*turns, strict=True)))
             yield _efficiency(corpus, phases)
             for jobs, side in enumerate(sides, start=1):
@@ -57,12 +66,13 @@ def _rows(corpus: Corpus, one: list[Usage], two: list[Usage], least: list[Usage]
     for jobs, usages in ((1, one), (2, two)):
         yield pair_row(
             "full",
-            f"execute phase, -j {jobs}",
+            f"run --batch, -j {jobs}",
             corpus.name,
             ours=(f"codebatch run --batch -j {jobs}", usages),
             theirs=theirs,
             by="cpu",
             target=_CPU,
+            note="start of all processes, merge and summary included",
         )
     efficiency = [first.wall_s / (2 * second.wall_s) for first, second in zip(one, two, strict=True)]
     yield figure_row(
@@ -75,8 +85,20 @@ def _rows(corpus: Corpus, one: list[Usage], two: list[Usage], least: list[Usage]
     )
 
 
-def _phase_seconds(store: Path) -> float:
-    """From the first unit's begin to the last one's end, as the journals have it."""
+def _execute_phase(corpus: Corpus, phases: list[Phase], floors: list[Usage]) -> Row:
+    return figure_row(
+        "full",
+        "execute phase, -j 1: CPU inside of units / floor",
+        corpus.name,
+        [phase.cpu_s / floor.cpu_s for phase, floor in zip(phases, floors, strict=True)],
+        "",
+        target=_CPU,
+        note="what workers and their children spend from leasing a unit to its commit; the floor is a whole process",
+    )
+
+
+def _phase(store: Path) -> Phase:
+    """From the first unit's begin to the last one's end, and the CPU seconds inside of units, as the journals say."""
     lines = [
         msgspec.json.decode(line)
         for journal in store.glob("batches/*/journal/*.jsonl")
@@ -84,15 +106,16 @@ def _phase_seconds(store: Path) -> float:
     ]
     began = min(line["at_ns"] for line in lines if line["event"] == "began")
     ended = max(line["at_ns"] for line in lines if line["event"] == "finished")
-    return float(ended - began) / 1e9
+    cpu = sum(line["cpu_seconds"] for line in lines if line["event"] == "finished")
+    return Phase(wall_s=float(ended - began) / 1e9, cpu_s=float(cpu))
 
 
-def _efficiency(corpus: Corpus, phases: list[tuple[float, float]]) -> Row:
+def _efficiency(corpus: Corpus, phases: list[tuple[Phase, Phase]]) -> Row:
     return figure_row(
         "full",
         "parallel efficiency of the execute phase, -j 1 / (2 * -j 2)",
         corpus.name,
-        [alone / (2 * together) for alone, together in phases],
+        [alone.wall_s / (2 * together.wall_s) for alone, together in phases],
         "",
         target=_EFFICIENCY,
         note="first unit begun to last unit finished; where one worker starts before the other, that counts against us",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 
 
@@ -16,5 +17,6 @@ def running_ns() -> int:
 
 
 def process_cpu_ns() -> int:
-    """CPU nanoseconds of this process."""
-    return time.process_time_ns()
+    """CPU nanoseconds of this process, and of the children that it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time_ns() + round((children.ru_utime + children.ru_stime) * 1e9)
