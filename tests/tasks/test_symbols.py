@@ -335,3 +335,21 @@ def test_callee_keeps_its_last_names_whatever_stands_before() -> None:
     code = "f(x)(y); f(x) /* ) */ .g(); f<(x)>(1); a[(1)]?.b!.c(); h(')').i(); h(')').i();"
     targets = sorted(edge.target for edge in outline(source("a.ts", code)).edges)
     assert targets == [".b.c", ".g", ".i", ".i", "f", "f", "f", "h", "h"]
+
+
+def test_macros_of_a_header_too_large_for_a_tree_are_all_told() -> None:
+    line = b"#define NAME_%06d(a, b) " + b"x" * 90 + b" \\\n  y\n"
+    header = b"".join(line % number for number in range(80_000))
+    found = outline(source("a.h", header, {"language": b"c"}))
+    assert (len(header) > 8 * 1024 * 1024, len(found.symbols), found.edges) == (True, 80_000, [])
+    last = found.symbols[-1]
+    assert (last.name, last.symbol_type, last.line, last.column, last.end_line) == (
+        "NAME_079999",
+        "macro",
+        159_999,
+        9,
+        160_000,
+    )
+    assert last.parameters == ("a", "b")
+    assert outline(source("a.h", header * 4, {"language": b"c"})).symbols == []
+    assert outline(source("a.rs", header, {})).symbols == []

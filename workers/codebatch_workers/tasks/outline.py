@@ -60,6 +60,7 @@ _FIELD_IN_CLASS = frozenset({"variable"})
 _SEPARATORS = {"cpp": "::", "rust": "::"}
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
+_MACROS_BYTES_MAX = 32 * 1024 * 1024
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
@@ -94,10 +95,17 @@ class Outline:
 
 
 def outline(file: SourceFile) -> Outline:
-    """The symbols and edges of a file; none where it has no tree."""
-    if file.language not in NAMES or file.tree is None:
+    """The symbols and edges of a file; none where it has no tree, but for the macros of a huge header."""
+    if file.language not in NAMES or (file.tree is None and not _has_macros_alone(file)):
         return Outline([], [])
     return file.derived(_build)
+
+
+def _has_macros_alone(file: SourceFile) -> bool:
+    """Whether a file is too large for a tree, and its macros are not too many to be found in the text."""
+    return (
+        file.language in _LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
+    )
 
 
 def _build(file: SourceFile) -> Outline:
