@@ -21,7 +21,7 @@ from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
+from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput, with_checksum
 
 
 def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
@@ -36,12 +36,14 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
         outcomes = Outcomes(files, batch.root)
         tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
-        manifest = Manifest(
-            plan_digest=plan.digest,
-            result_digest=digest,
-            generation=_generation(ledger),
-            items=plan.items,
-            tasks=tasks,
+        manifest = with_checksum(
+            Manifest(
+                plan_digest=plan.digest,
+                result_digest=digest,
+                generation=_generation(ledger),
+                items=plan.items,
+                tasks=tasks,
+            )
         )
         files.write_new(building / names.MANIFEST_FILE, msgspec.json.encode(manifest) + b"\n")
         # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.digest import DIGEST_PATTERN, Digest
+from codebatch.model.digest import DIGEST_PATTERN, Digest, digest_bytes
 from codebatch.model.items import ROW_BYTES, check_rows, item_range
 from codebatch.model.outcome import Counts
 from codebatch.protocol import names
@@ -55,7 +55,10 @@ class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced."""
+    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced.
+
+    `checksum` is the digest of the document as it would be with an empty one: counts are believed, so they are guarded.
+    """
 
     format: int = OUTPUTS_FORMAT
     plan_digest: Digest
@@ -63,10 +66,28 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     items: int
     tasks: tuple[TaskOutput, ...]
+    checksum: Digest = Digest("")
 
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""
         return next((task for task in self.tasks if task.task == name), None)
+
+
+def with_checksum(manifest: Manifest) -> Manifest:
+    """A manifest that can be written."""
+    return msgspec.structs.replace(manifest, checksum=_checksum(manifest))
+
+
+def decode_manifest(data: bytes) -> Manifest:
+    """Read manifest.json. Raises ValueError where it is not what was written."""
+    manifest = msgspec.json.decode(data, type=Manifest)
+    if manifest.checksum != _checksum(manifest):
+        raise ValueError("it does not have its checksum")
+    return manifest
+
+
+def _checksum(manifest: Manifest) -> Digest:
+    return digest_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, checksum=Digest(""))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +156,8 @@ def current_outputs(batch: Batch) -> Outputs | None:
             continue
         path = directory / name / names.MANIFEST_FILE
         try:
-            manifest = msgspec.json.decode(batch.files.read(path), type=Manifest)
-        except (FileNotFoundError, msgspec.DecodeError) as error:
+            manifest = decode_manifest(batch.files.read(path))
+        except (FileNotFoundError, ValueError, msgspec.DecodeError) as error:
             raise StoreCorrupt(
                 f"{path} is damaged: {error}",
                 hint=f"remove the directory {directory / name} and run `codebatch resume`",

@@ -126,7 +126,11 @@ def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:
 @pytest.mark.parametrize(("count", "number"), [(1, signal.SIGHUP), (2, signal.SIGTERM), (3, signal.SIGINT)])
 def test_signals_leave_nothing_behind_however_often_they_come(poisoned: Poisoned, count: int, number: int) -> None:
     run = poisoned({"a.txt": "leave_a_child", "b.txt": "loop", "c.txt": "loop", **SLOW}, shard=4)
-    process = run.start(*COMMON, "-j", "2", "--file-seconds", "4")
+    before = signal.signal(number, signal.SIG_DFL)  # Be the suite itself run by nohup.
+    try:
+        process = run.start(*COMMON, "-j", "2", "--file-seconds", "4")
+    finally:
+        signal.signal(number, before)
     wait_until(lambda: _has_begun(run, 2), "both workers are at work")
     for _ in range(count):
         os.kill(process.pid, number)

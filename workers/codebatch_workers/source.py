@@ -21,6 +21,7 @@ from msgspec import UnsetType
 
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
+from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
 from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_stand_ins
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.tasks.attributes import attributes_of
@@ -34,10 +35,6 @@ _BINARY_BYTES_LOOKED_AT = 8192
 _GENERATED_BYTES_LOOKED_AT = 2048
 _COLUMN_BLOCK_BYTES = 1024
 _PIECE_BYTES_MAX = 1024 * 1024
-# tree-sitter's queries count depth in 16 bits, and take quadratic time beyond; nothing that people write is as deep.
-QUERY_DEPTH_MAX = 4_000
-# They also take quadratic time over the tokens of one error; a file with such an error is not in its language.
-_ERROR_TOKENS_MAX = 10_000
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
 
@@ -346,7 +343,7 @@ class SourceFile:
 
     def _errors(self, tree: Tree) -> int:
         """How many errors a tree has; without end where it is hopeless."""
-        if _is_hopeless(tree):
+        if is_hopeless_tree(tree):
             return sys.maxsize
         return sum(1 for _ in iter_broken(tree.root_node))
 
@@ -358,7 +355,7 @@ class SourceFile:
     @_kept
     def is_hopeless(self) -> bool:
         """Whether one error swallows so much that there is nothing to be learnt from the tree. Survives `release`."""
-        return self.has_syntax_error and self.tree is not None and _is_hopeless(self.tree)
+        return self.has_syntax_error and self.tree is not None and is_hopeless_tree(self.tree)
 
     @_kept
     def captures(self) -> Mapping[str, list[Node]]:
@@ -415,11 +412,6 @@ def _cursor(query: Query) -> QueryCursor:
     cursor = QueryCursor(query)
     cursor.set_max_start_depth(QUERY_DEPTH_MAX)
     return cursor
-
-
-def _is_hopeless(tree: Tree) -> bool:
-    root = tree.root_node
-    return any(node.is_error and node.child_count > _ERROR_TOKENS_MAX for node in (root, *root.children))
 
 
 def _says_generated(head: bytes) -> bool:
@@ -484,18 +476,3 @@ def _encoding_of_cookie(name: str) -> str | None:
         return _COOKIE_ENCODINGS.get(codecs.lookup(name).name)
     except (LookupError, ValueError):
         return None
-
-
-def iter_broken(root: Node) -> Iterator[Node]:
-    """Every error and every missing node, in no order.
-
-    Most of a tree is sound: going down only where it is not takes a tenth of the time of a query for them.
-    """
-    pending = [(root, 0)]
-    while pending:
-        node, depth = pending.pop()
-        if node.is_error or node.is_missing:
-            yield node
-        if depth < QUERY_DEPTH_MAX:
-            # Of itself, a token that is an error does not say that it has one.
-            pending += [(child, depth + 1) for child in node.children if child.has_error or child.is_error]

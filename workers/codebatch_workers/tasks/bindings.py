@@ -23,8 +23,9 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from codebatch_workers.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.languages import grammar
-from codebatch_workers.source import QUERY_DEPTH_MAX, SourceFile
+from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.names import pattern_names
 
 if TYPE_CHECKING:

@@ -16,9 +16,10 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
+from codebatch_workers.broken_trees import iter_broken
 from codebatch_workers.findings import diagnostic
 from codebatch_workers.languages import APPROXIMATE_LANGUAGES
-from codebatch_workers.source import SourceFile, iter_broken
+from codebatch_workers.source import SourceFile
 from codebatch_workers.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.parse_config import ParseConfig
