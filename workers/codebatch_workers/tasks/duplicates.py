@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress, islice
@@ -77,7 +76,7 @@ def find_duplicates(
     """The records of each item that has duplicates: two metrics, then its blocks by line; items in their order.
 
     `files` come in the order of their items, and are asked for once. `read` gives the text of an item, in UTF-8, as its
-    fingerprints were made of it: the first item of each content, at most twice.
+    fingerprints were made of it: the first item of each content, once.
     """
     return _Finder(files, read).run()
 
@@ -101,9 +100,7 @@ class _Finder:
         found = dict(find_repeats(self._text))
         owners = {item: owner for owner in found for item in self._sources[owner].items}
         for item in sorted(owners):
-            owner = owners[item]
-            self._tell_groups(owner, found[owner])
-            yield item, list(self._records(item, found[owner]))
+            yield item, list(self._records(item, found[owners[item]]))
 
     def _load(self, files: Iterable[FingerprintedFile]) -> list[_Source]:
         sources: dict[tuple[Digest, bytes], _Source] = {}
@@ -133,25 +130,13 @@ class _Finder:
                 yield owner, hot
 
     def _lay_out(self, owner: int, hot: Sequence[int]) -> None:
-        lines, numbers = self._code_lines(owner)
-        if len(self._sources[owner].items) > 1:
+        source = self._sources[owner]
+        lines, numbers = code_lines(self._read(source.items[0]), array("I", source.comments))
+        if len(source.items) > 1:
             self._text.add(owner, lines, numbers, is_whole=True)
             return
         for start, end in _stretches(hot, len(lines)):
             self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
-
-    def _code_lines(self, owner: int) -> tuple[list[bytes], list[int]]:
-        source = self._sources[owner]
-        return code_lines(self._read(source.items[0]), array("I", source.comments))
-
-    def _tell_groups(self, owner: int, repeats: Sequence[Repeat]) -> None:
-        unknown = [repeat for repeat in repeats if _content(repeat) not in self._groups]
-        if unknown:
-            lines, numbers = self._code_lines(owner)
-            for repeat in unknown:
-                start = bisect_left(numbers, self._text.numbers[repeat.start])
-                code = b"\n".join(lines[start : start + repeat.lines])
-                self._groups[_content(repeat)] = hashlib.sha256(code).hexdigest()[:_GROUP_DIGITS]
 
     def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
         path, path_b64 = path_fields(self._paths[item])
@@ -168,11 +153,18 @@ class _Finder:
                 end_line=self._text.numbers[repeat.end - 1] + 1,
                 lines=repeat.lines,
                 copies=self._count(repeat),
-                group=self._groups[_content(repeat)],
+                group=self._group(repeat),
                 other_path=other_path,
                 other_path_b64=other_path_b64,
                 other_line=self._text.numbers[other_place],
             )
+
+    def _group(self, repeat: Repeat) -> str:
+        content = _content(repeat)
+        if content not in self._groups:
+            code = self._text.code(repeat.start, repeat.end)
+            self._groups[content] = hashlib.sha256(code).hexdigest()[:_GROUP_DIGITS]
+        return self._groups[content]
 
     def _items(self, place: int) -> Sequence[int]:
         return self._sources[self._text.owner(place)].items

@@ -58,6 +58,7 @@ class Text:
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
+        self._code = bytearray()
         self._bytes_before = array("Q", [0, 0])
         self._starts = array("Q")
         self._owners = array("I")
@@ -75,7 +76,8 @@ class Text:
         self.hashes.append(len(self._starts))
         self.numbers.extend(numbers)
         self.numbers.append(0)
-        before = self._bytes_before[-1]
+        before = len(self._code)
+        self._code += b"".join(lines)
         self._bytes_before.extend(islice(accumulate(map(len, lines), initial=before), 1, None))
         self._bytes_before.append(self._bytes_before[-1])
 
@@ -88,6 +90,11 @@ class Text:
         ends = [*(start - 1 for start in islice(self._starts, 1, None)), len(self.hashes) - 1]
         for owner, start, end, whole in zip(self._owners, self._starts, ends, self._whole, strict=False):
             yield owner, start, end, bool(whole)
+
+    def code(self, start: int, end: int) -> bytes:
+        """The lines between two places, joined by LF."""
+        before = self._bytes_before
+        return b"\n".join(self._code[before[place] : before[place + 1]] for place in range(start, end))
 
     def is_big(self, start: int, end: int) -> bool:
         """Whether there is enough in the lines between two places."""
