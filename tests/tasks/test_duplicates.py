@@ -7,7 +7,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 import pytest
@@ -266,6 +266,22 @@ def test_fingerprints_are_the_last_record_and_the_same_for_the_same_ten_lines(tm
     hashes = [set(record.hashes) for record in last if isinstance(record, Fingerprints)]
     assert len(hashes) == len(last)
     assert set.intersection(*hashes)
+
+
+_LINES = st.lists(st.integers(0, 30), max_size=15)
+
+
+@given(_LINES, _LINES, _LINES, _LINES, st.lists(st.integers(0, 30), min_size=LINES_MIN, max_size=LINES_MIN))
+def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
+    before: list[int], after: list[int], other_before: list[int], other_after: list[int], same: list[int]
+) -> None:
+    def chosen(before: list[int], after: list[int]) -> set[tuple[int, int]]:
+        (file,) = fingerprinted([source("a.py", python([*before, *same, *after]))])
+        said = file.fingerprints
+        places = (index - len(before) for index in accumulate(said.gaps))
+        return {(place, hash_) for place, hash_ in zip(places, said.hashes, strict=True) if 0 <= place <= 3}
+
+    assert chosen(before, after) & chosen(other_before, other_after)
 
 
 # -- What no input makes slow -----------------------------------------------------------------------------------------

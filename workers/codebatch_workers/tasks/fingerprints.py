@@ -1,20 +1,21 @@
 """Fingerprints: by what equal blocks of code are looked for across files (SPEC.md "Duplicates").
 
-A code line is a line without comments and white space, where something is left of it. Of any LINES_MIN code lines that
-follow each other, the first six begin a gram of GRAM lines; the one whose first line has the least hash is
-chosen, the first of several. So two places with the same LINES_MIN lines have chosen the same gram, whatever is around
-them: winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for Document Fingerprinting, 2003), but over the hashes
-of lines, so that only the grams that are chosen need a hash of their own.
+A code line is a line without comments and white space, where something is left of it. A gram is GRAM lines; it is
+chosen where the hash of its middle line is less than that of the next line and not greater than that of the one before,
+or where neither it nor one of the three right before it is such. So two places with the same LINES_MIN lines have
+chosen the same gram, whatever is around them. This is winnowing (Schleimer, Wilkerson, Aiken: Local Algorithms for
+Document Fingerprinting, 2003) by the hashes of lines, so that only the grams that are chosen need a hash of their own,
+and by local minima, for which no line needs Python code.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, islice, repeat
-from operator import add, and_, lshift, sub
+from itertools import accumulate, compress, count, islice
+from operator import lt, sub
 from typing import TYPE_CHECKING
-from zlib import crc32
+from zlib import adler32, crc32
 
 from codebatch.model.record import Fingerprints
 from codebatch_workers.languages import LANGUAGES_OF_DATA
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 WHITESPACE_IN_LINE = b" \t\r\f\v"
 LINES_MIN = 10
-GRAM = 5
+GRAM = 7
 # A file above this has none: nobody wrote it, and it would take 100 bytes of memory for each of its lines.
 FINGERPRINTED_BYTES_MAX = 2 * 1024 * 1024
-_INDEX_BITS = 24
-_INDEX_MASK = (1 << _INDEX_BITS) - 1
-_CRC_BYTES = 4
+# So many grams begin in any LINES_MIN lines.
+_GRAMS = LINES_MIN - GRAM + 1
+_HASH_BYTES = 4
 
 
 def fingerprints(file: SourceFile) -> Fingerprints | None:
@@ -74,7 +75,7 @@ def comments(file: SourceFile) -> list[int]:
 def code_lines(utf8: bytes, comments: Sequence[int]) -> tuple[list[bytes], list[int]]:
     """The code lines of a file, and the 1-based number of each; `comments` as its fingerprints have them."""
     lines = without_comments(utf8, comments).translate(None, WHITESPACE_IN_LINE).split(b"\n")
-    return list(filter(None, lines)), [number for number, line in enumerate(lines, 1) if line]
+    return list(filter(None, lines)), list(compress(count(1), lines))
 
 
 def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
@@ -104,16 +105,23 @@ def _gaps(comments: Sequence[Node]) -> list[int]:
 
 def _winnow(lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
     """The grams chosen of LINES_MIN lines or more: the index of their first line, ascending, and their hashes."""
-    crcs = list(map(crc32, lines))
-    # A hash with its place behind it: the least of several is the first of the least.
-    ranks = list(map(add, map(lshift, crcs, repeat(_INDEX_BITS)), range(len(crcs) - GRAM + 1)))
-    chosen = list(map(and_, dict.fromkeys(_least(ranks)), repeat(_INDEX_MASK)))
-    data = array("I", crcs).tobytes()
-    return chosen, [crc32(data[_CRC_BYTES * index : _CRC_BYTES * (index + GRAM)]) for index in chosen]
+    hashes = list(map(adler32, lines))
+    marks = _chosen(hashes)
+    data = array("I", hashes).tobytes()
+    begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
+    size = _HASH_BYTES * GRAM
+    return list(compress(count(), marks)), [crc32(data[begin : begin + size]) for begin in begins]
 
 
-def _least(ranks: Sequence[int]) -> list[int]:
-    """The least of any six (LINES_MIN - GRAM + 1) that follow each other: of three of the least of two, for speed."""
-    two = [one if one < other else other for one, other in zip(ranks, islice(ranks, 1, None), strict=False)]
-    threes = zip(two, islice(two, 2, None), islice(two, 4, None), strict=False)
-    return [(a if a < c else c) if a < b else (b if b < c else c) for a, b, c in threes]
+def _chosen(hashes: Sequence[int]) -> bytes:
+    """For each gram 1 where it is chosen, else 0. A number holds a byte for each line or gram: all at once, in C."""
+    grams = len(hashes) - GRAM + 1
+    every = int.from_bytes(b"\1" * grams, "little")
+    rises = int.from_bytes(bytes(map(lt, hashes, islice(hashes, 1, None))), "little")
+    least = rises >> 8 & ~rises  # Of the line after the first; the line in the middle of a gram is GRAM // 2 behind.
+    least = least >> 8 * (GRAM // 2 - 1) & every
+    near = least
+    for behind in range(1, _GRAMS):
+        near |= least << 8 * behind
+    lulls = every << 8 * (_GRAMS - 1) & ~near
+    return ((least | lulls) & every).to_bytes(grams, "little")
