@@ -96,13 +96,16 @@ class TaskRunner:
     ) -> dict[str, Result]:
         """One file through the per-file part of the tasks, in plan order; `begin` is told of each."""
         results: dict[str, Result] = {}
+        failed: set[str] = set()
         for name in tasks:
-            if any(isinstance(results.get(need), Failed) for need in self._planned[name].needs):
+            if failed and not failed.isdisjoint(self._planned[name].needs):
                 results[name] = Failed(reason="needs", evidence=_NEED_FAILED)
-                continue
-            if begin is not None:
-                begin(name)
-            results[name] = _guarded(self._run, name, file)
+            else:
+                if begin is not None:
+                    begin(name)
+                results[name] = _guarded(self._run, name, file)
+            if isinstance(results[name], Failed):
+                failed.add(name)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:

@@ -53,6 +53,9 @@ from codebatch_workers.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
 DESCRIPTORS_RESERVED = 32
+# How often a worker looks at them, in items, and whether its coordinator has said something, in nanoseconds.
+_DESCRIPTORS_EVERY = 16
+_HEED_EVERY_NS = 1_000_000
 
 
 class Worker:
@@ -96,6 +99,7 @@ class Worker:
         self._items_done = 0
         self._records = 0
         self._units = 0
+        self._heeded_ns = 0
         self._is_draining = False
         self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
         self._is_worn = False
@@ -181,7 +185,8 @@ class Worker:
             for name in unit.tasks:
                 done.results[name].append(results[name])
             self._items_done += 1
-            self._look_at_descriptors()
+            if not self._items_done % _DESCRIPTORS_EVERY:
+                self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
             self._begin_task(name)
@@ -222,7 +227,14 @@ class Worker:
         return self._objects.read(entry.object, entry.size)
 
     def _heed(self, unit: Unit, end: int) -> int:
-        """Take what the coordinator has sent meanwhile; the unit's end now."""
+        """Take what the coordinator has sent meanwhile; the unit's end now.
+
+        Asking costs as much as many a small file, so it is not asked again within _HEED_EVERY_NS.
+        """
+        now_ns = running_ns()
+        if now_ns - self._heeded_ns < _HEED_EVERY_NS:
+            return end
+        self._heeded_ns = now_ns
         while (message := self._channel.try_receive()) is not None:
             match message:
                 case Shrink(start=unit.start, end=smaller):
