@@ -68,11 +68,10 @@ _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|de
 
 
 class _Span(NamedTuple):
-    """A node that encloses others. Sorts outer before inner, and a definition before its anonymous twin."""
+    """A node that encloses others. Sorts outer before inner."""
 
     start: int
     minus_end: int
-    rank: int
     symbol_type: str
     name: Name | None
 
@@ -170,10 +169,10 @@ class Definitions:
         """Fill `starts` and `scopes`: from each offset in `starts` on, the scope at the same index is in force."""
         stack: list[tuple[int, Scope]] = []
         current = self.scopes[0]
-        written = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         # A definition whose body is an expression: `f = () => …`. The function that ends with it is its body.
         assigned: _Span | None = None
-        for span in self._spans():
+        spans, written = self._spans()
+        for span in spans:
             while stack and stack[-1][0] <= span.start:
                 end, current = stack.pop()
                 self._enter(end, current)
@@ -199,8 +198,10 @@ class Definitions:
             self.starts.append(offset)
             self.scopes.append(scope)
 
-    def _spans(self) -> list[_Span]:
+    def _spans(self) -> tuple[list[_Span], set[tuple[int, int]]]:
+        """What encloses others, outer before inner; start and end, negative, of what is written as a function."""
         properties = self._property_functions()
+        # By start and end, negative.
         spans: dict[tuple[int, int], _Span] = {}
         for capture, nodes in self.captures.items():
             if not capture.startswith("def."):
@@ -208,17 +209,17 @@ class Definitions:
             symbol_type = cast("SymbolType", capture[4:].replace("assigned", "function"))
             for node in nodes:
                 names = self.names_of(node, symbol_type, self.utf8)
-                start, end = node.start_byte, node.end_byte
                 if not names or names[0].end - names[0].start > NAME_BYTES_MAX:
                     continue
                 name = names[0]
+                start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
                     name = name._replace(symbol_type="property")
-                spans[start, end] = _Span(start, -end, 0, name.symbol_type, name)
-        for capture in ("function", "block"):
-            for node in self.captures.get(capture, ()):
-                key = node.start_byte, node.end_byte
-                spans.setdefault(key, _Span(key[0], -key[1], 1, "function", None))
+                spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name)
+        functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
+        blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
+        for start, minus_end in (functions | blocks) - spans.keys():
+            spans[start, minus_end] = _Span(start, minus_end, "function", None)
         for node in self.captures.get("impl", ()):
             of = node.child_by_field_name("type")
             if of is not None:
@@ -226,8 +227,10 @@ class Definitions:
                     "utf-8", "replace"
                 )
                 name = Name(-1, -1, "class", "", owner)
-                spans[node.start_byte, node.end_byte] = _Span(node.start_byte, -node.end_byte, 0, "class", name)
-        return sorted(spans.values(), key=lambda span: span[:3])
+                start, minus_end = node.start_byte, -node.end_byte
+                spans[start, minus_end] = _Span(start, minus_end, "class", name)
+        # No two are in the same place, so the names are never compared.
+        return sorted(spans.values()), functions
 
     def _define(self, span: _Span, name: Name, outer: Scope) -> Scope:
         """Record a definition that encloses others, and answer the scope that it opens."""

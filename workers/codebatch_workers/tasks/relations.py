@@ -86,8 +86,10 @@ class Relations:
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
             target = simple.get(text)
             if target is None:
-                if _SIMPLE_CALLEE.match(text):
-                    target = simple[text] = text.decode("utf-8", "replace")
+                # Nothing before a call in the chain counts; a comment around the bracket would end in what is no name.
+                last = text[text.rfind(b")") + 1 :]
+                if _SIMPLE_CALLEE.match(last) and b"<" not in text:
+                    target = simple[text] = last.decode("utf-8", "replace")
                 else:
                     target = _callee(self._without_comments(text, end))
             if target and target != "import":
