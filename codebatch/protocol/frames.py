@@ -25,7 +25,8 @@ class FrameWriter:
 
     def encode(self, records: bytes) -> bytes:
         """The frames of a whole shard's records, which are LF-terminated lines."""
-        return b"".join(self._compressor.compress(records[start:end]) for start, end in _cuts(records))
+        view = memoryview(records)
+        return b"".join(self._compressor.compress(view[start:end]) for start, end in _cuts(records))
 
 
 def decode_frames(frames: bytes, size: int) -> bytes:

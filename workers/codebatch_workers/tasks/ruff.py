@@ -171,15 +171,18 @@ def is_for_ruff(file: SourceFile) -> bool:
 def _materialise(directory: bytes, files: Sequence[SourceFile]) -> list[bytes]:
     """Write the files and the packages above them; the name of each, relative to the directory."""
     made: set[bytes] = set()
+    packages_made: set[bytes] = set()
     names: dict[bytes, None] = {}
     for index, file in enumerate(files):
         name = _portable(file.path)
         if name is None or name in names:
             name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
         else:
-            for package in directories_of_packages(file.contexts.get("packages", b"")):
+            packages = file.contexts.get("packages", b"")
+            for package in directories_of_packages(packages) if packages not in packages_made else ():
                 init = b"/".join(filter(None, (_portable(package) or b"", b"__init__.py")))
                 _write(directory, init, b"", made)
+            packages_made.add(packages)
         _write(directory, name, file.utf8, made)
         names[name] = None
     return list(names)
