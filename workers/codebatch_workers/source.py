@@ -102,7 +102,6 @@ _VENDORED = re.compile(
     re.IGNORECASE,
 )
 
-
 _ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
 # What opens blocks at the start of a line. A scanner's state must fit into 1,024 bytes, and theirs is written beyond
 # (tree-sitter-yaml issue 48: from 254 levels on, of which two may begin in one column; tree-sitter-markdown issue 243).
