@@ -128,8 +128,12 @@ def _run_starts(tokens: Sequence[Node]) -> set[int]:
     roots: dict[int, int] = {}
     found = set()
     last: dict[int, str] = {}
+    end = 0
     # Outer before inner, for an expression's root is known by what is around it.
     for parent in sorted(parents, key=_outer_first):
+        if parent.start_byte >= end:
+            roots[parent.id], end = parent.id, parent.end_byte
+            continue
         outer = parent.parent
         while outer is not None and outer.type == "parenthesized_expression":
             outer = outer.parent

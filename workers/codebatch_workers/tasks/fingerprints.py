@@ -85,7 +85,9 @@ def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
     places = accumulate(comments)
     for start, end in zip(places, places, strict=True):
         pieces.append(utf8[position:start])
-        pieces.append(b"\n" * utf8.count(b"\n", start, end))
+        lines = utf8.count(b"\n", start, end)
+        if lines:
+            pieces.append(b"\n" * lines)
         position = end
     pieces.append(utf8[position:])
     return b"".join(pieces)
