@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
+from codebatch.model.outcome import Register
 from codebatch.model.plan import Plan
 from codebatch.store.outcomes import Outcomes
 
@@ -17,7 +18,10 @@ def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     )
     found = outcomes.scan()
     for commit in found.commits:
-        ledger.add(commit)
+        try:
+            ledger.add(commit)
+        except ValueError:  # Damaged, and still JSON.
+            found.unreadable.extend(Register(one.shard, one.start, one.task, commit.round) for one in commit.outcomes)
     for register in found.unreadable:
         ledger.mark_unreadable(register)
     return ledger

@@ -313,3 +313,17 @@ def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
     for command in ("status", "errors", "query outputs", "files"):
         stored.codebatch(*command.split())
     assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+
+
+@pytest.mark.parametrize("task", ["parse", "dependencies"])
+def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str) -> None:
+    register = stored.one(f"batches/*/outcomes/*.{task}.r1")
+    commit = json.loads(register.read_bytes())
+    for outcome in commit["outcomes"]:
+        for one in outcome.get("parts", [outcome]):
+            one["end"] += 1
+    register.write_bytes(json.dumps(commit).encode() + b"\n")
+    stored.unmerge()
+    assert stored.codebatch("status", "--json").json["status"] == "RUNNING"
+    whole = stored.codebatch("run", "project", "--json").json
+    assert (whole["status"], whole["result_digest"]) == ("COMPLETED", stored.digest)
