@@ -16,10 +16,12 @@ import msgspec
 import tree_sitter
 
 from bench.probes.selection import Selection
-from codebatch_workers.languages import grammar, module_of
+from codebatch_workers.languages import grammar, load_language, module_of
 from codebatch_workers.tasks.ruff import arguments
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
 
+# The wheel has what TypeScript adds to JavaScript; its authors' tags are both (tree-sitter.json of the grammar).
+_TAGS_ADDED_TO = {"typescript": "javascript", "tsx": "javascript"}
 # Where the wheel ships no tags query, ours, which asks for more.
 _BASH_TAGS = "(function_definition name: (word) @name) @definition.function (command name: (_) @name) @reference.call"
 _OWN_TAGS = {"bash": _BASH_TAGS, "zsh": _BASH_TAGS, "json": "(pair key: (_) @name)", "jsonc": "(pair key: (_) @name)"}
@@ -30,14 +32,21 @@ def parse(root: Path, parsed: dict[str, list[str]]) -> int:
     """Parse and query every file; how many matches there were."""
     matches = 0
     for language, paths in parsed.items():
-        ours = grammar(language)
-        parser = tree_sitter.Parser(ours.language)
-        tags = _OWN_TAGS.get(language) or getattr(import_module(module_of(language)), "TAGS_QUERY", None)
-        query = tree_sitter.Query(ours.language, tags) if tags else ours.query
+        loaded = load_language(language)
+        parser = tree_sitter.Parser(loaded)
+        tags = _tags(language)
+        query = tree_sitter.Query(loaded, tags) if tags else grammar(language).query
         for path in paths:
             tree = parser.parse((root / path).read_bytes())
             matches += len(tree_sitter.QueryCursor(query).matches(tree.root_node))
     return matches
+
+
+def _tags(language: str) -> str:
+    if language in _OWN_TAGS:
+        return _OWN_TAGS[language]
+    base = _tags(_TAGS_ADDED_TO[language]) if language in _TAGS_ADDED_TO else ""
+    return str(getattr(import_module(module_of(language)), "TAGS_QUERY", "")) + base
 
 
 def lint(root: Path, linted: Sequence[str]) -> None:

@@ -430,16 +430,23 @@ def every_language() -> list[str]:
     return sorted(_ALL_GRAMMARS)
 
 
+def load_language(language: str) -> tree_sitter.Language:
+    """The bare grammar of a language that `has_grammar`."""
+    import tree_sitter  # Here, for coordinators read the tables above and do not load it.
+
+    wheel = _ALL_GRAMMARS[language]
+    return tree_sitter.Language(getattr(import_module(wheel.module), wheel.function)())
+
+
 @cache
 def grammar(language: str) -> Grammar:
     """Load the grammar of a language that `has_grammar`, once per process."""
-    # Here, for coordinators read the tables above and load neither of these.
     from importlib.resources import files
 
     import tree_sitter
 
     wheel = _ALL_GRAMMARS[language]
-    loaded = tree_sitter.Language(getattr(import_module(wheel.module), wheel.function)())
+    loaded = load_language(language)
     queries = files("codebatch_workers.tasks") / "queries"
     source = "\n".join((queries / f"{name}.scm").read_text(encoding="utf-8") for name in wheel.queries)
     return Grammar(
