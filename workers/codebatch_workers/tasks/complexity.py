@@ -18,8 +18,9 @@ structures and closures stand in each other. What a function inside a function h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,8 +44,7 @@ _CODES = {
 _LOGICAL_MAX = 2_000
 
 
-@dataclass(slots=True)
-class Function:
+class Function(msgspec.Struct, gc=False):
     """The numbers of one function, or of what is outside of all. Offsets are of its node."""
 
     start: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from codebatch.model.record import SymbolType
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-class Name(NamedTuple):
+class Name(msgspec.Struct, frozen=True, gc=False):
     """A name where it is written, what kind of thing it names, and an owner that is written with it (`Owner::name`).
 
     `text` is what a thing is called that has no name of its own in the source (`export default`).

@@ -28,7 +28,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from codebatch.model.record import Edge, Symbol, SymbolType
 from codebatch_workers.source import SourceFile
@@ -67,8 +69,8 @@ _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 
 
-class _Span(NamedTuple):
-    """A node that encloses others. Sorts outer before inner."""
+class _Span(msgspec.Struct, frozen=True, gc=False):
+    """A node that encloses others."""
 
     start: int
     minus_end: int
@@ -76,7 +78,7 @@ class _Span(NamedTuple):
     name: Name | None
 
 
-class _Found(NamedTuple):
+class _Found(msgspec.Struct, frozen=True, gc=False):
     start: int
     end: int
     name: str
@@ -179,7 +181,7 @@ class Definitions:
             inner = current
             if span.name is not None:
                 inner = self._define(span, span.name, current)
-                assigned = span if inner.symbol_type in _FUNCTIONS and span[:2] not in written else None
+                assigned = span if inner.symbol_type in _FUNCTIONS and (span.start, span.minus_end) not in written else None
             elif assigned is not None and span.minus_end == assigned.minus_end:
                 assigned = None
             elif span.symbol_type == "function":
@@ -214,7 +216,7 @@ class Definitions:
                 name = names[0]
                 start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
-                    name = name._replace(symbol_type="property")
+                    name = msgspec.structs.replace(name, symbol_type="property")
                 spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
@@ -229,8 +231,7 @@ class Definitions:
                 name = Name(-1, -1, "class", "", owner)
                 start, minus_end = node.start_byte, -node.end_byte
                 spans[start, minus_end] = _Span(start, minus_end, "class", name)
-        # No two are in the same place, so the names are never compared.
-        return sorted(spans.values()), functions
+        return [spans[place] for place in sorted(spans)], functions
 
     def _define(self, span: _Span, name: Name, outer: Scope) -> Scope:
         """Record a definition that encloses others, and answer the scope that it opens."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.source import SourceFile
@@ -21,7 +23,7 @@ _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
-class Scope(NamedTuple):
+class Scope(msgspec.Struct, frozen=True, gc=False):
     """What encloses a place. `start` is where its name stands, -1 where it has none in the source."""
 
     qualified: str
