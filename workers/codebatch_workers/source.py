@@ -12,10 +12,11 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from io import BytesIO
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import UnsetType
 
@@ -376,24 +377,26 @@ class SourceFile:
         """The captures of a query over the tree."""
         if self.tree is None or self.is_hopeless:
             return {}
-        cursor = _cursor(query)
         # The binding collects nodes in a set, so that its lists come in the order of addresses: another one each time.
-        captures = cursor.captures(self.tree.root_node)
+        captures = _cursor(query).captures(self.tree.root_node)
         for nodes in captures.values():
-            # Twice by a number takes half as long as once by a tuple.
-            nodes.sort(key=_END)
-            nodes.sort(key=_START)
+            if len(nodes) > 1:
+                # Twice by a number takes half as long as once by a tuple.
+                nodes.sort(key=_END)
+                nodes.sort(key=_START)
         return captures
 
     @_kept
-    def _derived(self) -> dict[object, object]:
+    def _derived(self) -> dict[object, Any]:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
         """What a function makes of this file: made once, and kept for whichever task asks next."""
-        if make not in self._derived:
-            self._derived[make] = make(self)
-        return cast("T", self._derived[make])
+        derived = self._derived
+        if make not in derived:
+            derived[make] = make(self)
+        made: T = derived[make]
+        return made
 
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text; whoever asks again pays again."""
@@ -405,6 +408,7 @@ _START = attrgetter("start_byte")
 _END = attrgetter("end_byte")
 
 
+@cache
 def _cursor(query: Query) -> QueryCursor:
     from tree_sitter import QueryCursor
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-class Import(NamedTuple):
+class Import(msgspec.Struct, frozen=True, gc=False):
     """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
 
     Where one statement binds several names of one target, the target stands in the first and is empty in the others.
@@ -141,7 +143,8 @@ def imports_of_rust(node: Node, utf8: bytes) -> list[Import]:
     found = _rust_leaves(node, utf8)
     if any(each.target.startswith(("self", "super")) for each in found):
         inner = _modules_around(node, utf8)
-        found = [each._replace(target=_from_file(each.target, inner)) for each in found] if inner else found
+        if inner:
+            return [msgspec.structs.replace(each, target=_from_file(each.target, inner)) for each in found]
     return found
 
 

@@ -28,6 +28,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -74,7 +75,7 @@ class _Span(msgspec.Struct, frozen=True, gc=False):
 
     start: int
     minus_end: int
-    symbol_type: str
+    symbol_type: SymbolType
     name: Name | None
 
 
@@ -118,6 +119,13 @@ def definitions(file: SourceFile) -> Definitions:
     return file.derived(Definitions)
 
 
+@cache
+def _meaning(capture: str) -> tuple[str, SymbolType]:
+    """What stands before the dot of a capture's name, and the type behind it."""
+    kind, _, symbol_type = capture.partition(".")
+    return kind, cast("SymbolType", symbol_type.replace("assigned", "function"))
+
+
 class Definitions:
     """The scopes of a file, found when made, and what is found in them, found by `build`."""
 
@@ -152,11 +160,11 @@ class Definitions:
     def build(self) -> Outline:
         """The symbols and edges. To be asked once."""
         for capture, nodes in self.captures.items():
-            kind, _, symbol_type = capture.partition(".")
+            kind, symbol_type = _meaning(capture)
             if kind == "leaf":
-                self._add_leaves(nodes, cast("SymbolType", symbol_type))
+                self._add_leaves(nodes, symbol_type)
             elif kind in ("name", "pattern"):
-                self._add_assigned(nodes, cast("SymbolType", symbol_type), is_pattern=kind == "pattern")
+                self._add_assigned(nodes, symbol_type, is_pattern=kind == "pattern")
         self._add_members()
         self._add_parameter_fields()
         relations = Relations(self.file, self.starts, self.scopes)
@@ -181,7 +189,8 @@ class Definitions:
             inner = current
             if span.name is not None:
                 inner = self._define(span, span.name, current)
-                assigned = span if inner.symbol_type in _FUNCTIONS and (span.start, span.minus_end) not in written else None
+                is_written = (span.start, span.minus_end) in written
+                assigned = span if inner.symbol_type in _FUNCTIONS and not is_written else None
             elif assigned is not None and span.minus_end == assigned.minus_end:
                 assigned = None
             elif span.symbol_type == "function":
@@ -206,9 +215,9 @@ class Definitions:
         # By start and end, negative.
         spans: dict[tuple[int, int], _Span] = {}
         for capture, nodes in self.captures.items():
-            if not capture.startswith("def."):
+            kind, symbol_type = _meaning(capture)
+            if kind != "def":
                 continue
-            symbol_type = cast("SymbolType", capture[4:].replace("assigned", "function"))
             for node in nodes:
                 names = self.names_of(node, symbol_type, self.utf8)
                 if not names or names[0].end - names[0].start > NAME_BYTES_MAX:
@@ -251,7 +260,7 @@ class Definitions:
 
     # -- Symbols ------------------------------------------------------------------------------------------------------
 
-    def _add(self, name: Name, symbol_type: str, scope: Scope, end: int) -> _Found | None:
+    def _add(self, name: Name, symbol_type: SymbolType, scope: Scope, end: int) -> _Found | None:
         """Record a symbol; None where its name is no name, or already is one."""
         if not 0 < name.end - name.start <= NAME_BYTES_MAX or name.start in self.found:
             return None
@@ -265,7 +274,7 @@ class Definitions:
         outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
         if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
             symbol_type = "constructor"
-        found = _Found(name.start, end, text, cast("SymbolType", symbol_type), outer, self._join(outer, text))
+        found = _Found(name.start, end, text, symbol_type, outer, self._join(outer, text))
         self.found[name.start] = found
         return found
 
