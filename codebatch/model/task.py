@@ -86,7 +86,7 @@ PIPELINES: Mapping[str, Pipeline] = {
         ),
         Pipeline(
             name="full",
-            summary="everything: metrics, symbols and their relations, lint",
+            summary="everything: metrics, duplicates, symbols and their relations, lint",
             tasks=("parse", "analyze", "symbols", "lint", "dependencies", "duplicates"),
         ),
     )
