@@ -54,7 +54,7 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
         elif not prefix:
             bound = name.named_children[0] if name.named_child_count else name
         found.append(Import(prefix + _text(dotted, utf8), dotted, bound))
-    if module is not None:
+    if module is not None and not found:
         found.extend(
             Import(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"
         )

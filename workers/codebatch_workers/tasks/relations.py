@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
+# What a shell replaces before it knows what it calls.
+_NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
 
 
@@ -142,25 +144,25 @@ class Relations:
 
     def _add_require(self, function: Node) -> None:
         """JavaScript's `require("x")` and `import("x")`."""
+        if self.utf8[function.start_byte : function.end_byte] not in (b"require", b"import"):
+            return
         call = function.parent
         arguments = call.child_by_field_name("arguments") if call is not None else None
-        if arguments is not None and self.utf8[function.start_byte : function.end_byte] in (b"require", b"import"):
+        if arguments is not None:
             literal = arguments.named_child(0)
             if literal is not None:
                 self._edge(literal.start_byte, "imports", self._literal(literal))
 
-    def _add_command(self, node: Node) -> None:
+    def _add_command(self, name: Node) -> None:
         """A shell command calls what it names; `source x` and `. x` import `x`."""
-        name = node.child_by_field_name("name")
-        if name is None:
-            return
         text = self.utf8[name.start_byte : name.end_byte][:NAME_BYTES_MAX].decode("utf-8", "replace")
         if text in (".", "source"):
-            argument = node.child_by_field_name("argument")
+            command = name.parent
+            argument = command.child_by_field_name("argument") if command is not None else None
             if argument is not None:
                 path = self.utf8[argument.start_byte : argument.end_byte][:NAME_BYTES_MAX]
                 self._edge(argument.start_byte, "imports", path.strip(b"\"'").decode("utf-8", "replace"))
-        elif not any(character in text for character in "$`\"'\\ \n"):
+        elif _NO_COMMAND_NAME.isdisjoint(text):
             self._edge(name.start_byte, "calls", text)
 
     def records(self, ignored: Bodies) -> list[Edge]:

@@ -2,7 +2,7 @@
 
 (function_definition) @def.function @function
 (variable_assignment name: (variable_name) @name.variable)
-(command) @command
+(command name: (_) @command)
 
 [(if_statement) (for_statement) (c_style_for_statement) (while_statement)] @branch
 (elif_clause) @elif
