@@ -12,7 +12,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress, islice
-from operator import eq
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_fields
@@ -21,7 +20,7 @@ from codebatch.model.task import NoConfig
 from codebatch_workers.project import Project
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.fingerprints import GRAM, LINES_MIN, code_lines
-from codebatch_workers.tasks.repeats import Repeat, Span, Text, find_repeats
+from codebatch_workers.tasks.repeats import Repeat, Span, Text, find_repeats, repeated
 
 _GROUP_DIGITS = 16
 
@@ -120,12 +119,10 @@ class _Finder:
 
     def _hot(self) -> Iterator[tuple[int, list[int]]]:
         """The sources to be read again, and where in them a fingerprint begins that occurs more than once."""
-        ordered = sorted(self._hashes)
-        repeated = set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))
-        del ordered
+        several = repeated(self._hashes)
         for owner, source in enumerate(self._sources):
             hashes, indexes = self._hashes[source.start : source.end], self._indexes[source.start : source.end]
-            hot = list(compress(indexes, map(repeated.__contains__, hashes)))
+            hot = list(compress(indexes, map(several.__contains__, hashes)))
             if hot or len(source.items) > 1:
                 yield owner, hot
 

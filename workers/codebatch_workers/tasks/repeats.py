@@ -10,7 +10,8 @@ they are equal: a *run*. Where a run overlaps its copy, it is a row of copies of
 Whatever line of a repeat is taken, it lies in a window with a class, so that the runs of each window with the next ones
 of its class cover every line that is repeated. Two things keep that cheap. A window meets _NEIGHBOURS of its class on
 each side and no more, so that the longest run of one that stands at more places may be missed, but no line. And where
-the windows of a class stand, all of them, behind those of another one, their runs are those of that other.
+the windows of a class stand, all of them, behind those of another one, their runs are those of that other. How far two
+places are equal is told by the first bit in which all that is behind them differs, or the last of what is before them.
 
 What is told is a cover of the runs: each repeat is the one that reaches farthest of those that begin in or right behind
 the one before. So a place lies in two repeats at most, and there are no more of them than lines.
@@ -21,11 +22,10 @@ Hashes are 64 bits of SipHash, for equality in this process only: nothing is ord
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, compress, islice
-from operator import eq, sub
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, compress, groupby
 from typing import NamedTuple
 
 from codebatch_workers.tasks.fingerprints import LINES_MIN
@@ -33,8 +33,12 @@ from codebatch_workers.tasks.fingerprints import LINES_MIN
 # Ten lines with less in them are brackets and the like. White space is not counted.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
-_NO_CLASS = -1
 _HASH_BYTES = 8
+_HASH_BITS = 64
+# So many lines are compared at first.
+_LINES_COMPARED = 8
+# About so many values are counted at a time, each of which takes 100 bytes of memory meanwhile.
+_VALUES_COUNTED = 2**20
 
 Span = tuple[int, int]
 
@@ -58,7 +62,8 @@ class Text:
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
-        self._code = bytearray()
+        # Every place is a line of it, separators are empty ones; line ends are not counted.
+        self._code = bytearray(b"\n")
         self._bytes_before = array("Q", [0, 0])
         self._starts = array("Q")
         self._owners = array("I")
@@ -76,168 +81,168 @@ class Text:
         self.hashes.append(len(self._starts))
         self.numbers.extend(numbers)
         self.numbers.append(0)
-        before = len(self._code)
-        self._code += b"".join(lines)
-        self._bytes_before.extend(islice(accumulate(map(len, lines), initial=before), 1, None))
+        self._code += b"\n".join([*lines, b"", b""])
+        before = self._bytes_before.pop()
+        self._bytes_before.extend(accumulate(map(len, lines), initial=before))
         self._bytes_before.append(self._bytes_before[-1])
 
     def owner(self, place: int) -> int:
         """Whose line stands at a place."""
         return self._owners[bisect_right(self._starts, place) - 1]
 
-    def stretches(self) -> Iterator[tuple[int, int, int, bool]]:
-        """Owner, first place, place behind the last, whether it is repeated as such; in order."""
-        ends = [*(start - 1 for start in islice(self._starts, 1, None)), len(self.hashes) - 1]
-        for owner, start, end, whole in zip(self._owners, self._starts, ends, self._whole, strict=False):
-            yield owner, start, end, bool(whole)
+    def wholes(self) -> Iterator[Span]:
+        """The stretches that are repeated as such, in order."""
+        ends = (start - 1 for start in (*self._starts[1:], len(self.hashes)))
+        return compress(zip(self._starts, ends, strict=False), self._whole)
 
     def code(self, start: int, end: int) -> bytes:
         """The lines between two places, joined by LF."""
         before = self._bytes_before
-        return b"\n".join(self._code[before[place] : before[place + 1]] for place in range(start, end))
+        return bytes(self._code[before[start] + start : before[end] + end - 1])
 
-    def is_big(self, start: int, end: int) -> bool:
+    def is_big(self, span: Span) -> bool:
         """Whether there is enough in the lines between two places."""
+        start, end = span
         return self._bytes_before[end] - self._bytes_before[start] >= BYTES_MIN
 
 
 def find_repeats(text: Text) -> Iterator[tuple[int, list[Repeat]]]:
     """The repeats of each owner that has any, by place; owners in their order."""
     classes = _Classes(text.hashes)
-    for owner, spans in _spans_by_owner(text, classes):
-        found = [Repeat(start, end - start, classes.places(start, end)) for start, end in _cover(spans)]
-        if found:
-            yield owner, found
+    spans = {*text.wholes(), *_runs(classes)}
+    for owner, chosen in groupby(_cover(filter(text.is_big, spans)), key=lambda span: text.owner(span[0])):
+        yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
+
+
+def repeated(values: array[int]) -> set[int]:
+    """Those that occur more than once. They are hashes: a byte of each says when it is counted, some at a time."""
+    parts = len(values) // _VALUES_COUNTED + 1
+    byte = values.tobytes()[:: values.itemsize]
+    found: set[int] = set()
+    for part in range(parts):
+        is_counted = bytes(each % parts == part for each in range(256))
+        times = Counter(compress(values, byte.translate(is_counted)))
+        found.update(value for value, several in times.items() if several > 1)
+    return found
 
 
 class _Classes:
-    """Which windows are equal. `fresh[place]` says whether the runs of the window there are to be looked at."""
+    """Which windows are equal: `members` are the places of each class, ascending, by what `windows` has at any."""
 
     def __init__(self, hashes: array[int]) -> None:
-        self.data = hashes.tobytes()
-        self.members: list[Sequence[int]] = []
-        self._class_of = array("i", [_NO_CLASS]) * len(hashes)
-        self._contents: dict[tuple[int, int, int], dict[int, array[int]]] = {}
-        self._find_members(len(hashes) - LINES_MIN + 1)
-        self.fresh = bytearray(len(hashes))
-        for number, members in enumerate(self.members):
-            if members and not self._follows(number):
-                for place in members:
-                    self.fresh[place] = True
+        self._data = hashes.tobytes()
+        self.windows = self._hashes_of_windows(len(hashes) - LINES_MIN + 1)
+        self.members = self._find_members()
+        self._contents: dict[tuple[int, int, int], dict[int, list[int]]] = {}
 
-    def _find_members(self, windows: int) -> None:
+    def _hashes_of_windows(self, windows: int) -> array[int]:
         step, size = _HASH_BYTES, _HASH_BYTES * LINES_MIN
         begins, ends = range(0, step * windows, step), range(size, size + step * windows, step)
-        keys = array("q", map(hash, map(self.data.__getitem__, map(slice, begins, ends))))
-        ordered = sorted(keys)
-        repeated = set(compress(ordered, map(eq, ordered, islice(ordered, 1, None))))
-        del ordered
-        numbers: dict[int, int] = {}
-        found: list[array[int]] = []
-        for place in compress(range(windows), map(repeated.__contains__, keys)):
-            number = numbers.setdefault(keys[place], len(found))
-            if number == len(found):
-                found.append(array("I"))
-            found[number].append(place)
-        for number, members in enumerate(found):
-            if min(map(sub, islice(members, 1, None), members)) < LINES_MIN:
-                self.members.append(())
-                continue
-            self.members.append(members)
-            for place in members:
-                self._class_of[place] = number
+        return array("q", map(hash, map(self._data.__getitem__, map(slice, begins, ends))))
 
-    def _follows(self, number: int) -> bool:
-        """Whether the windows of a class stand, all of them, right behind those of another."""
-        members = self.members[number]
-        before = self._class_of[members[0] - 1]
-        return (
-            before != _NO_CLASS
-            and len(self.members[before]) == len(members)
-            and all(self._class_of[place - 1] == before for place in members)
-        )
+    def _find_members(self) -> dict[int, list[int]]:
+        is_repeated = bytes(map(repeated(self.windows).__contains__, self.windows))
+        places = compress(range(len(self.windows)), is_repeated)
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        tables = set()
+        for place, window in zip(places, compress(self.windows, is_repeated), strict=True):
+            members = found[window]
+            if members and place - members[-1] < LINES_MIN:
+                tables.add(window)
+            members.append(place)
+        for window in tables:
+            del found[window]
+        return found
 
-    def neighbours(self, place: int) -> Sequence[int]:
-        """The next places of the same class on both sides."""
-        members = self.members[self._class_of[place]]
-        at = bisect_left(members, place)
-        return [*members[max(at - _NEIGHBOURS, 0) : at], *members[at + 1 : at + 1 + _NEIGHBOURS]]
+    def fresh(self) -> Iterator[int]:
+        """The places of windows whose runs are to be looked at, ascending."""
+        is_fresh = bytearray(len(self.windows))
+        for members in self.members.values():
+            before = self.members.get(self.windows[members[0] - 1], ())
+            if len(before) != len(members) or [place + 1 for place in before] != members:
+                for place in members:
+                    is_fresh[place] = True
+        return compress(range(len(is_fresh)), is_fresh)
+
+    def later(self, place: int) -> Sequence[int]:
+        """The next places of the same class."""
+        members = self.members[self.windows[place]]
+        at = bisect_right(members, place)
+        return members[at : at + _NEIGHBOURS]
 
     def places(self, start: int, end: int) -> Sequence[int]:
         """Every place where the same lines stand, ascending."""
-        window = next((place for place in range(start, end) if self._class_of[place] != _NO_CLASS), None)
+        windows = enumerate(self.windows[start:end])
+        offset, window = next((pair for pair in windows if pair[1] in self.members), (0, None))
         if window is None:
-            return array("I", [start])
-        asked = (self._class_of[window], window - start, end - start)
+            return [start]
+        asked = (window, offset, end - start)
         if asked not in self._contents:
             self._contents[asked] = self._by_content(*asked)
-        return self._contents[asked].get(self._content(start, end), array("I", [start]))
+        return self._contents[asked].get(self._content(start, end), [start])
 
-    def _by_content(self, number: int, offset: int, lines: int) -> dict[int, array[int]]:
+    def _by_content(self, window: int, offset: int, lines: int) -> dict[int, list[int]]:
         """For what stands at several places with a window of a class `offset` lines in: these places."""
-        found: defaultdict[int, array[int]] = defaultdict(lambda: array("I"))
-        for place in self.members[number]:
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for place in self.members[window]:
             if place > offset:
                 found[self._content(place - offset, place - offset + lines)].append(place - offset)
         return {content: places for content, places in found.items() if len(places) > 1}
 
     def _content(self, start: int, end: int) -> int:
-        return hash(self.data[_HASH_BYTES * start : _HASH_BYTES * end])
+        return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])
 
-    def equal_after(self, one: int, other: int) -> int:
-        """How many lines from two places on are equal."""
-        return self._equal(lambda low, high: self._is_equal(one + low, other + low, high - low))
+    def run(self, one: int, other: int) -> Span:
+        """The lines around a window that are equal to those around a later one of its class."""
+        return one - self._equal_before(one, other), one + self._equal_after(one, other)
 
-    def equal_before(self, one: int, other: int) -> int:
-        """How many lines right before two places are equal."""
-        return self._equal(lambda low, high: self._is_equal(one - high, other - high, high - low))
+    def _equal_after(self, one: int, other: int) -> int:
+        equal, lines = LINES_MIN, _LINES_COMPARED
+        while not (differing := self._difference(one + equal, other + equal, lines)):
+            equal, lines = equal + lines, 2 * lines
+        lowest_bit = (differing & -differing).bit_length() - 1
+        return equal + lowest_bit // _HASH_BITS
 
-    def _equal(self, is_equal: Callable[[int, int], bool]) -> int:
-        """The greatest number of lines so that all are equal: by doubled steps, then halved ones."""
-        equal, step = 0, 1
-        while is_equal(equal, equal + step):
-            equal += step
-            step *= 2
-        while step > 1:
-            step //= 2
-            if is_equal(equal, equal + step):
-                equal += step
-        return equal
+    def _equal_before(self, one: int, other: int) -> int:
+        equal, lines = 0, min(_LINES_COMPARED, one)
+        while not (differing := self._difference(one - equal - lines, other - equal - lines, lines)):
+            equal, lines = equal + lines, min(2 * lines, one - equal - lines)
+        highest_bit = differing.bit_length() - 1
+        return equal + lines - 1 - highest_bit // _HASH_BITS
 
-    def _is_equal(self, one: int, other: int, lines: int) -> bool:
+    def _difference(self, one: int, other: int, lines: int) -> int:
+        """A number whose lowest bits are of the first line, 0 where some lines from two places on are equal.
+
+        They are not where one of the two is behind its stretch: no separator is equal to anything.
+        """
         size = _HASH_BYTES * lines
         one, other = _HASH_BYTES * one, _HASH_BYTES * other
-        return one >= 0 and other >= 0 and self.data[one : one + size] == self.data[other : other + size]
+        return int.from_bytes(self._data[one : one + size], "little") ^ int.from_bytes(
+            self._data[other : other + size], "little"
+        )
 
 
-def _spans_by_owner(text: Text, classes: _Classes) -> Iterator[tuple[int, list[Span]]]:
-    current, spans = -1, list[Span]()
-    for owner, start, end, is_whole in text.stretches():
-        if owner != current:
-            yield current, spans
-            current, spans = owner, []
-        told = [(start, end)] if is_whole else _spans(classes, start, end)
-        spans += (span for span in told if text.is_big(*span))
-    yield current, spans
-
-
-def _spans(classes: _Classes, start: int, end: int) -> Iterator[Span]:
-    """What is repeated in a stretch: runs, or as much of them as does not overlap its copy."""
-    reached: dict[int, int] = {}
-    for place in compress(range(start, end), memoryview(classes.fresh)[start:end]):
-        for other in classes.neighbours(place):
-            if reached.get(other - place, 0) >= place + LINES_MIN:
+def _runs(classes: _Classes) -> Iterator[Span]:
+    """What is repeated: runs, or as much of them as does not overlap its copy. Some several times."""
+    ends: dict[int, int] = {}
+    last_end = 0
+    for place in classes.fresh():
+        if place >= last_end:
+            ends.clear()
+        for other in classes.later(place):
+            distance = other - place
+            if ends.get(distance, 0) >= place + LINES_MIN:
                 continue
-            first = place - classes.equal_before(place, other)
-            last = reached[other - place] = (
-                place + LINES_MIN + classes.equal_after(place + LINES_MIN, other + LINES_MIN)
-            )
-            lines = min(last - first, abs(other - place))
-            yield from ((part, part + lines) for part in range(first, last - lines, lines))
-            yield last - lines, last
+            start, end = classes.run(place, other)
+            ends[distance] = end
+            last_end = max(last_end, end)
+            lines = min(end - start, distance)
+            for part in (*range(start, end - lines, lines), end - lines):
+                yield part, part + lines
+                yield part + distance, part + distance + lines
 
 
-def _cover(spans: Sequence[Span]) -> list[Span]:
+def _cover(spans: Iterable[Span]) -> list[Span]:
     """The fewest spans that cover what all do, each the one that reaches farthest, and the longest of several."""
     chosen: list[Span] = []
     reach, best = 0, (0, 0)
