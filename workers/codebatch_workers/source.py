@@ -50,6 +50,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16le"),
     (codecs.BOM_UTF16_BE, "utf-16be"),
 )
+_COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
@@ -234,7 +235,7 @@ class SourceFile:
         for mark, encoding in _MARKS:
             if content.startswith(mark):
                 return _transcode(content[len(mark) :], encoding, declared=True)
-        declared = _cookie(content) if self.language == "python" else None
+        declared = _cookie(content) if b"coding" in content[:_COOKIE_BYTES_MAX] and self.language == "python" else None
         if declared is None:
             return _transcode(content, "utf-8", declared=False)
         known = _encoding_of_cookie(declared)
@@ -465,7 +466,7 @@ def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
 
 def _cookie(content: bytes) -> str | None:
     """The encoding that one of the first two lines of a Python file declares (PEP 263)."""
-    for line in content[:1024].splitlines()[:2]:
+    for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
         match = _COOKIE.match(line)
         if match is not None:
             return match[1].decode("ascii", "replace")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress, islice
+from typing import NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_fields
@@ -25,8 +25,7 @@ from codebatch_workers.tasks.repeats import Repeat, Span, Text, find_repeats, re
 _GROUP_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FingerprintedFile:
+class FingerprintedFile(NamedTuple):
     """A file that has fingerprints: its number in path order, and what it is."""
 
     item: int
@@ -35,11 +34,10 @@ class FingerprintedFile:
     fingerprints: Fingerprints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
+class _Source(NamedTuple):
     """A content: the items that have it, where its comments are, and which of all fingerprints are its."""
 
-    items: list[int] = field(default_factory=list)
+    items: list[int]
     comments: bytes
     start: int
     end: int
@@ -85,7 +83,7 @@ class _Finder:
         self._read = read
         self._paths: dict[int, bytes] = {}
         self._hashes = array("I")
-        self._indexes = array("I")
+        self._gaps = bytearray()
         self._sources = self._load(files)
         self._text = Text()
         # Of each content of a repeat, by its first place and its lines.
@@ -94,8 +92,7 @@ class _Finder:
 
     def run(self) -> Iterator[tuple[int, list[Record]]]:
         """See `find_duplicates`."""
-        for owner, hot in self._hot():
-            self._lay_out(owner, hot)
+        self._lay_out()
         found = dict(find_repeats(self._text))
         owners = {item: owner for owner in found for item in self._sources[owner].items}
         for item in sorted(owners):
@@ -111,29 +108,26 @@ class _Finder:
             if source is None:
                 start = len(self._hashes)
                 self._hashes.extend(said.hashes)
-                self._indexes.extend(accumulate(said.gaps))
-                source = _Source(comments=comments, start=start, end=len(self._hashes))
-                sources[file.object, comments] = source
+                self._gaps += bytes(said.gaps)
+                source = sources[file.object, comments] = _Source([], comments, start, len(self._hashes))
             source.items.append(file.item)
         return list(sources.values())
 
-    def _hot(self) -> Iterator[tuple[int, list[int]]]:
-        """The sources to be read again, and where in them a fingerprint begins that occurs more than once."""
-        several = repeated(self._hashes)
+    def _lay_out(self) -> None:
+        """Read again the sources in which a fingerprint begins that occurs more than once, or that do so themselves."""
+        is_hot = bytes(map(repeated(self._hashes).__contains__, self._hashes))
         for owner, source in enumerate(self._sources):
-            hashes, indexes = self._hashes[source.start : source.end], self._indexes[source.start : source.end]
-            hot = list(compress(indexes, map(several.__contains__, hashes)))
-            if hot or len(source.items) > 1:
-                yield owner, hot
-
-    def _lay_out(self, owner: int, hot: Sequence[int]) -> None:
-        source = self._sources[owner]
-        lines, numbers = code_lines(self._read(source.items[0]), array("I", source.comments))
-        if len(source.items) > 1:
-            self._text.add(owner, lines, numbers, is_whole=True)
-            return
-        for start, end in _stretches(hot, len(lines)):
-            self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
+            is_whole = len(source.items) > 1
+            if not is_whole and is_hot.find(1, source.start, source.end) < 0:
+                continue
+            lines, numbers = code_lines(self._read(source.items[0]), array("I", source.comments))
+            if is_whole:
+                self._text.add(owner, lines, numbers, is_whole=True)
+                continue
+            indexes = accumulate(self._gaps[source.start : source.end])
+            hot = compress(indexes, is_hot[source.start : source.end])
+            for start, end in _stretches(hot, len(lines)):
+                self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
 
     def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
         path, path_b64 = path_fields(self._paths[item])
@@ -193,15 +187,17 @@ def _content(repeat: Repeat) -> tuple[int, int]:
     return repeat.places[0], repeat.lines
 
 
-def _stretches(hot: Sequence[int], lines: int) -> list[Span]:
+def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
     """The lines that may be in a block with one of the grams that begin at `hot`, ascending."""
-    found: list[Span] = []
+    start = end = 0
     for index in hot:
-        start, end = max(index - (LINES_MIN - GRAM), 0), min(index + LINES_MIN, lines)
-        if found and start <= found[-1][1]:
-            start = found.pop()[0]
-        found.append((start, end))
-    return found
+        first = index - (LINES_MIN - GRAM)
+        if first > end:
+            if end:
+                yield start, end
+            start = first
+        end = index + LINES_MIN
+    yield start, min(end, lines)
 
 
 def _covered(spans: Sequence[Span]) -> int:
