@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
@@ -168,7 +169,7 @@ def test_a_block_says_where_it_is_and_where_else() -> None:
     one = "# a comment\nimport os\n\n" + shared
     other = "import sys\n" + shared.replace("\n", "  # said\n\n\t\n", 1).replace("_2 = ", "_2  =  ") + "end = 1\n"
     found = duplicates({"b.py": other, "a.py": one, "c.py": python(range(50, 80))})
-    code = b"\n".join(code_lines(shared.encode(), ())[0])
+    code = b"\n".join(code_lines(shared.encode(), b"")[0])
     group = hashlib.sha256(code).hexdigest()[:16]
     assert found == {
         "a.py": [
@@ -263,7 +264,7 @@ def test_fingerprints_are_the_last_record_and_the_same_for_the_same_ten_lines(tm
     run = created("analyze", tmp_path).run
     contents = [python([*range(start, start + 30), *range(10)]) for start in range(90, 400, 31)]
     last = [run(source("a.py", content))[-1] for content in contents]
-    hashes = [set(record.hashes) for record in last if isinstance(record, Fingerprints)]
+    hashes = [set(array("I", record.hashes)) for record in last if isinstance(record, Fingerprints)]
     assert len(hashes) == len(last)
     assert set.intersection(*hashes)
 
@@ -278,8 +279,9 @@ def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
     def chosen(before: list[int], after: list[int]) -> set[tuple[int, int]]:
         (file,) = fingerprinted([source("a.py", python([*before, *same, *after]))])
         said = file.fingerprints
-        places = (index - len(before) for index in accumulate(said.gaps))
-        return {(place, hash_) for place, hash_ in zip(places, said.hashes, strict=True) if 0 <= place <= 3}
+        places = (number - 1 - len(before) for number in accumulate(said.gaps))
+        hashes = array("I", said.hashes)
+        return {(place, hash_) for place, hash_ in zip(places, hashes, strict=True) if 0 <= place <= 3}
 
     assert chosen(before, after) & chosen(other_before, other_after)
 

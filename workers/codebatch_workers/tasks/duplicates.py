@@ -103,13 +103,13 @@ class _Finder:
         for file in files:
             self._paths[file.item] = file.path
             said = file.fingerprints
-            comments = array("I", said.comments).tobytes()
-            source = sources.get((file.object, comments))
+            source = sources.get((file.object, said.comments))
             if source is None:
                 start = len(self._hashes)
-                self._hashes.extend(said.hashes)
-                self._gaps += bytes(said.gaps)
-                source = sources[file.object, comments] = _Source([], comments, start, len(self._hashes))
+                self._hashes.frombytes(said.hashes)
+                self._gaps += said.gaps
+                source = _Source([], said.comments, start, len(self._hashes))
+                sources[file.object, said.comments] = source
             source.items.append(file.item)
         return list(sources.values())
 
@@ -120,12 +120,12 @@ class _Finder:
             is_whole = len(source.items) > 1
             if not is_whole and is_hot.find(1, source.start, source.end) < 0:
                 continue
-            lines, numbers = code_lines(self._read(source.items[0]), array("I", source.comments))
+            lines, numbers = code_lines(self._read(source.items[0]), source.comments)
             if is_whole:
                 self._text.add(owner, lines, numbers, is_whole=True)
                 continue
-            indexes = accumulate(self._gaps[source.start : source.end])
-            hot = compress(indexes, is_hot[source.start : source.end])
+            numbered = accumulate(self._gaps[source.start : source.end])
+            hot = compress(numbered, is_hot[source.start : source.end])
             for start, end in _stretches(hot, len(lines)):
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
 
@@ -188,15 +188,15 @@ def _content(repeat: Repeat) -> tuple[int, int]:
 
 
 def _stretches(hot: Iterable[int], lines: int) -> Iterator[Span]:
-    """The lines that may be in a block with one of the grams that begin at `hot`, ascending."""
+    """The lines that may be in a block with a gram; `hot` are the numbers of their first lines, from 1, ascending."""
     start = end = 0
-    for index in hot:
-        first = index - (LINES_MIN - GRAM)
+    for number in hot:
+        first = number - 1 - (LINES_MIN - GRAM)
         if first > end:
             if end:
                 yield start, end
             start = first
-        end = index + LINES_MIN
+        end = number - 1 + LINES_MIN
     yield start, min(end, lines)
 
 

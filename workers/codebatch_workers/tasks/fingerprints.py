@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, compress, count, islice
-from operator import lt, sub
+from operator import lt
 from typing import TYPE_CHECKING
 from zlib import adler32, crc32
 
@@ -46,15 +46,10 @@ def fingerprints(file: SourceFile) -> Fingerprints | None:
     lines = file.derived(written)
     if len(lines) < LINES_MIN:
         return None
-    chosen, hashes = _winnow(lines)
+    hashes, gaps = _winnow(lines)
     path, path_b64 = file.path_fields
-    return Fingerprints(
-        path=path,
-        path_b64=path_b64,
-        hashes=tuple(hashes),
-        gaps=tuple(map(sub, chosen, [0, *chosen[:-1]])),
-        comments=tuple(file.derived(comments)),
-    )
+    cut = array("I", file.derived(comments)).tobytes()
+    return Fingerprints(path=path, path_b64=path_b64, hashes=hashes, gaps=gaps, comments=cut)
 
 
 def written(file: SourceFile) -> list[bytes]:
@@ -72,9 +67,9 @@ def comments(file: SourceFile) -> list[int]:
     return _gaps(file.captures.get("comment", ()))
 
 
-def code_lines(utf8: bytes, comments: Sequence[int]) -> tuple[list[bytes], list[int]]:
+def code_lines(utf8: bytes, comments: bytes) -> tuple[list[bytes], list[int]]:
     """The code lines of a file, and the 1-based number of each; `comments` as its fingerprints have them."""
-    lines = without_comments(utf8, comments).translate(None, WHITESPACE_IN_LINE).split(b"\n")
+    lines = without_comments(utf8, array("I", comments)).translate(None, WHITESPACE_IN_LINE).split(b"\n")
     return list(filter(None, lines)), list(compress(count(1), lines))
 
 
@@ -85,9 +80,8 @@ def without_comments(utf8: bytes, comments: Iterable[int]) -> bytes:
     places = accumulate(comments)
     for start, end in zip(places, places, strict=True):
         pieces.append(utf8[position:start])
-        lines = utf8.count(b"\n", start, end)
-        if lines:
-            pieces.append(b"\n" * lines)
+        if utf8.find(b"\n", start, end) >= 0:
+            pieces.append(b"\n" * utf8.count(b"\n", start, end))
         position = end
     pieces.append(utf8[position:])
     return b"".join(pieces)
@@ -105,14 +99,19 @@ def _gaps(comments: Sequence[Node]) -> list[int]:
     return gaps
 
 
-def _winnow(lines: Sequence[bytes]) -> tuple[list[int], list[int]]:
-    """The grams chosen of LINES_MIN lines or more: the index of their first line, ascending, and their hashes."""
+def _winnow(lines: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """The grams chosen of LINES_MIN lines or more: their hashes, and how many lines each begins behind the one before.
+
+    The first of the file's lines is counted as one behind.
+    """
     hashes = list(map(adler32, lines))
     marks = _chosen(hashes)
     data = array("I", hashes).tobytes()
-    begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
     size = _HASH_BYTES * GRAM
-    return list(compress(count(), marks)), [crc32(data[begin : begin + size]) for begin in begins]
+    begins = compress(range(0, _HASH_BYTES * len(marks), _HASH_BYTES), marks)
+    # No more than three grams that begin one behind the other are not chosen.
+    gaps = marks.rstrip(b"\0").replace(b"\0\0\0\1", b"\4").replace(b"\0\0\1", b"\3").replace(b"\0\1", b"\2")
+    return array("I", [crc32(data[begin : begin + size]) for begin in begins]).tobytes(), gaps
 
 
 def _chosen(hashes: Sequence[int]) -> bytes:
