@@ -128,6 +128,7 @@ class _Finder:
             hot = compress(numbered, is_hot[source.start : source.end])
             for start, end in _stretches(hot, len(lines)):
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
+        del self._hashes, self._gaps
 
     def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
         path, path_b64 = path_fields(self._paths[item])

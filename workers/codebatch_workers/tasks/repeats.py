@@ -38,7 +38,7 @@ _HASH_BITS = 64
 # So many lines are compared at first.
 _LINES_COMPARED = 8
 # About so many values are counted at a time, each of which takes 100 bytes of memory meanwhile.
-_VALUES_COUNTED = 2**20
+_VALUES_COUNTED = 2**19
 
 Span = tuple[int, int]
 
@@ -140,10 +140,10 @@ class _Classes:
         begins, ends = range(0, step * windows, step), range(size, size + step * windows, step)
         return array("q", map(hash, map(self._data.__getitem__, map(slice, begins, ends))))
 
-    def _find_members(self) -> dict[int, list[int]]:
+    def _find_members(self) -> dict[int, array[int]]:
         is_repeated = bytes(map(repeated(self.windows).__contains__, self.windows))
         places = compress(range(len(self.windows)), is_repeated)
-        found: defaultdict[int, list[int]] = defaultdict(list)
+        found: defaultdict[int, array[int]] = defaultdict(lambda: array("I"))
         tables = set()
         for place, window in zip(places, compress(self.windows, is_repeated), strict=True):
             members = found[window]
@@ -159,7 +159,7 @@ class _Classes:
         is_fresh = bytearray(len(self.windows))
         for members in self.members.values():
             before = self.members.get(self.windows[members[0] - 1], ())
-            if len(before) != len(members) or [place + 1 for place in before] != members:
+            if len(before) != len(members) or [place + 1 for place in before] != members.tolist():
                 for place in members:
                     is_fresh[place] = True
         return compress(range(len(is_fresh)), is_fresh)
