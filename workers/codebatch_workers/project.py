@@ -55,6 +55,8 @@ class Project:
                     continue
                 items = self._outcomes.read_items(link.segment, link.outcome)
                 for item, lines in enumerate(items, shard.start + link.start):
+                    if text not in lines:
+                        continue
                     records = [
                         _decoder.decode(line)
                         for line in (_lines_holding(lines, text) if text else lines.splitlines())

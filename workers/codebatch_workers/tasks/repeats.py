@@ -120,8 +120,8 @@ def repeated(values: array[int]) -> set[int]:
     byte = values.tobytes()[:: values.itemsize]
     found: set[int] = set()
     for part in range(parts):
-        is_counted = bytes(each % parts == part for each in range(256))
-        times = Counter(compress(values, byte.translate(is_counted)))
+        is_counted = byte.translate(bytes(each % parts == part for each in range(256)))
+        times = Counter(compress(values, is_counted) if parts > 1 else values)
         found.update(value for value, several in times.items() if several > 1)
     return found
 
