@@ -33,7 +33,7 @@ from codebatch.store.snapshots import load_snapshot
 from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.execution import Failed, TaskRunner, UnitResults, load_source
+from codebatch_workers.execution import Failed, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 
@@ -97,10 +97,12 @@ class Pass:
         step = self._clock.step
         done = UnitResults(start=0, results={name: [] for name in unit.tasks})
         sources = []
-        for index in range(shard.start, shard.end):
+        indexes = range(shard.start, shard.end)
+        loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)
+        for index in indexes:
             entry = self._items[index]
             with step("read object, decompress, verify"):
-                source = load_source(entry, self._read, self._plan.context_of(index))
+                source = next(loaded)
             assert not isinstance(source, Failed), source
             self._share(source)
             for name in unit.tasks:

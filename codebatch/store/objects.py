@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from codebatch.store.pack_writer import PackWriter
 
 
-# Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours.
+# Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours. What lies
+# elsewhere, for another path had the same content first, is read alone and leaves them in place.
 _WINDOW_BYTES = 128 * 1024
 
 
@@ -57,6 +58,7 @@ class _Window(NamedTuple):
 
 
 _NO_WINDOW = _Window("", 0, b"")
+_NOWHERE = Location("", 0, 0, 0)
 
 
 class _Pack(NamedTuple):
@@ -82,6 +84,7 @@ class ObjectStore:
         self._loaded = False
         self._decompressor = zstandard.ZstdDecompressor()
         self._window = _NO_WINDOW
+        self._last = _NOWHERE
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
         """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
@@ -244,12 +247,16 @@ class ObjectStore:
 
     def _frame_bytes(self, location: Location) -> bytes:
         pack, start, data = self._window
+        last, self._last = self._last, location
         inside = location.offset - start
-        if pack != location.pack or inside < 0 or inside + location.length > len(data):
-            path = self.root / f"{location.pack}{PACK_SUFFIX}"
-            data = self._files.read_range(path, location.offset, max(location.length, _WINDOW_BYTES))
-            self._window, inside = _Window(location.pack, location.offset, data), 0
-        return data[inside : inside + location.length]
+        if pack == location.pack and 0 <= inside <= len(data) - location.length:
+            return data[inside : inside + location.length]
+        follows = location.pack == last.pack and location.offset == last.offset + last.length
+        length = max(location.length, _WINDOW_BYTES) if follows else location.length
+        data = self._files.read_range(self.root / f"{location.pack}{PACK_SUFFIX}", location.offset, length)
+        if follows:
+            self._window = _Window(location.pack, location.offset, data)
+        return data[: location.length]
 
     def _condemn(self, key: bytes, pack: str) -> None:
         """Remember that a pack's copy of an object is unsound, and fall back to another pack's copy if there is one.

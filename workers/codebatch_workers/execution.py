@@ -35,6 +35,9 @@ from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, 
 from codebatch_workers.tasks.own import FunctionTask
 
 EVIDENCE_CHARACTERS_MAX = 4000
+# How far files are read ahead.
+_AHEAD_ITEMS = 32
+_AHEAD_BYTES = 1024 * 1024
 _NEED_FAILED = "a task that it needs failed at this file"
 
 P = ParamSpec("P")
@@ -279,6 +282,24 @@ def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[
     except ObjectMissing as error:
         return Failed(reason="object", evidence=error.message)
     return SourceFile(path=entry.path, content=content, executable=entry.executable, contexts=contexts)
+
+
+def iter_sources(
+    entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
+) -> Iterator[SourceFile | Failed]:
+    """Files with their contexts, each as `load_source` has it; read some at a time, a large one alone.
+
+    After the parsing of a file a processor's caches hold nothing more of what reading takes.
+    """
+    loaded: list[SourceFile | Failed] = []
+    size = 0
+    for entry, contexts in entries:
+        if loaded and (len(loaded) == _AHEAD_ITEMS or size + entry.size > _AHEAD_BYTES):
+            yield from loaded
+            loaded, size = [], 0
+        loaded.append(load_source(entry, read, contexts))
+        size += entry.size
+    yield from loaded
 
 
 def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:

@@ -47,7 +47,7 @@ from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch_workers.channel import Channel
-from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, load_source
+from codebatch_workers.execution import Failed, Result, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 
@@ -164,6 +164,8 @@ class Worker:
     def _execute(self, unit: Unit) -> UnitResults:
         first = self._shards[unit.shard].start
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
+        indexes = range(first + unit.start, first + unit.end)
+        loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)
         sources: list[SourceFile] = []
         end = unit.end
         for item in range(unit.start, unit.end):
@@ -172,7 +174,7 @@ class Worker:
                 break
             self._step(item, item + 1, PHASE_ITEM)
             entry = self._items[first + item]
-            source = load_source(entry, self._read, self._plan.context_of(first + item))
+            source = next(loaded)
             results: dict[str, Result]
             if isinstance(source, Failed):
                 results = dict.fromkeys(unit.tasks, source)
