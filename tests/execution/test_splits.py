@@ -10,6 +10,8 @@ import pytest
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.coordinator.planning import make_plan, resolve_tasks
 from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardRule
@@ -23,7 +25,7 @@ from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.execution import Failed, TaskRunner, UnitResults, load_source
+from codebatch_workers.execution import Failed, TaskRunner, UnitResults, iter_sources
 
 ITEMS = 24
 
@@ -53,8 +55,8 @@ def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Un
     items = items_of(snapshot.entries)
     done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
     sources = []
-    for item in range(unit.start, unit.end):
-        source = load_source(items[item], lambda e: store.objects().read(e.object, e.size), plan.context_of(item))
+    loaded = ((items[item], plan.context_of(item)) for item in range(unit.start, unit.end))
+    for item, source in enumerate(iter_sources(loaded, lambda e: store.objects().read(e.object, e.size)), unit.start):
         assert not isinstance(source, Failed)
         for name, result in runner.run_item(source, unit.tasks).items():
             done.results[name].append(result)
@@ -113,3 +115,20 @@ def test_a_cut_segment_is_named_and_nothing_is_published(tmp_path: Path, planned
     with pytest.raises(StoreCorrupt, match=segment.name):
         merge_outputs(batch, plan, ledger)
     assert list((batch.root / names.OUTPUTS).iterdir()) == []
+
+
+def test_files_are_read_ahead_in_their_order_and_a_large_one_alone() -> None:
+    sizes = [10] * 40 + [5_000_000, 10, 10]
+    entries = [Entry(b"%02d" % place, "file", False, size, Digest("")) for place, size in enumerate(sizes)]
+    read: list[bytes] = []
+
+    def read_one(entry: Entry) -> bytes:
+        read.append(entry.path)
+        return b""
+
+    found: dict[bytes, int] = {}
+    for source in iter_sources(((entry, {}) for entry in entries), read_one):
+        assert not isinstance(source, Failed)
+        found[source.path] = len(read)
+    assert list(found) == [entry.path for entry in entries]
+    assert list(found.values()) == [32] * 32 + [40] * 8 + [41] + [43] * 2

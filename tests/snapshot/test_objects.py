@@ -16,7 +16,9 @@ from codebatch.model.digest import EMPTY_DIGEST, Digest, digest_bytes
 from codebatch.store import pack_writer
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import SizeChangedError, sweep_parts
+from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Operation, WatchedCalls
 
 
 @pytest.fixture
@@ -165,15 +167,28 @@ def test_adding_the_content_again_repairs_a_pack_of_the_same_name(root: Path) ->
 
 
 def test_what_was_read_ahead_of_a_pack_repaired_since_condemns_nothing(root: Path) -> None:
-    first, second = _fill(root, b"first" * 100, b"second" * 100)
+    first, second, third = _fill(root, b"first" * 100, b"second" * 100, b"third" * 100)
     pack = _only(root, ".pack")
     sound = pack.read_bytes()
     pack.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
     store = _store(root)
-    assert store.read(first) == b"first" * 100
+    assert [store.read(first), store.read(second)] == [b"first" * 100, b"second" * 100]
     pack.write_bytes(sound)
-    assert store.read(second) == b"second" * 100
+    assert store.read(third) == b"third" * 100
     assert not list(root.glob("*.bad"))
+
+
+def test_who_reads_in_order_reads_ahead_and_an_object_elsewhere_does_not_end_that(root: Path) -> None:
+    contents = [b"%d" % number * 100 for number in range(20)]
+    digests = _fill(root, *contents)
+    reads: list[Operation] = []
+    store = ObjectStore(RealFiles(WatchedCalls(RealCalls(), reads.append)), root)
+    store.refresh()
+    for number in (10, 11, 12, 3, 13, 14, 7, 15, 16):
+        reads.clear()
+        assert store.read(digests[number]) == contents[number]
+        # 10 is where it begins, 11 follows on it, and 3 and 7 lie before what was read with 11.
+        assert len([each for each in reads if each.call == "open"]) == (number in (10, 11, 3, 7)), number
 
 
 def test_a_whole_pack_can_be_checked(root: Path) -> None:
