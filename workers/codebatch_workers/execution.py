@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -57,10 +57,13 @@ Result = list[Record] | Failed
 Task = FileTask | BatchedFileTask | ProjectTask
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
+class _Sealed(NamedTuple):
     lines: bytes
     records: list[Record]
+    types: list[type[Record]]
+
+
+_NOTHING = _Sealed(b"", [], [])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,11 +154,9 @@ class TaskRunner:
             by_item.setdefault(project.item_of(record), []).append(record)
         parts = []
         for shard in shards:
-            records = [by_item.get(item, []) for item in range(shard.start, shard.end)]
-            outcome = Outcome(
-                shard=shard.id, task=name, start=0, end=shard.items, type="result", counts=_tally(records)
-            )
-            parts.append(encode_outcome(outcome, list(map(self._encoder.encode_lines, records)), self._frames))
+            sealed = [self._seal(by_item.get(item, [])) for item in range(shard.start, shard.end)]
+            outcome = Outcome(shard=shard.id, task=name, start=0, end=shard.items, type="result", counts=_tally(sealed))
+            parts.append(encode_outcome(outcome, [each.lines for each in sealed], self._frames))
         return parts
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
@@ -165,53 +166,42 @@ class TaskRunner:
         """
         if self._objects is not None:
             self._objects.seal()
-        sealed: dict[str, list[_Sealed | Failed]] = {}
+        failed: dict[str, set[int]] = {}
         for name in unit.tasks:
-            needs = [sealed[need] for need in self._planned[name].needs if need in sealed]
-            sealed[name] = [
-                Failed(reason="needs", evidence=_NEED_FAILED)
-                if any(isinstance(need[index], Failed) for need in needs)
-                else self._seal(result)
-                for index, result in enumerate(done.results[name])
+            sealed = [
+                result if isinstance(result, Failed) else _guarded(self._seal, result) for result in done.results[name]
             ]
+            for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
+                sealed[index] = Failed(reason="needs", evidence=_NEED_FAILED)
+            failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, Failed)}
             start = 0
-            while start < len(done.items):
-                end = start + 1
-                if not isinstance(sealed[name][start], Failed):
-                    while end < len(done.items) and not isinstance(sealed[name][end], Failed):
-                        end += 1
-                yield self._encode_range(unit, done, name, start, sealed[name][start:end])
-                start = end
+            for index in (*sorted(failed[name]), len(sealed)):
+                if start < index:
+                    results = cast("list[_Sealed]", sealed[start:index])
+                    yield self._encode_range(unit, name, done.start + start, results)
+                if index < len(sealed):
+                    failure = cast("Failed", sealed[index])
+                    register = Register(unit.shard, done.start + index, name, unit.round)
+                    yield failed_outcome(
+                        done.items[index].path, register, failure.reason, self._frames, evidence=failure.evidence
+                    )
+                start = index + 1
 
-    def _encode_range(
-        self, unit: Unit, done: UnitResults, name: str, start: int, results: Sequence[_Sealed | Failed]
-    ) -> EncodedOutcome:
-        first = results[0]
-        item = done.start + start
-        if isinstance(first, Failed):
-            register = Register(unit.shard, item, name, unit.round)
-            return failed_outcome(done.items[start].path, register, first.reason, self._frames, evidence=first.evidence)
-        parts = [result for result in results if not isinstance(result, Failed)]
+    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[_Sealed]) -> EncodedOutcome:
         outcome = Outcome(
-            shard=unit.shard,
-            task=name,
-            start=item,
-            end=item + len(parts),
-            type="result",
-            counts=_tally(part.records for part in parts),
+            shard=unit.shard, task=name, start=start, end=start + len(results), type="result", counts=_tally(results)
         )
-        return encode_outcome(outcome, [part.lines for part in parts], self._frames)
+        return encode_outcome(outcome, [result.lines for result in results], self._frames)
 
-    def _seal(self, result: Result) -> _Sealed | Failed:
-        """The lines of a result; a failure where it cannot be written (text that is no Unicode, too much of it)."""
-        if isinstance(result, Failed):
-            return result
-        lines = _guarded(self._encoder.encode_lines, result)
-        if isinstance(lines, Failed):
-            return lines
+    def _seal(self, records: list[Record]) -> _Sealed:
+        """The lines of a result. Raises what tells that it cannot be written (text that is no Unicode, too much)."""
+        if not records:
+            return _NOTHING
+        lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
-            return Failed(reason="exception", evidence="more than 4 GiB of records for one file")
-        return _Sealed(lines, result)
+            raise ValueError("more than 4 GiB of records for one file")
+        # The types now, while the processor's caches hold the records.
+        return _Sealed(lines, records, list(map(type, records)))
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
@@ -262,11 +252,12 @@ def _ask(
     return answers
 
 
-def _tally(many: Iterable[Sequence[Record]]) -> Counts:
-    records = list(chain.from_iterable(many))
-    types = Counter(map(type, records))
-    diagnostics = [record for record in records if isinstance(record, Diagnostic)] if types[Diagnostic] else []
-    files = [record for record in records if isinstance(record, File)] if types[File] else []
+def _tally(many: Sequence[_Sealed]) -> Counts:
+    types = Counter(chain.from_iterable(sealed.types for sealed in many))
+    has_more = types.keys() & {Diagnostic, File}
+    records = list(chain.from_iterable(sealed.records for sealed in many)) if has_more else []
+    diagnostics = [record for record in records if isinstance(record, Diagnostic)]
+    files = [record for record in records if isinstance(record, File)]
     return Counts(
         kinds=dict(sorted((TAGS[type_], number) for type_, number in types.items())),
         severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
