@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from codebatch.model.record import Resolution
 
@@ -19,8 +19,7 @@ FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """Where an import leads. `paths` is sorted, and empty where it is external."""
 
     resolution: Resolution
@@ -147,7 +146,11 @@ class Tree:
 
     def first(self, candidates: Iterable[str]) -> str | None:
         """The first of some paths that is there."""
-        return next((path for path in candidates if path in self.paths), None)
+        # A loop, for it takes half the time of a generator expression.
+        for path in candidates:
+            if path in self.paths:
+                return path
+        return None
 
     def ending_with(self, ending: str) -> tuple[str, ...]:
         """The paths whose last components are these, sorted; of far too many to mean anything only some."""
