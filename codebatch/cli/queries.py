@@ -100,9 +100,10 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     asked = RecordFilter(kinds=tuple(kinds.split(",")) if kinds else _kinds_shown(answering)).check()
     name, item = find_item(records, path)
     by_task = {task: records.item_records(task, item) for task in records.task_names}
-    found = [r for task in by_task.values() for r in task or () if asked.matches(r)]
     text, encoded = path_fields(name)
     place: dict[str, object] = {"path": text} if isinstance(text, str) else {"path_b64": encoded}
+    # The failure of a project task stands at the first item of all, and is none of that file's.
+    found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
     document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
     unknown = [task for task, answer in by_task.items() if answer is None]
