@@ -44,7 +44,7 @@ class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     task: str
-    scope: Literal["file", "project"] = "file"
+    scope: Literal["file", "project"]
     digest: Digest
     length: int
     bytes: int
