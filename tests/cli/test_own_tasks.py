@@ -164,8 +164,23 @@ def test_failure_of_a_project_function_is_its_own_and_is_done_again_by_resume(
         "path": ".", "task": "words", "reason": "exception"
     }  # fmt: skip
     assert evidence in failure["evidence"]
-    assert codebatch("inspect", "src/a.txt").lines
+    assert {record["path"] for record in codebatch("inspect", "src/a.txt", "--json").json["records"]} == {"a.txt"}
     assert codebatch("resume", "--json", status=3).error["message"] == "1 of 7 results failed"
+
+
+def test_project_function_that_reads_a_lost_object_fails_for_that(codebatch: CommandLine) -> None:
+    objects = codebatch.directory / ".codebatch" / "objects"
+    code = f"""
+from pathlib import Path
+def task(project):
+    for pack in Path({str(objects)!r}).glob("*.pack"):
+        pack.unlink()
+    return project.read(project.files[0])
+"""
+    project(codebatch.directory, code=code)
+    codebatch("run", "src", status=3)
+    (failure,) = codebatch("errors", "--json").json
+    assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", "object")
 
 
 def test_task_of_project_scope_brings_what_it_needs_and_has_no_shards(codebatch: CommandLine) -> None:

@@ -297,6 +297,8 @@ def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T
     """What a task answers, its exceptions as a failure. The one place that takes plugin code's exceptions."""
     try:
         return call(*arguments, **options)
+    except ObjectMissing as error:
+        return Failed(reason="object", evidence=error.message)
     except MemoryError:
         return Failed(reason="memory", evidence=_evidence())
     except BaseException:
