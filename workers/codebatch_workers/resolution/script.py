@@ -7,6 +7,7 @@ workspace declares, and a source from which a built file is guessed, are `file`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from codebatch_workers.resolution.packages import Package, Packages
 from codebatch_workers.resolution.tree import (
@@ -32,6 +33,7 @@ _SOURCES = {
     ".cjs": (".cts", ".d.cts"),
 }
 _ENDINGS = (".d.ts", ".d.mts", ".d.cts", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
+_ANSWERS_KEPT = 65_536
 _BUILT_NAMES = "dist build lib out output es esm cjs umd types typings module commonjs dist-types legacy"
 _BUILT = frozenset(_BUILT_NAMES.split())
 
@@ -69,6 +71,7 @@ class ScriptImports:
         self._configurations = files.configurations
         self._is_typed = is_typed
         self._endings = (*_TYPED, *_PLAIN) if is_typed else (*_PLAIN, *_TYPED)
+        self._file = lru_cache(_ANSWERS_KEPT)(self._find_file)
 
     def resolve(self, path: str, target: str) -> Resolved:
         """Where the target leads from a file."""
@@ -113,7 +116,7 @@ class ScriptImports:
                     return found
         return None
 
-    def _file(self, named: str) -> str | None:
+    def _find_file(self, named: str) -> str | None:
         """The file that a name without or with an ending stands for."""
         return self._tree.first(self._candidates(named)) if named else None
 
