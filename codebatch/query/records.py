@@ -142,7 +142,8 @@ class BatchRecords:
             link = next((link for link in self.ledger.walk(shard.id, task) if link.start <= place < link.end), None)
             if link is None:
                 return None
-            lines = self._outcomes.read_items(link.segment, link.outcome)[place - link.start]
+            whole, bounds = self._outcomes.read_items(link.segment, link.outcome)
+            lines = whole[bounds[place - link.start] : bounds[place - link.start + 1]]
         return [_decoder.decode(line) for line in lines.splitlines()]
 
     def find_item(self, path: bytes) -> int | None:

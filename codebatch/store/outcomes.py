@@ -9,7 +9,7 @@ unit settled and others open, which is a state like any other: what is open is c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -236,14 +236,17 @@ class Outcomes:
             raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
         return records
 
-    def read_items(self, segment: HolderId, outcome: Outcome) -> list[bytes]:
-        """The record lines of each item of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""
+    def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
+        """The record lines of an outcome, and their bounds: item `i` has those from the `i`th to the one behind it.
+
+        The frames' own checksums are checked. Raises StoreCorrupt.
+        """
         frames, table = self.read_bytes(segment, outcome)
         records = self._decode(outcome, frames)
-        ends = list(accumulate(item_lengths(table), initial=0))
-        if ends[-1] != len(records):
+        bounds = list(accumulate(item_lengths(table), initial=0))
+        if bounds[-1] != len(records):
             raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
-        return [records[start:end] for start, end in pairwise(ends)]
+        return records, bounds
 
     def _decode(self, outcome: Outcome, frames: bytes) -> bytes:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -47,23 +48,21 @@ class Project:
         """
         if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds)
+        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
         text = holding.encode("utf-8") or (prefixes[0] if len(prefixes) == 1 else b"")
         for shard in self._plan.shards:
             for link in self._ledger.walk(shard.id, task):
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
-                items = self._outcomes.read_items(link.segment, link.outcome)
-                for item, lines in enumerate(items, shard.start + link.start):
-                    if text not in lines:
-                        continue
-                    records = [
-                        _decoder.decode(line)
-                        for line in (_lines_holding(lines, text) if text else lines.splitlines())
-                        if not prefixes or line.startswith(prefixes)
-                    ]
-                    if records:
-                        yield self.files[item], records
+                lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
+                places = [place for place in _lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
+                found: dict[int, list[Record]] = {}
+                for (start, _), record in zip(
+                    places, _decoder.decode_lines(b"".join([lines[start:end] for start, end in places])), strict=True
+                ):
+                    found.setdefault(bisect_right(bounds, start) - 1, []).append(record)
+                for item, records in found.items():
+                    yield self.files[shard.start + link.start + item], records
 
     def find(self, path: bytes) -> Entry | None:
         """The file at a path."""
@@ -92,10 +91,10 @@ class Project:
         return {entry.path: place for place, entry in enumerate(self.files)}
 
 
-def _lines_holding(lines: bytes, text: bytes) -> Iterator[bytes]:
-    """Those of some lines that hold a text, without looking at the others one by one."""
+def _lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
+    """Where those of some lines begin and end that hold a text, without a look at the others one by one."""
     at = lines.find(text)
-    while at >= 0:
-        end = lines.index(b"\n", at)
-        yield lines[lines.rfind(b"\n", 0, at) + 1 : end]
+    while 0 <= at < len(lines):
+        end = lines.index(b"\n", at) + 1
+        yield lines.rfind(b"\n", 0, at) + 1, end
         at = lines.find(text, end)
