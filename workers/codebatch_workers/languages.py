@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -294,7 +294,8 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
     if mode is not None and mode[1].lower() in _MODES:
         return _MODES[mode[1].lower()]
     if known == "c" and path[-2:].lower() == b".h":
-        if _OBJECTIVE_C.search(content):
+        # Two finds are fast; the expression has one of these or the other.
+        if (b"@" in content or b"import" in content) and _OBJECTIVE_C.search(content):
             return "objective-c"
         return "cpp" if context == b"cpp" else known
     if head.startswith(b"<?"):
@@ -306,20 +307,27 @@ def detect(path: bytes, head: bytes, context: bytes = b"", content: bytes = b"")
 
 def language_of_path(path: bytes) -> str | None:
     """What the path alone says; of a `.h`, that it is C."""
-    name = path.rsplit(b"/", 1)[-1]
+    name = path.rpartition(b"/")[2]
     known = _NAMES.get(name)
     if known is not None:
         return known
     if name.endswith(b".json") and _JSONC_PATH.search(path):
         return "jsonc"
-    # A name like `a.tar.gz` is tried as `tar.gz`, then as `gz`; `.bashrc` has no extension.
-    parts = name.lstrip(b".").split(b".")[1:]
-    for start in range(max(len(parts) - 2, 0), len(parts)):
-        known = _EXTENSIONS.get(b".".join(parts[start:]).lower())
+    # `.bashrc` has no extension.
+    known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
+    if known is None and name.startswith((b"Dockerfile.", b"Containerfile.")):
+        return "dockerfile"
+    return known
+
+
+@lru_cache(maxsize=1024)
+def _language_of_extensions(extensions: bytes) -> str | None:
+    """What is behind a name's first dot is tried, of `a.b.tar.gz` as `tar.gz`, then as `gz`."""
+    parts = extensions.split(b".")
+    for extension in (b".".join(parts[-2:]), parts[-1]):
+        known = _EXTENSIONS.get(extension.lower())
         if known is not None:
             return "cpp" if parts[-1] == b"C" else known
-    if name.startswith((b"Dockerfile.", b"Containerfile.")):
-        return "dockerfile"
     return None
 
 

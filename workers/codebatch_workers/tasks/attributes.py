@@ -57,6 +57,8 @@ def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
 
 def attributes_of(context: bytes) -> dict[str, str]:
     """What `attributes_context` said: false is the empty string."""
+    if not context:
+        return {}
     pairs = (part.decode("utf-8", "replace").partition("=") for part in context.split(b"\0") if part)
     return {name: value for name, _, value in pairs}
 
