@@ -76,10 +76,11 @@ class Parse:
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
-            errors = _first_of_each_place(files[index], [each for each in answer if each.code in _PYTHON_ERRORS])
+            errors = [each for each in answer if each.code in _PYTHON_ERRORS]
             if errors:
                 record = final[index][0]
-                said = [msgspec.structs.replace(each, code=SYNTAX_CODE, severity="error") for each in errors]
+                firsts = _first_of_each_place(files[index], [each.line for each in errors])
+                said = [msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity="error") for each in firsts]
                 stored = [each for each in final[index] if isinstance(each, Ast)]
                 final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
         return final
@@ -100,18 +101,23 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
     assert file.tree is not None
     nodes = [(node.start_byte, -node.end_byte, node.is_missing, node) for node in iter_broken(file.tree.root_node)]
     nodes.sort(key=lambda item: item[:3])
-    found: list[Diagnostic] = []
+    outermost: list[Node] = []
     end = -1
-    for start, minus_end, is_missing, node in nodes:
-        if start < end or (file.language == "jsonc" and _is_trailing_comma(file, node)):
-            continue
-        end = max(end, -minus_end)
-        message = f"missing {_token(node)}" if is_missing else _unexpected(file, start, -minus_end)
-        found.append(_diagnostic(file, start, -minus_end, message))
-    found = _first_of_each_place(file, found)
-    if found and (file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file)):
-        return [_partial(found)]
-    return _capped(found)
+    for start, minus_end, _, node in nodes:
+        if start >= end and not (file.language == "jsonc" and _is_trailing_comma(file, node)):
+            end = max(end, -minus_end)
+            outermost.append(node)
+    firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
+    if firsts and (file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file)):
+        return [_partial(_error(file, outermost[firsts[0]]), len(firsts))]
+    return _capped([_error(file, outermost[each]) for each in firsts])
+
+
+def _error(file: SourceFile, node: Node) -> Diagnostic:
+    start, end = node.start_byte, node.end_byte
+    return _diagnostic(
+        file, start, end, f"missing {_token(node)}" if node.is_missing else _unexpected(file, start, end)
+    )
 
 
 def _is_flow(file: SourceFile) -> bool:
@@ -119,22 +125,23 @@ def _is_flow(file: SourceFile) -> bool:
     return file.language == "javascript" and b"@flow" in file.utf8[:_FLOW_BYTES_LOOKED_AT]
 
 
-def _first_of_each_place(file: SourceFile, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Without what is likely a consequence of the error before it.
+def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
+    """Of errors at these lines, ascending, the indexes of those that are no consequence of the one before.
 
-    That is an error on the same line or the next, one behind the last line, and one in lines that belong to the line of
-    the error before: they are indented deeper, or begin with a bracket that closes.
+    A consequence is likely an error on the same line or the next, one behind the last line, and one in lines that
+    belong to the line of the error before: they are indented deeper, or begin with a bracket that closes.
     """
-    if len(found) < 2:
-        return list(found)
+    if len(errors) < 2:
+        return list(range(len(errors)))
     lines = file.utf8.split(b"\n")
-    kept = [found[0]]
-    seen = end = found[0].line
-    for each in found[1:]:
-        end = max(end, _end_of_block(lines, kept[-1].line))
-        if each.line > max(seen + 1, end) and each.line <= file.line_count:
-            kept.append(each)
-        seen = each.line
+    kept = [0]
+    seen = errors[0]
+    end = _end_of_block(lines, seen)
+    for index, line in enumerate(errors[1:], 1):
+        if line > max(seen + 1, end) and line <= file.line_count:
+            kept.append(index)
+            end = _end_of_block(lines, line)
+        seen = line
     return kept
 
 
@@ -162,11 +169,11 @@ def _capped(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [*listed, last]
 
 
-def _partial(found: list[Diagnostic]) -> Diagnostic:
+def _partial(first: Diagnostic, count: int) -> Diagnostic:
     """One hint in place of errors that a macro, a dialect, or a grammar that lags behind may well explain."""
-    places = "1 place" if len(found) == 1 else f"{len(found)} places"
-    message = f"{places} not understood by the grammar, from here on: {found[0].message}"
-    return msgspec.structs.replace(found[0], severity="hint", code="partial-parse", message=message)
+    places = "1 place" if count == 1 else f"{count} places"
+    message = f"{places} not understood by the grammar, from here on: {first.message}"
+    return msgspec.structs.replace(first, severity="hint", code="partial-parse", message=message)
 
 
 def _token(node: Node) -> str:
