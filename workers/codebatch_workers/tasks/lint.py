@@ -176,6 +176,8 @@ def severity_of(code: str, settings: Sequence[Settings], default: Severity) -> S
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
     """What one rule finds in a file, without what is not wanted."""
+    if rule.needle not in file.utf8:
+        return []
     unwanted = None
     found = []
     for start, end, message in islice(rule.find(file), FINDINGS_MAX):

@@ -40,22 +40,22 @@ _PROSE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRule:
-    """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does."""
+    """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does.
+
+    A file in which `needle` is not has no finding, and is not given to `find`: most have none, and that is soon known.
+    """
 
     code: str
     severity: Severity
     summary: str
     find: Callable[[SourceFile], Iterator[Finding]]
+    needle: bytes = b""
     is_on: bool = True
     is_style: bool = False
 
 
 def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
-    # Three finds are fast; the expression runs only where all three are there.
-    start = utf8.find(b"<<<<<<< ")
-    if start < 0 or utf8.find(b"\n=======", start) < 0 or utf8.find(b"\n>>>>>>> ", start) < 0:
-        return
     position = 0
     while True:
         start = utf8.find(b"<<<<<<< ", position)
@@ -75,13 +75,12 @@ def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
 
 
 def _nul_character(file: SourceFile) -> Iterator[Finding]:
-    offset = file.utf8.find(b"\0")
-    if offset >= 0:
-        yield offset, offset + 1, "NUL character in a text file"
+    offset = file.utf8.index(b"\0")
+    yield offset, offset + 1, "NUL character in a text file"
 
 
 def _bidi_control(file: SourceFile) -> Iterator[Finding]:
-    if file.is_ascii or file.language in _PROSE:
+    if file.language in _PROSE:
         return
     for match in _BIDI.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))
@@ -89,14 +88,13 @@ def _bidi_control(file: SourceFile) -> Iterator[Finding]:
 
 
 def _private_key(file: SourceFile) -> Iterator[Finding]:
-    if b"PRIVATE KEY" in file.utf8:
-        for match in _PRIVATE_KEY.finditer(file.utf8):
-            yield match.start(), match.start() + match[0].index(b"-----", 5) + 5, "private key in the tree"
+    for match in _PRIVATE_KEY.finditer(file.utf8):
+        yield match.start(), match.start() + match[0].index(b"-----", 5) + 5, "private key in the tree"
 
 
 def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
-    crlf = utf8.count(b"\r\n") if b"\r" in utf8 else 0
+    crlf = utf8.count(b"\r\n")
     if crlf and crlf != utf8.count(b"\n"):
         first = utf8.find(b"\n")
         is_crlf = utf8[first - 1 : first] == b"\r"
@@ -107,7 +105,7 @@ def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
 
 def _lone_carriage_return(file: SourceFile) -> Iterator[Finding]:
     utf8 = file.utf8
-    if b"\r" in utf8 and utf8.count(b"\r") != utf8.count(b"\r\n"):
+    if utf8.count(b"\r") != utf8.count(b"\r\n"):
         offset = re.search(rb"\r(?!\n)", utf8)
         assert offset is not None
         yield offset.start(), offset.start() + 1, "carriage return without a line feed"
@@ -168,16 +166,41 @@ def _off_by_default(
 
 
 TEXT_RULES: tuple[TextRule, ...] = (
-    TextRule(code="merge-conflict", severity="error", summary="all three markers of a conflict", find=_merge_conflict),
-    TextRule(code="private-key", severity="error", summary="a PEM or PGP private key", find=_private_key),
-    TextRule(code="bidi-control", severity="warning", summary="U+202A-202E, U+2066-2069 in code", find=_bidi_control),
+    TextRule(
+        code="merge-conflict",
+        severity="error",
+        summary="all three markers of a conflict",
+        find=_merge_conflict,
+        needle=b"\n=======",
+    ),
+    TextRule(
+        code="private-key",
+        severity="error",
+        summary="a PEM or PGP private key",
+        find=_private_key,
+        needle=b"-----BEGIN ",
+    ),
+    TextRule(
+        code="bidi-control",
+        severity="warning",
+        summary="U+202A-202E, U+2066-2069 in code",
+        find=_bidi_control,
+        needle=b"\xe2",
+    ),
     TextRule(code="invalid-encoding", severity="warning", summary="not valid in its encoding", find=_invalid_encoding),
-    TextRule(code="nul-character", severity="warning", summary="NUL after the first 8 KiB", find=_nul_character),
+    TextRule(
+        code="nul-character",
+        severity="warning",
+        summary="NUL after the first 8 KiB",
+        find=_nul_character,
+        needle=b"\0",
+    ),
     TextRule(
         code="mixed-line-endings",
         severity="warning",
         summary="both LF and CRLF, once per file",
         find=_mixed_line_endings,
+        needle=b"\r",
         is_style=True,
     ),
     TextRule(
@@ -185,6 +208,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
         severity="info",
         summary="CR without LF, once per file",
         find=_lone_carriage_return,
+        needle=b"\r",
         is_style=True,
     ),
     _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
