@@ -380,8 +380,8 @@ class SourceFile:
         return made
 
     def release(self) -> None:
-        """Drop the tree, what was found in it, and the text; whoever asks again pays again."""
-        for name in ("_derived", "captures", "tree", "text", "line_starts", "_column_tables", "_decoded", "utf8"):
+        """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
+        for name in ("_derived", "captures", "tree", "text", "line_starts", "_column_tables"):
             self.__dict__.pop(name, None)
 
 

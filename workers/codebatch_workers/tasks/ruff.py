@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -124,9 +124,9 @@ class Ruff:
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         shutil.rmtree(directory, ignore_errors=True)
-        os.mkdir(directory)
+        tree = _Tree(directory)
         try:
-            names = _materialise(directory, files)
+            names = tree.materialise(files)
             found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
                 for finding in self._call(directory, chunk):
@@ -134,7 +134,7 @@ class Ruff:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
                     found[finding.filename].append(finding)
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            tree.remove()
         return [_diagnostics(file, findings) for file, findings in zip(files, found.values(), strict=True)]
 
     def arguments(self) -> list[str]:
@@ -168,43 +168,60 @@ def is_for_ruff(file: SourceFile) -> bool:
     return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
-def _materialise(directory: bytes, files: Sequence[SourceFile]) -> list[bytes]:
-    """Write the files and the packages above them; the name of each, relative to the directory."""
-    made: set[bytes] = set()
-    packages_made: set[bytes] = set()
-    names: dict[bytes, None] = {}
-    for index, file in enumerate(files):
-        name = _portable(file.path)
-        if name is None or name in names:
-            name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
-        else:
-            packages = file.contexts.get("packages", b"")
-            for package in directories_of_packages(packages) if packages not in packages_made else ():
-                init = b"/".join(filter(None, (_portable(package) or b"", b"__init__.py")))
-                _write(directory, init, b"", made)
-            packages_made.add(packages)
-        _write(directory, name, file.utf8, made)
-        names[name] = None
-    return list(names)
+class _Tree:
+    """Files below an empty directory, and how each of them and of their directories goes again."""
 
+    def __init__(self, directory: bytes) -> None:
+        self._directory = directory
+        self._made: dict[bytes, Callable[[bytes], None]] = {}
+        os.mkdir(directory)
 
-def _write(directory: bytes, name: bytes, content: bytes, made: set[bytes]) -> None:
-    """Write one file; an empty one only where nothing is yet."""
-    if not content and name in made:
-        return
-    parent = name.rpartition(b"/")[0]
-    if parent not in made:
-        os.makedirs(directory + b"/" + parent, exist_ok=True)
-        made.add(parent)
-    made.add(name)
-    # Descriptors cost half of what file objects do, and there are thousands of small files.
-    descriptor = os.open(directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-    finally:
-        os.close(descriptor)
+    def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
+        """Write the files and the packages above them; the name of each, relative to the directory."""
+        packages_made: set[bytes] = set()
+        names: dict[bytes, None] = {}
+        for index, file in enumerate(files):
+            name = _portable(file.path)
+            if name is None or name in names:
+                name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
+            else:
+                packages = file.contexts.get("packages", b"")
+                for package in directories_of_packages(packages) if packages not in packages_made else ():
+                    init = b"/".join(filter(None, (_portable(package) or b"", b"__init__.py")))
+                    if init not in self._made:
+                        self._write(init, b"")
+                packages_made.add(packages)
+            self._write(name, file.utf8)
+            names[name] = None
+        return list(names)
+
+    def _write(self, name: bytes, content: bytes) -> None:
+        self._make_directory(name.rpartition(b"/")[0])
+        # Descriptors cost half of what file objects do, and there are thousands of small files.
+        descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._made[name] = os.unlink
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+
+    def _make_directory(self, name: bytes) -> None:
+        if name and name not in self._made:
+            self._make_directory(name.rpartition(b"/")[0])
+            os.mkdir(self._directory + b"/" + name)
+            self._made[name] = os.rmdir
+
+    def remove(self) -> None:
+        """Remove the directory; to remove what was made takes half as long as to look for what is there."""
+        try:
+            for name, remove in reversed(self._made.items()):
+                remove(self._directory + b"/" + name)
+            os.rmdir(self._directory)
+        except OSError:
+            # There is more in it, or less.
+            shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
@@ -226,7 +243,9 @@ def _portable(path: bytes) -> bytes | None:
         path.decode("utf-8")
     except UnicodeDecodeError:
         path = path.decode("utf-8", "backslashreplace").encode("utf-8")
-    if len(path) > _PATH_BYTES_MAX or any(len(part) > _NAME_BYTES_MAX for part in path.split(b"/")):
+    if len(path) > _PATH_BYTES_MAX:
+        return None
+    if len(path) > _NAME_BYTES_MAX and max(map(len, path.split(b"/"))) > _NAME_BYTES_MAX:
         return None
     return path
 
@@ -240,6 +259,8 @@ def _last_name(path: bytes) -> bytes:
 
 def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnostic]:
     """Records by position."""
+    if not findings:
+        return []
     path, path_b64 = file.path_fields
     lines = _RuffLines(file) if b"\r" in file.utf8 else None
     records = []
