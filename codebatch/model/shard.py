@@ -30,9 +30,9 @@ class ShardRule(msgspec.Struct, frozen=True, kw_only=True):
     stands alone, and a shard ends early rather than pass it.
     """
 
-    files_average: int = 128
+    files_average: int = 256
     files_min: int = 16
-    files_max: int = 512
+    files_max: int = 768
     bytes_max: int = 8 * 1024 * 1024
 
     def __post_init__(self) -> None:

@@ -56,7 +56,7 @@ def test_a_shard_is_named_by_its_first_path() -> None:
 def test_shards_have_the_size_that_the_rule_aims_at() -> None:
     items = sorted(_tree(random.Random(2), 20_000).values())
     average = len(items) / len(cut_shards(items, RULE))
-    assert 100 <= average <= 150
+    assert 200 <= average <= 300
 
 
 @pytest.mark.parametrize("seed", range(40))
