@@ -46,7 +46,8 @@ def _tags(language: str) -> str:
     if language in _OWN_TAGS:
         return _OWN_TAGS[language]
     base = _tags(_TAGS_ADDED_TO[language]) if language in _TAGS_ADDED_TO else ""
-    return str(getattr(import_module(module_of(language)), "TAGS_QUERY", "")) + base
+    shipped: str | None = getattr(import_module(module_of(language)), "TAGS_QUERY", None)
+    return (shipped or "") + base
 
 
 def lint(root: Path, linted: Sequence[str]) -> None:
