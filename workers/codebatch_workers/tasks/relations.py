@@ -82,11 +82,16 @@ class Relations:
                 self._found.append((start, "inherits", source, text.decode("utf-8", "replace")))
 
     def _add_calls(self) -> None:
-        utf8, scopes, starts, append = self.utf8, self._scopes, self._starts, self._found.append
-        # Most callees of a file are called there more than once.
+        utf8, append = self.utf8, self._found.append
+        # Most callees of a file are called there more than once, and most calls stand in the scope of the one before.
         simple: dict[bytes, str] = {}
+        source, scope_end = "", 0
         for node in self.captures.get("call", ()):
             start, end = node.start_byte, node.end_byte
+            if start >= scope_end:
+                following = bisect_right(self._starts, start)
+                source = self._scopes[following - 1].qualified
+                scope_end = self._starts[following] if following < len(self._starts) else len(utf8)
             text = utf8[start if end - start <= NAME_BYTES_MAX else end - NAME_BYTES_MAX : end]
             target = simple.get(text)
             if target is None:
@@ -98,7 +103,7 @@ class Relations:
                     target = _callee(self._without_comments(text, end))
             if target and target != "import":
                 # Where the name stands: a chain of calls may begin many lines above.
-                append((end - 1, "calls", scopes[bisect_right(starts, start) - 1].qualified, target))
+                append((end - 1, "calls", source, target))
 
     def _without_comments(self, text: bytes, end: int) -> bytes:
         """The source up to an offset, without the comments that stand inside."""

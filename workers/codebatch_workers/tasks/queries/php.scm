@@ -28,6 +28,6 @@
   (for_statement) (foreach_statement) (while_statement) (do_statement)
   (case_statement) (catch_clause) (match_conditional_expression)
 ] @decision
-(binary_expression operator: ["&&" "||" "and" "or"] @decision)
+["&&" "||" "and" "or"] @decision
 
 (comment) @comment

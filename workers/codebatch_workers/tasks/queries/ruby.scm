@@ -16,6 +16,6 @@
   (while) (until) (for) (while_modifier) (until_modifier)
   (when) (in_clause) (rescue)
 ] @decision
-(binary operator: ["&&" "||" "and" "or"] @decision)
+["&&" "||" "and" "or"] @decision
 
 (comment) @comment
