@@ -1,7 +1,8 @@
 """Simulated time: how long a session takes over given costs, in a world where only durations are made up.
 
-Items have costs that the scheduler may know, or not. Workers have speeds, stall, join late and leave. A message takes
-`LATENCY` seconds, a commit `COMMIT`. No item is an event of its own: a unit's end follows from the sums of its costs.
+Items have costs that the scheduler may know, or not. Workers have speeds, stall, join late and leave; one is started
+for `WORTH_A_WORKER` seconds of open work. A message takes `LATENCY` seconds, a commit `COMMIT`. No item is an event of
+its own: a unit's end follows from the sums of its costs.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from codebatch.model.shard import ShardId
 
 LATENCY = 0.000_3
 COMMIT = 0.001
+WORTH_A_WORKER = 0.1
 TASK = "parse"
 
 
@@ -95,7 +97,7 @@ class Simulation:
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
         guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
         ledger = Ledger(shards, {TASK: ()})
-        self._session = Session(ledger, costs=guessed, jobs=self.crew.jobs)
+        self._session = Session(ledger, costs=guessed, jobs=self.crew.jobs, cost_per_worker=WORTH_A_WORKER)
         self._perform(self._session.handle(Started()))
         while self._end is None:
             self.now, order, id_, event = heapq.heappop(self._agenda)
@@ -218,10 +220,10 @@ def _sums(costs: Sequence[float]) -> list[float]:
 
 
 def _shard_sizes(items: int, chance: random.Random) -> list[int]:
-    """Lengths as content-defined cuts give them: 64 on average, 16 to 256."""
+    """Lengths as content-defined cuts give them: 256 on average, 16 to 768."""
     sizes: list[int] = []
     while items:
-        size = min(items, 256, 16 + int(chance.expovariate(1 / 48)))
+        size = min(items, 768, 16 + int(chance.expovariate(1 / 240)))
         sizes.append(size)
         items -= size
     return sizes
