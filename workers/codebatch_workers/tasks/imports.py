@@ -62,37 +62,11 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
 
 
 def imports_of_script(node: Node, utf8: bytes) -> list[Import]:
-    """The module's specifier, once per statement that binds nothing, else once per name bound."""
-    if node.type == "import_alias":
-        names = node.named_children
-        return [Import(_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
-    source = node.child_by_field_name("source")
-    bound: list[Node] = []
-    for clause in node.named_children:
-        if clause.type == "import_require_clause":
-            source = clause.child_by_field_name("source")
-            bound.extend(clause.named_children[:1])
-        elif clause.type == "import_clause":
-            bound.extend(_bound_by_clause(clause))
-    if source is None:
+    """What `import a = b.c` names, and binds; the query tells of all other imports itself."""
+    if node.type != "import_alias":
         return []
-    target = _literal(source, utf8)
-    return [Import(target, source, None), *(Import("", source, name) for name in bound)]
-
-
-def _bound_by_clause(clause: Node) -> list[Node]:
-    bound: list[Node] = []
-    for part in clause.named_children:
-        if part.type == "identifier":
-            bound.append(part)
-        elif part.type == "namespace_import":
-            bound.extend(part.named_children[:1])
-        elif part.type == "named_imports":
-            for specifier in part.named_children:
-                name = specifier.child_by_field_name("alias") or specifier.child_by_field_name("name")
-                if name is not None:
-                    bound.append(name)
-    return bound
+    names = node.named_children
+    return [Import(_text(names[1], utf8), names[1], names[0])] if len(names) > 1 else []
 
 
 def imports_of_c(node: Node, utf8: bytes) -> list[Import]:

@@ -15,7 +15,8 @@ found from byte ranges, so no tree is walked and no depth can hurt. Captures:
     impl           Rust's `impl`: a scope that defines nothing
     base           a type that the enclosing definition inherits from
     call           a callee; `tail` is a callee's last name, the rest of which stands before it
-    command, element, macro, decorator, importer, source, import     see the methods below
+    source, bound  what an import names, and a name that it binds, where nothing need be asked of the statement
+    command, element, macro, decorator, importer, import     see the methods below
 
 Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants
 in a function are local and not recorded. Parameters are not recorded. A symbol reaches from its name to the end of its

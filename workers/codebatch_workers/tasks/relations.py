@@ -64,6 +64,8 @@ class Relations:
             scope = self._scope_at(statement.start_byte)
             for imported in imports_of(statement, self.utf8):
                 self._add_import(imported, scope)
+        for node in self.captures.get("bound", ()):
+            self.bound.append((node, self._scope_at(node.start_byte)))
 
     def _add_import(self, imported: Import, scope: Scope) -> None:
         if imported.target:

@@ -22,6 +22,11 @@
 (variable_declaration (variable_declarator) @leaf.variable)
 
 (import_statement) @import
+(import_statement source: (_) @source)
+(import_clause (identifier) @bound)
+(namespace_import (identifier) @bound)
+(import_specifier !alias name: (_) @bound)
+(import_specifier alias: (_) @bound)
 (export_statement source: (string) @source)
 (call_expression function: [(identifier) (import)] @importer arguments: (arguments . (string)))
 

@@ -18,6 +18,7 @@
 (enum_body name: (_) @name.enum_member)
 (enum_body (enum_assignment name: (_) @name.enum_member))
 (import_alias) @import
+(import_require_clause (identifier) @bound source: (_) @source)
 
 (extends_clause value: (_) @base)
 (extends_type_clause type: (_) @base)
