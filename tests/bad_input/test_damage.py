@@ -320,7 +320,7 @@ def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str)
     register = stored.one(f"batches/*/outcomes/*.{task}.r1")
     commit = json.loads(register.read_bytes())
     for outcome in commit["outcomes"]:
-        for one in outcome.get("parts", [outcome]):
+        for one in outcome.get("parts") or [outcome]:
             one["end"] += 1
     register.write_bytes(json.dumps(commit).encode() + b"\n")
     stored.unmerge()
