@@ -276,10 +276,8 @@ class Session:
         cuts |= {bound for item in single for bound in (item, item + 1)}
         for unit in units:
             bounds = sorted({unit.start, unit.end, *(cut for cut in cuts if unit.start < cut < unit.end)})
-            held = False
             for start, end in pairwise(bounds):
-                held = start in foreign or (held and start not in cuts - foreign)
-                if held or any(b.start <= start < b.end for b in busy):
+                if start in foreign or any(b.start <= start < b.end for b in busy):
                     continue
                 tasks = tuple(task for task in unit.tasks if (start, task) not in failing)
                 if tasks:

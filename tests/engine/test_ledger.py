@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import ShardId, project_shard
 
 S = ShardId("00000001")
 ITEMS = 10
@@ -124,3 +125,36 @@ def test_what_fails_again_is_not_done_a_third_time() -> None:
     assert [unit.round for unit in ledger.open_units(S)] == [6]
     _add(ledger, "parse", 9, 10, "failed", round_=6)
     assert ledger.open_units(S) == []
+
+
+def test_a_commit_that_is_known_says_nothing_new() -> None:
+    ledger = _ledger()
+    outcome = Outcome(shard=S, task="parse", start=0, end=4, type="result")
+    commit = Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
+    assert ledger.add(commit) == [S]
+    assert ledger.add(commit) == []
+
+
+def _with_project_task() -> Ledger:
+    return Ledger({S: ITEMS}, {"parse": (), "sum": ("parse",)}, project={"sum"})
+
+
+def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later_round_is_there() -> None:
+    ledger = _with_project_task()
+    _add(ledger, "parse", 0, ITEMS)
+    before = ledger.inputs("sum")
+    outcome = Outcome(shard=S, task="parse", start=0, end=ITEMS, type="result", digest=Digest("other"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=2, outcomes=(outcome,)))
+    assert ledger.inputs("sum") != before
+
+
+def test_a_project_task_waits_for_what_is_retried() -> None:
+    ledger = _with_project_task()
+    own = project_shard("sum")
+    _add(ledger, "parse", 0, 9)
+    _add(ledger, "parse", 9, ITEMS, "failed")
+    assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
+    ledger.retry_unsuccessful()
+    assert ledger.open_units(own) == []
+    _add(ledger, "parse", 9, ITEMS, "failed", round_=2)
+    assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]

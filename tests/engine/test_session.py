@@ -14,6 +14,9 @@ from codebatch.engine.events import (
     Finished,
     Lost,
     Ready,
+    Refused,
+    Released,
+    Retire,
     Shrink,
     Spawn,
     Started,
@@ -23,8 +26,9 @@ from codebatch.engine.events import (
 )
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import ShardId, project_shard
 from tests.engine.simulation import World, run_world
 
 SEEDS = 3000
@@ -40,8 +44,16 @@ def _session(items: int, jobs: int = 1, cost_per_worker: float = 0.0) -> Session
 
 
 def _result(start: int, end: int) -> Commit:
-    outcome = Outcome(shard=S, task="parse", start=start, end=end, type="result")
-    return Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(outcome,))
+    return _committed(Outcome(shard=S, task="parse", start=start, end=end, type="result"))
+
+
+def _committed(outcome: Outcome, round_: int = 1) -> Commit:
+    return Commit(segment=HolderId("h"), epoch=1, round=round_, outcomes=(outcome,))
+
+
+def _assigned(actions: list[Action]) -> Assign:
+    (assign,) = [action for action in actions if isinstance(action, Assign)]
+    return assign
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 250))
@@ -157,3 +169,55 @@ def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbour
     (assign,) = session.handle(Ready(W))
     assert isinstance(assign, Assign)
     assert (assign.unit.start, assign.unit.end) == (2, 3)
+
+
+def test_an_item_that_is_there_whenever_a_worker_is_killed_from_outside_fails_at_the_tenth_time() -> None:
+    """A file whose task kills its own worker with SIGKILL must end too."""
+    session = _session(1)
+    session.handle(Started())
+    fails = []
+    for number in range(1, 11):
+        session.handle(Ready(WorkerId(number)))
+        actions = session.handle(Lost(WorkerId(number), (0, 1), "crash", is_from_outside=True))
+        fails += [number for action in actions if isinstance(action, Fail)]
+    assert fails == [10]
+
+
+def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
+    session = _session(4)
+    session.handle(Started())
+    assert _assigned(session.handle(Ready(W))).epoch == 1
+    session.handle(Refused(W, 4))
+    assert _assigned(session.handle(Released((S, 0), 0))).epoch == 5
+    session.handle(Refused(W, 6))
+    assert _assigned(session.handle(Released((S, 0), 9))).epoch == 10
+
+
+def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
+    session = Session(Ledger({S: 2}, {"parse": ()}), costs={S: [0.0, 1.0, 9.0]}, jobs=1)
+    used = WorkerId(2)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Lost(W, (0, 1), "crash"))
+    assert _assigned(session.handle(Ready(used))).unit.start == 1, "the costliest goes first"
+    session.handle(Committed((_result(1, 2),)))
+    assert session.handle(Finished(used)) == [Retire(used), Spawn()]
+    assert _assigned(session.handle(Ready(WorkerId(3)))).unit.start == 0
+
+
+def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed() -> None:
+    own = project_shard("sum")
+    ledger = Ledger({S: 1}, {"parse": (), "sum": ("parse",)}, project={"sum"})
+    session = Session(ledger, costs={S: [0.0, 1.0], own: [0.0, 1.0]}, jobs=1)
+    session.handle(Started())
+    assert _assigned(session.handle(Ready(W))).unit.tasks == ("parse",)
+    session.handle(Committed((_result(0, 1),)))
+    assert _assigned(session.handle(Finished(W))).unit.shard == own
+    session.handle(Lost(W, (0, 1), "crash", task="sum"))
+    session.handle(Ready(WorkerId(2)))
+    (fail,) = [a for a in session.handle(Lost(WorkerId(2), (0, 1), "crash", task="sum")) if isinstance(a, Fail)]
+    failed = Outcome(shard=own, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
+    other = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=Digest("changed"))
+    session.handle(Committed((_committed(failed, fail.round), _committed(other, 2))))
+    assign = _assigned(session.handle(Ready(WorkerId(3))))
+    assert (assign.unit.shard, assign.unit.tasks, assign.unit.round) == (own, ("sum",), 2)
