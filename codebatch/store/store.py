@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shlex
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound
+from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
 from codebatch.store.objects import ObjectStore
-from codebatch.system.files import Files, Lock, refusals, wait_lock
+from codebatch.system.files import Files, Lock, wait_lock
 
 STORE_FORMAT = 2
 STORE_DIRECTORY = ".codebatch"
@@ -178,9 +179,11 @@ def _probe_link(files: Files, root: Path) -> None:
     source, target = root / LOCKS / f".probe-{uuid.uuid4().hex}", root / LOCKS / f".probe-{uuid.uuid4().hex}"
     files.write_volatile(source, b"")
     try:
-        with refusals(target):
-            files.create_exclusive(source, target)
-    except OSError as error:
+        files.create_exclusive(source, target)
+    except (OSError, StoreUnwritable) as error:
+        # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
+        if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:
+            raise
         raise StoreError(
             f"the file system of {root} cannot make hard links, which the store needs",
             hint="put the store on a local disk with --store PATH",

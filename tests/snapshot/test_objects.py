@@ -260,6 +260,36 @@ def test_the_part_of_a_dead_writer_is_swept_and_that_of_a_living_one_is_not(root
     assert list(root.iterdir()) == []
 
 
+def test_a_part_that_a_sweeper_takes_before_it_is_locked_is_made_again(root: Path) -> None:
+    """The sweeper holds no lock any more when we ask for it: what we lock has no name."""
+    swept: list[Path] = []
+
+    def watch(operation: Operation) -> None:
+        if operation.call == "flock" and operation.path.suffix == ".part" and not swept:
+            swept.append(operation.path)
+            operation.path.unlink()
+
+    with ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root).writer() as writer:
+        digest = writer.add(b"a")
+    assert swept
+    assert _store(root).read(digest) == b"a"
+
+
+def test_a_sound_pack_of_the_same_name_is_never_taken_away(root: Path) -> None:
+    """Two snapshots of equal trees at once: who reads meanwhile finds the pack at any moment."""
+    removed: list[Path] = []
+
+    def watch(operation: Operation) -> None:
+        if operation.call == "unlink" and operation.path.suffix == ".pack":
+            removed.append(operation.path)
+
+    with ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root).writer() as second:
+        second.add(b"a")
+        _fill(root, b"a")
+    assert not removed
+    assert len(list(root.glob("*.pack"))) == 1
+
+
 class _RefusingFiles(RealFiles):
     """Real files on a disk that refuses the n-th write."""
 

@@ -1,0 +1,139 @@
+"""What changes while it is read: nothing is kept that was not there at one time, and nothing behind a link is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.store import snapshotting
+from codebatch.store.directories import Directories
+from codebatch.store.reading import BIG_BYTES, capture
+from codebatch.store.rules import SourceRules
+from codebatch.store.snapshotting import take_snapshot
+from codebatch.store.stat_cache import StatCache, stamp, stat_of
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Operation, WatchedCalls
+
+from .conftest import Workbench
+
+
+def _edit_in_place(path: Path) -> None:
+    path.write_bytes(b"b" * path.stat().st_size)
+
+
+def _edit_and_set_the_time_back(path: Path) -> None:
+    """Only ctime tells."""
+    before = path.stat()
+    _edit_in_place(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("edit", [_edit_in_place, _edit_and_set_the_time_back])
+@pytest.mark.parametrize("size", [10, BIG_BYTES + 1])
+def test_a_file_that_is_edited_while_it_is_read_is_read_again(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path], None], size: int
+) -> None:
+    target = bench.write("a.bin", b"a" * size)
+    bench.settle()
+    edits = iter([edit])
+    real_read = os.read
+
+    def read(fd: int, count: int) -> bytes:
+        data = real_read(fd, count)
+        if os.path.samestat(os.fstat(fd), target.stat()) and (once := next(edits, None)):
+            once(target)
+        return data
+
+    monkeypatch.setattr(os, "read", read)
+    assert bench.load(bench.take()).read(b"a.bin") == b"b" * size
+
+
+def test_a_link_that_took_a_files_place_since_it_was_listed_is_kept_as_a_link(bench: Workbench) -> None:
+    secret = bench.source.parent / "secret"
+    secret.write_bytes(b"secret")
+    target = bench.write("a.py", b"listed")
+    found = stat_of(os.lstat(target))
+    target.unlink()
+    target.symlink_to(secret)
+    objects = bench.objects()
+    with Directories(os.fsencode(bench.source)) as directories, objects.writer() as writer:
+        row = capture(directories, b"a.py", found, writer)
+    assert objects.read(row.key.hex()) == os.fsencode(secret)
+
+
+def test_the_stamp_is_made_before_the_tree_is_looked_at(bench: Workbench) -> None:
+    bench.write("a.py")
+    happened: list[str] = []
+
+    def watch(operation: Operation) -> None:
+        if ".stamp" in operation.path.name and operation.call == "create":
+            happened.append("stamp")
+
+    files = RealFiles(WatchedCalls(RealCalls(), watch))
+    take_snapshot(
+        files,
+        bench.store,
+        [bench.source],
+        SourceRules(),
+        now=lambda: 0.0,
+        report=lambda _: happened.append("read"),
+    )
+    assert happened == ["stamp", *["read"] * (len(happened) - 1)]
+    assert "read" in happened
+
+
+def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock's grain: what was written in the very tick of the stamp may be written again in it."""
+    target = bench.write("a.py")
+    monkeypatch.setattr(snapshotting, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
+    bench.take()
+    again = bench.take()
+    assert (again.reused, again.read_files) == (False, 1)
+
+
+def test_a_row_as_old_as_the_stamp_is_not_believed(bench: Workbench) -> None:
+    target = bench.write("a.py")
+    bench.settle()
+    bench.take()
+    (path,) = (bench.store / "cache").glob("stat-*.bin")
+    cache = msgspec.msgpack.decode(path.read_bytes()[12:], type=StatCache)
+    assert [*cache.rows()] == [b"a.py"]
+    assert not msgspec.structs.replace(cache, stamp_ns=os.lstat(target).st_ctime_ns).rows()
+
+
+def test_a_tree_on_another_device_has_another_clock(bench: Workbench) -> None:
+    """Its times may lie ahead of the store's, so that only what is some seconds older is believed."""
+    device = os.stat(bench.source.parent).st_dev
+    other = next((base for base in (b"/dev/shm", b"/proc", b"/sys") if os.stat(base).st_dev != device), None)
+    assert other is not None
+    probe = bench.source.parent / "cache" / "stat.bin"
+    here = stamp(bench.files, probe, os.fsencode(bench.source))
+    there = stamp(bench.files, probe, other)
+    assert here - there > 1_000_000_000
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_a_link_in_place_of_a_directory_that_holds_only_directories_is_seen(
+    bench: Workbench, is_repository: bool
+) -> None:
+    """The files behind the link keep their inodes and times."""
+    bench.write("sub/deep/a.py")
+    bench.write("b.py")
+    if is_repository:
+        bench.commit()
+        bench.write(".gitignore", "/sub\n")
+    bench.settle()
+    before = bench.take()
+    assert bench.take().reused
+    (bench.source / "sub").rename(bench.source.parent / "moved")
+    (bench.source / "sub").symlink_to(bench.source.parent / "moved")
+    after = bench.take()
+    assert after.snapshot_id != before.snapshot_id
+    assert [entry.path for entry in bench.load(after).entries if entry.kind == "file"] != [
+        entry.path for entry in bench.load(before).entries
+    ]

@@ -1,0 +1,64 @@
+"""Holders and leases: who is alive is known at every moment, and no number of leases is too many."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.protocol import names
+from codebatch.store.holders import Holder, HolderFile, LeaseReader
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+
+BATCH = Path("/batch")
+ID = HolderId("0" * 32)
+SHARD = ShardId("00000001")
+
+
+def _about() -> HolderFile:
+    return HolderFile(holder=ID, role="worker", pid=1, host=this_host(), since_ns=1)
+
+
+def _disk() -> Disk:
+    disk = Disk()
+    files = RealFiles(disk.calls())
+    for name in (names.HOLDERS, names.LEASES):
+        files.make_directory(BATCH / name)
+    return disk
+
+
+def test_nobody_ever_sees_a_holder_that_is_alive_and_not_locked() -> None:
+    """Who looks at any moment while a process becomes a holder finds no file, or a locked one."""
+    disk = _disk()
+    looked = 0
+
+    def watch(_: Operation) -> None:
+        nonlocal looked
+        looked += 1
+        assert all(is_live for _, is_live in LeaseReader(RealFiles(disk.calls()), BATCH).holders())
+
+    Holder(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
+    watch(Operation("end", BATCH))
+    assert looked > 3
+
+
+def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> None:
+    disk = _disk()
+    refused: list[Operation] = []
+
+    def watch(operation: Operation) -> Fate | None:
+        if operation.call == "link" and operation.path.parent.name == names.LEASES and not refused:
+            refused.append(operation)
+            return Fate(OSError(errno.EMLINK, "Too many links"))
+        return None
+
+    holder = Holder(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
+    assert holder.try_lease(SHARD, 0, 1)
+    assert holder.try_lease(SHARD, 5, 1)
+    leases = LeaseReader(RealFiles(disk.calls()), BATCH).leases()
+    assert [(lease.holder.holder, lease.is_live) for lease in leases.values()] == [(ID, True)] * 2
+    assert refused

@@ -1,0 +1,77 @@
+"""Registers and segments that are not what their names or digests say are told, and never believed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.coordinator.merge import _assemble
+from codebatch.engine.ledger import Link
+from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import digest_bytes
+from codebatch.model.items import make_row
+from codebatch.model.outcome import HolderId, Outcome, Register
+from codebatch.model.shard import Shard, ShardId
+from codebatch.protocol import names
+from codebatch.protocol.frames import FrameWriter
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
+from codebatch.system.files import RealFiles
+
+HOLDER = HolderId("0" * 32)
+SHARD = ShardId("00000001")
+LINES = [b'{"kind":"x"}\n', b'{"kind":"yy"}\n']
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Path:
+    for name in (names.RESULTS, names.OUTCOMES):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def _encoded(table: bytes | None = None) -> EncodedOutcome:
+    outcome = Outcome(shard=SHARD, task="parse", start=0, end=2, type="result")
+    encoded = encode_outcome(outcome, LINES, FrameWriter())
+    if table is None:
+        return encoded
+    outcome = msgspec.structs.replace(encoded.outcome, digest=digest_bytes(table))
+    return encoded._replace(outcome=outcome, table=table)
+
+
+def _commit(batch: Path, encoded: EncodedOutcome) -> Outcome:
+    (outcome,) = Committer(RealFiles(), batch, HOLDER).commit([encoded], epoch=1, round_=1).outcomes
+    return outcome
+
+
+def test_a_commit_found_under_a_name_that_it_does_not_hold_settles_nothing_there(batch: Path) -> None:
+    _commit(batch, _encoded())
+    held = Register(SHARD, 0, "parse", 1)
+    other = Register(SHARD, 2, "parse", 1)
+    outcomes = batch / names.OUTCOMES
+    (outcomes / names.register_name(other)).hardlink_to(outcomes / names.register_name(held))
+    found = Outcomes(RealFiles(), batch).scan()
+    assert found.unreadable == [other]
+    assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]
+
+
+def test_a_table_that_fits_its_digest_and_not_the_records_is_damage(batch: Path) -> None:
+    """As many bytes in all, cut otherwise."""
+    table = make_row(LINES[0] + b" ") + make_row(LINES[1][:-1])
+    outcome = _commit(batch, _encoded(table))
+    with pytest.raises(StoreCorrupt, match="item table"):
+        Outcomes(RealFiles(), batch).read_records(HOLDER, outcome)
+
+
+def test_a_table_of_other_lengths_than_the_records_is_damage(batch: Path) -> None:
+    outcome = _commit(batch, _encoded(make_row(LINES[0]) * 2))
+    with pytest.raises(StoreCorrupt, match="item table"):
+        Outcomes(RealFiles(), batch).read_items(HOLDER, outcome)
+
+
+def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
+    outcome = _commit(batch, _encoded())
+    link = Link(2, 4, "result", 1, HOLDER, msgspec.structs.replace(outcome, start=2, end=4))
+    with pytest.raises(AssertionError, match="hole"):
+        _assemble(Outcomes(RealFiles(), batch), FrameWriter(), Shard(id=SHARD, start=0, end=4, bytes=4), [link])
