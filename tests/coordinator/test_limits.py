@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
-from codebatch.coordinator.limits import Limits, Stopwatch
-from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, Step
+from codebatch.coordinator import limits
+from codebatch.coordinator.limits import Guard, Limits, Stopwatch, default_memory_bytes
+from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.protocol import names
+from codebatch.store.holders import HolderFile, new_holder_id
+from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, Cell, Step
+from codebatch.system.host import Host, this_host
 
 
 def test_time_in_which_nobody_looked_counts_for_nobody() -> None:
@@ -32,3 +42,48 @@ def test_a_batched_step_may_take_a_tenth_more_for_each_further_file() -> None:
     limits = Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1)
     assert limits.seconds_for(Step(0, 0, 0, 0, 4, 5, PHASE_ITEM)) == 30.0
     assert limits.seconds_for(Step(0, 0, 0, 0, 0, 64, PHASE_BATCHED)) == pytest.approx(219.0)
+
+
+def _killed_for(reason: str) -> WorkerProcess:
+    return cast("WorkerProcess", SimpleNamespace(killed_for=reason))
+
+
+@pytest.mark.parametrize(
+    ("killed_for", "returncode", "oom_kills", "expected"),
+    [
+        ("timeout", -signal.SIGKILL, 0, ("timeout", False)),
+        ("memory", -signal.SIGKILL, 0, ("memory", False)),
+        ("", -signal.SIGKILL, 1, ("memory", False)),
+        ("", -signal.SIGKILL, 0, ("crash", True)),
+        ("abandoned", -signal.SIGKILL, 0, ("crash", False)),
+        ("", -signal.SIGSEGV, 1, ("crash", False)),
+        ("", 7, 0, ("crash", False)),
+    ],
+)
+def test_only_a_kill_that_is_nobodys_here_came_from_outside(
+    monkeypatch: pytest.MonkeyPatch, killed_for: str, returncode: int, oom_kills: int, expected: tuple[str, bool]
+) -> None:
+    counts = iter([5, 5 + oom_kills])
+    monkeypatch.setattr(limits, "oom_kills", lambda: next(counts))
+    guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+    death = Death(returncode=returncode, memory_peak_bytes=0)
+    assert guard.reason_of(_killed_for(killed_for), death) == expected
+
+
+def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> None:
+    """Its cell is on our disk, and its clock is not ours."""
+    (tmp_path / names.HOLDERS).mkdir()
+    guard = Guard(Limits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
+    seen = {}
+    for host in (this_host(), Host(name="elsewhere", boot="x")):
+        about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
+        Cell(tmp_path / names.HOLDERS / names.cell_name(about.holder), create=True).close()
+        for now in range(10):
+            guard.look(float(now))
+            seen[host] = guard.is_stuck(tmp_path, about)
+    assert list(seen.values()) == [True, False]
+
+
+def test_each_worker_has_its_share_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "available_memory", lambda: 3 << 30)
+    assert [default_memory_bytes(jobs) for jobs in (1, 3, 6, 48)] == [2 << 30, 1 << 30, 512 << 20, 256 << 20]

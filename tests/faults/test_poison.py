@@ -7,8 +7,8 @@ import shutil
 import signal
 from pathlib import Path
 
-from codebatch.store.journal import read_journal
-from tests.cli.process import wait_until
+from codebatch.store.journal import JournalLine, read_journal
+from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.faults.conftest import Poisoned, orphans
 
@@ -125,3 +125,24 @@ def test_a_worker_whose_tasks_leak_descriptors_is_replaced_in_time(poisoned: Poi
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
     batch = open_latest(run.directory / "store")
     assert sum(line.event == "spawned" for line in read_journal(batch.files, batch.root)) >= 10
+
+
+def test_who_dies_of_a_commit_blames_no_file(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "die_before_the_links"})
+    answer = run("run", *LIMITS, "--json").json
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    lost = [line for line in _lines(run) if line.event == "lost"]
+    assert [line.reason for line in lost] == ["exit status 11"] * 2
+
+
+def test_what_was_committed_by_who_could_not_tell_is_not_done_again(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "die_behind_the_links"})
+    answer = run("run", *LIMITS, "--json").json
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    events = [line.event for line in _lines(run)]
+    assert (events.count("lost"), events.count("began")) == (1, 1)
+
+
+def _lines(run: CommandLine) -> list[JournalLine]:
+    batch = open_latest(run.directory / "store")
+    return read_journal(batch.files, batch.root)

@@ -64,6 +64,7 @@ def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned:
         committers = {line.holder for line in lines if line.event == "committed" and line.shard == thief.shard}
         late = [line for line in lines if line.event == "began" and line.shard == thief.shard and line.epoch == 1]
         assert late[0].holder not in committers, "a late commit was not refused"
+    assert not [line for line in lines if line.event == "refused"], "somebody asked for what another was known to hold"
 
 
 def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Poisoned) -> None:
@@ -80,6 +81,8 @@ def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Pois
     left = run("status", "--store", "store", "--json").json
     assert (left["status"], left["stalled"], left["holders"]) == ("RUNNING", True, [])
     assert "stalled" in run("status", "--store", "store").text
+    run(*COMMON)
+    assert not [line for line in _journal(run) if line.event == "refused"], "it did not know the epochs of the dead"
 
 
 def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> None:
@@ -138,6 +141,34 @@ def test_signals_leave_nothing_behind_however_often_they_come(poisoned: Poisoned
     run.finish(process, status=128 + number)
     check_no_process_left(open_latest(run.directory / "store"))
     assert not orphans()
+
+
+def test_a_file_that_was_at_hand_when_the_user_lost_patience_has_not_failed(poisoned: Poisoned, tmp_path: Path) -> None:
+    """It killed a worker before, so that one more death would end it."""
+    run = poisoned({"a.txt": "crash_then_loop"})
+    process = run.start(*COMMON, "-j", "1")
+    wait_until(lambda: _has_begun(run, 2), "it is tried again")
+    for _ in range(2):
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    run.finish(process, status=130)
+    (tmp_path / "antidote").touch()
+    answer = run(*COMMON).json
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+
+
+def test_the_third_signal_ends_a_task_that_heeds_none(poisoned: Poisoned) -> None:
+    run = poisoned({"a.txt": "ignore_sigterm"})
+    process = run.start(*COMMON, "-j", "1", "--file-seconds", "600")
+    wait_until(lambda: _has_begun(run), "a unit has begun")
+    time.sleep(0.5)
+    for _ in range(2):
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    process.wait(timeout=30)
+    run.finish(process, status=130)
 
 
 def test_a_run_under_nohup_outlives_its_terminal(poisoned: Poisoned) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codebatch.model.digest import Digest
 from codebatch.store import snapshotting
 from codebatch.store.directories import Directories
 from codebatch.store.reading import BIG_BYTES, capture
@@ -63,7 +64,7 @@ def test_a_link_that_took_a_files_place_since_it_was_listed_is_kept_as_a_link(be
     objects = bench.objects()
     with Directories(os.fsencode(bench.source)) as directories, objects.writer() as writer:
         row = capture(directories, b"a.py", found, writer)
-    assert objects.read(row.key.hex()) == os.fsencode(secret)
+    assert objects.read(Digest(row.key.hex())) == os.fsencode(secret)
 
 
 def test_the_stamp_is_made_before_the_tree_is_looked_at(bench: Workbench) -> None:

@@ -9,6 +9,7 @@ import collections
 import ctypes
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
+from codebatch.store.outcomes import Outcomes
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
@@ -114,6 +116,38 @@ def leak() -> None:
         os.open(os.devnull, os.O_RDONLY)
 
 
+def _is_first(times: int = 1) -> bool:
+    """Whether this was asked fewer times before, by any process."""
+    with (HOME / "asked").open("a+") as asked:
+        asked.write("x")
+        return asked.tell() <= times
+
+
+def die_before_the_links() -> None:
+    """Twice: what is at hand when a worker dies of its commit is not what killed it."""
+    if _is_first(2):
+        Outcomes.commit = lambda *_: os._exit(11)  # type: ignore[method-assign]
+
+
+def die_behind_the_links() -> None:
+    """Once: all is committed, and nobody was told."""
+    if _is_first():
+        commit = Outcomes.commit
+        Outcomes.commit = lambda *arguments: os._exit(12 + len(commit(*arguments)))  # type: ignore[method-assign]
+
+
+def crash_then_loop() -> None:
+    """Crash the first time, hang from then on."""
+    if _is_first():
+        os._exit(13)
+    loop()
+
+
+def ignore_sigterm() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    loop()
+
+
 def slow() -> None:
     time.sleep(0.2)
 
@@ -135,6 +169,10 @@ DEEDS = {
         recursion,
         leave_a_child,
         leak,
+        die_before_the_links,
+        die_behind_the_links,
+        crash_then_loop,
+        ignore_sigterm,
         slow,
     )
 }
