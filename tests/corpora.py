@@ -11,14 +11,14 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 DJANGO = ("Django", "5.2.8")
 
 
 class CorpusNotHad(Exception):
-    """This system's package sources do not hold the corpus, and those of another release of it may."""
+    """A package source does not give a corpus; the message names both."""
 
 
 def corpora_directory() -> Path:
@@ -45,14 +45,17 @@ def npm_installed(name: str, *requirements: str) -> Path:
 
     def install(_downloads: Path, target: Path) -> None:
         command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"]
-        subprocess.run([*command, "--prefix", target, *requirements], check=True, stdout=subprocess.DEVNULL)
+        _get(f"npm: {' '.join(requirements)}", [*command, "--prefix", str(target), *requirements])
 
     return _had(name, install)
 
 
-def debian(name: str, version: str) -> Path:
-    """The directory of a Debian package, unpacked. apt must be installed. Raises CorpusNotHad where it has another."""
-    return _had(f"{name}-{version}", lambda at, target: _from_debian(f"{name}={version}", at, target))
+def debian(name: str) -> Path:
+    """The directory of a Debian package, unpacked, of whatever version apt gives: a security update replaces the last.
+
+    apt must be installed.
+    """
+    return _had(name, lambda at, target: _from_debian(name, at, target))
 
 
 def _had(name: str, fetch: Callable[[Path, Path], None]) -> Path:
@@ -72,26 +75,32 @@ def _had(name: str, fetch: Callable[[Path, Path], None]) -> Path:
 
 def _from_pypi(requirement: str, downloads: Path, target: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-    subprocess.run([*command, "-d", downloads, requirement], check=True)
+    _get(f"PyPI: {requirement}", [*command, "-d", str(downloads), requirement])
     _unpack(downloads, target)
 
 
 def _from_npm(requirement: str, downloads: Path, target: Path) -> None:
-    subprocess.run(
-        ["npm", "pack", "--silent", "--pack-destination", downloads, requirement],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    _get(f"npm: {requirement}", ["npm", "pack", "--silent", "--pack-destination", str(downloads), requirement])
     _unpack(downloads, target)
 
 
-def _from_debian(requirement: str, downloads: Path, target: Path) -> None:
-    command = ["apt-get", "download", "--quiet", requirement]
-    done = subprocess.run(command, cwd=downloads, check=False, capture_output=True, encoding="utf-8")
-    if done.returncode != 0:
-        raise CorpusNotHad(f"apt has no {requirement}: {done.stderr.strip()}")
-    (archive,) = downloads.glob("*.deb")
+def _from_debian(name: str, downloads: Path, target: Path) -> None:
+    command = ["apt-get", "download", "--quiet", name]
+    try:
+        _get(f"apt: {name}", command, cwd=downloads)
+    except CorpusNotHad:
+        # What the lists name may have been replaced since they were fetched.
+        _get(f"apt: the lists, for {name}", ["apt-get", "update", "--quiet"])
+        _get(f"apt: {name}", command, cwd=downloads)
+    archive = max(downloads.glob("*.deb"), key=lambda path: path.stat().st_mtime_ns)
     subprocess.run(["dpkg-deb", "--extract", archive, target], check=True)
+
+
+def _get(what: str, command: Sequence[str], cwd: Path | None = None) -> None:
+    """Download something. Raises CorpusNotHad, with its name and what the program said."""
+    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, encoding="utf-8")
+    if done.returncode != 0:
+        raise CorpusNotHad(f"{what}: {done.stderr.strip() or f'status {done.returncode}'}")
 
 
 def _unpack(downloads: Path, target: Path) -> None:

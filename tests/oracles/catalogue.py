@@ -60,8 +60,8 @@ CPP = {
     "fasttext": lambda: corpora.sdist("fasttext", "0.9.3") / "src",
 }
 GO = {
-    "cobra": lambda: corpora.debian("golang-github-spf13-cobra-dev", "1.6.1-1"),
-    "prometheus-common": lambda: corpora.debian("golang-github-prometheus-common-dev", "0.39.0-2"),
+    "cobra": lambda: corpora.debian("golang-github-spf13-cobra-dev"),
+    "prometheus-common": lambda: corpora.debian("golang-github-prometheus-common-dev"),
 }
 RUST = {
     "cryptography": lambda: corpora.sdist("cryptography", "41.0.7") / "src" / "rust",
@@ -245,9 +245,7 @@ _LEADS: Mapping[str, Comparison] = {
     "cc: includes of fasttext": _c_leads(CPP["fasttext"]),
     "go list: imports of cobra": _go_leads(GO["cobra"], "github.com/spf13/cobra"),
     "go list: imports of prometheus-common": _go_leads(GO["prometheus-common"], "github.com/prometheus/common"),
-    "go list: imports of tools": _go_leads(
-        lambda: corpora.debian("golang-golang-x-tools-dev", "1:0.5.0+ds-1"), "golang.org/x/tools"
-    ),
+    "go list: imports of tools": _go_leads(lambda: corpora.debian("golang-golang-x-tools-dev"), "golang.org/x/tools"),
     "javac: imports of jpype": _java_leads(JAVA["jpype"], "native/java", "test/harness", "project/jpype_java/test"),
     "javac: imports of cordova-android": _java_leads(JAVA["cordova-android"], "framework/src"),
     **{f"rustc: modules and crates of {name}": _rust_leads(root) for name, root in RUST.items()},

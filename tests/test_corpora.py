@@ -1,0 +1,30 @@
+"""What is not to be had fails, and says what it was: a proof on real code that silently did not run is none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import corpora
+
+
+@pytest.mark.parametrize(
+    ("tool", "fetch"),
+    [
+        ("pip", lambda: corpora.sdist("codebatch-no-such-distribution", "1")),
+        ("npm", lambda: corpora.npm("@codebatch-no-such-scope/package", "1.0.0")),
+        ("apt-get", lambda: corpora.debian("codebatch-no-such-package")),
+    ],
+)
+@pytest.mark.corpus
+def test_what_no_source_has_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, fetch: Callable[[], Path]
+) -> None:
+    if tool != "pip" and shutil.which(tool) is None:
+        pytest.skip(f"this needs {tool}")
+    monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
+    with pytest.raises(corpora.CorpusNotHad, match="codebatch-no-such-"):
+        fetch()
