@@ -10,6 +10,7 @@ from codebatch.engine.events import (
     Break,
     Committed,
     Complete,
+    DrainRequested,
     Fail,
     Finished,
     Lost,
@@ -221,3 +222,87 @@ def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed(
     session.handle(Committed((_committed(failed, fail.round), _committed(other, 2))))
     assign = _assigned(session.handle(Ready(WorkerId(3))))
     assert (assign.unit.shard, assign.unit.tasks, assign.unit.round) == (own, ("sum",), 2)
+
+
+def test_work_that_costs_nothing_gets_a_worker() -> None:
+    session = Session(Ledger({S: 2}, {"parse": ()}), costs={S: [0.0, 0.0, 0.0]}, jobs=4, cost_per_worker=5.0)
+    assert session.handle(Started()) == [Spawn()]
+
+
+def test_a_worn_worker_is_replaced() -> None:
+    session = _session(4)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Committed((_result(0, 2),)))
+    assert session.handle(Finished(W, is_worn=True)) == [Retire(W), Spawn()]
+
+
+def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
+    costs = {S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}
+    session = Session(Ledger({S: 5}, {"parse": ()}), costs=costs, jobs=2, cost_per_worker=1000.0)
+    session.handle(Started())
+    unit = _assigned(session.handle(Ready(W))).unit
+    assert (unit.start, unit.end) == (0, 5)
+
+
+def _stealing(*sizes: int) -> Session:
+    """A session with a running unit for each shard of so many items, the greatest first, and nothing queued."""
+    shards = [ShardId(f"0000000{number}") for number in range(len(sizes))]
+    ledger = Ledger(dict(zip(shards, sizes, strict=True)), {"parse": ()})
+    costs = {shard: [float(n) for n in range(size + 1)] for shard, size in zip(shards, sizes, strict=True)}
+    session = Session(ledger, costs=costs, jobs=len(sizes) + 1, cost_per_worker=1.0)
+    session.handle(Started())
+    for number in range(len(sizes)):
+        session.handle(Ready(WorkerId(number + 1)))
+    return session
+
+
+def test_who_turns_out_to_have_less_left_than_another_may_have_is_not_robbed() -> None:
+    session = _stealing(10, 8)
+    assert session.handle(Ready(WorkerId(3))) == [Survey(WorkerId(1))]
+    assert session.handle(Surveyed(WorkerId(1), 6)) == [Survey(WorkerId(2))]
+
+
+def test_a_tail_that_others_committed_is_not_stolen() -> None:
+    session = _stealing(10)
+    assert session.handle(Ready(WorkerId(2))) == [Survey(W)]
+    tail = Outcome(shard=ShardId("00000000"), task="parse", start=4, end=10, type="result")
+    session.handle(Committed((_committed(tail),)))
+    assert not [each for each in session.handle(Surveyed(W, 1)) if isinstance(each, Shrink | Assign)]
+
+
+def test_a_queue_that_wants_fresh_workers_does_not_count_the_idle_ones() -> None:
+    """Two charged items, one worker that did something before: it makes room, and both get a new one."""
+    session = Session(Ledger({S: 3}, {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Lost(W, (0, 1), "crash"))
+    used = WorkerId(2)
+    assert _assigned(session.handle(Ready(used))).unit.start == 2, "the costliest goes first"
+    session.handle(Committed((_result(2, 3),)))
+    assert Retire(used) not in session.handle(Finished(used))
+
+
+def test_a_drain_that_finds_everything_done_is_complete() -> None:
+    session = _session(2)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(DrainRequested())
+    session.handle(Committed((_result(0, 2),)))
+    assert session.handle(Finished(W)) == [Retire(W), Complete()]
+
+
+def test_the_end_of_a_worker_that_was_told_to_end_is_no_death() -> None:
+    session = _session(4)
+    session.handle(Started())
+    session.handle(Ready(W))
+    assert session.handle(Finished(W, is_worn=True)) == [Retire(W), Spawn()]
+    assert session.handle(Lost(W, None, "crash")) == []
+
+
+def test_many_workers_may_die_at_once_before_the_machine_is_blamed() -> None:
+    session = _session(5, jobs=4)
+    session.handle(Started())
+    for number in range(1, 12):
+        assert not any(isinstance(each, Break) for each in session.handle(Lost(WorkerId(number), None, "crash")))
+    assert any(isinstance(each, Break) for each in session.handle(Lost(WorkerId(12), None, "crash")))
