@@ -72,7 +72,10 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
 
 
 class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
-    """A finding. `tool` is `codebatch` for the language-neutral rules and syntax errors, `ruff` for ruff's."""
+    """A finding. `tool` is `codebatch` for the built-in tasks' own, `ruff` for ruff's, else the name of the task.
+
+    A task of the user's may name another.
+    """
 
     line: int
     column: int

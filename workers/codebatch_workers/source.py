@@ -27,6 +27,7 @@ from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_stand_ins
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.tasks.attributes import attributes_of
+from codebatch_workers.tasks.suppression import Suppressions, suppressions
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -366,6 +367,11 @@ class SourceFile:
                 nodes.sort(key=_END)
                 nodes.sort(key=_START)
         return captures
+
+    @_kept
+    def suppressions(self) -> Suppressions:
+        """Which findings its notes do not want. Survives `release`."""
+        return suppressions(self)
 
     @_kept
     def _derived(self) -> dict[object, Any]:
