@@ -23,7 +23,7 @@ from msgspec import UnsetType
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
 from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_stand_ins
+from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_calls_of_type, with_stand_ins
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.tasks.attributes import attributes_of
@@ -317,6 +317,9 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
+        if self.language == "python":
+            other = with_calls_of_type(utf8, tree)
+            return tree if other == utf8 else parser.parse(other)
         if tree.root_node.has_error and self.language in LANGUAGES_WITH_GAPS:
             other = with_stand_ins(utf8, self.language)
             if other != utf8:
