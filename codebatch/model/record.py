@@ -119,7 +119,8 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved.
 
     A `depends` edge is resolved: `target` is a path of the snapshot, or the name where `resolution` is `external`;
-    `imported` is the name as written.
+    `imported` is the name as written. `is_module` says of an import that all of its name is a module's: Python's
+    `import a.b`, whose target is as that of `from a import b`.
     """
 
     edge_type: EdgeType
@@ -128,6 +129,7 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     line: int
     resolution: Resolution | UnsetType = UNSET
     imported: str = ""
+    is_module: bool = False
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):

@@ -50,6 +50,7 @@ class Relations:
         self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
+        self._modules: set[int] = set()
         self._add_imports()
         self._add_bases()
         self._add_calls()
@@ -71,7 +72,10 @@ class Relations:
 
     def _add_import(self, imported: Import, scope: Scope) -> None:
         if imported.target:
-            self._found.append((imported.node.start_byte, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+            start = imported.node.start_byte
+            self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+            if imported.is_module:
+                self._modules.add(start)
         bound = imported.bound
         if bound is not None:
             self.bound.append((bound, scope))
@@ -188,6 +192,7 @@ class Relations:
                 source=source,
                 target=target,
                 line=bisect_right(lines, offset),
+                is_module=offset in self._modules,
             )
             for offset, edge_type, source, target in found
         ]
