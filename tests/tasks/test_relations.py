@@ -78,6 +78,7 @@ def test_field_of_self_is_found_however_it_is_written() -> None:
         ("def f(): return 1;\n", {"f": (1, 18)}),
         ("class A:\n  def m(self):\n    if x:\n      y\n      # a\n    # b\n  # c\n", {"A": (4, 8), "A.m": (4, 8)}),
         ("def f():\n    '#'\n", {"f": (2, 8)}),
+        ("def f():\n    x\n    # a \\\n    #  ;\n    # b;\n", {"f": (2, 6)}),
         ("def f(): pass\n    # é\n", {"f": (1, 14)}),
     ],
 )

@@ -287,9 +287,7 @@ class Definitions:
         """Where a definition ends: what its grammar counts to it behind its last statement is no part of it."""
         behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
         while end in self._comments or self.utf8[end - 1] in behind:
-            end = self._comments.get(end, end)
-            while end and self.utf8[end - 1] in behind:
-                end -= 1
+            end = self._comments.get(end, end - 1)
         return end
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
