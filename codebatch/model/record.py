@@ -72,7 +72,10 @@ class File(Located, frozen=True, kw_only=True, tag="file"):
 
 
 class Diagnostic(Located, frozen=True, kw_only=True, tag="diagnostic"):
-    """A finding. `tool` is `codebatch` for the language-neutral rules and syntax errors, `ruff` for ruff's."""
+    """A finding. `tool` is `codebatch` for the built-in tasks' own, `ruff` for ruff's, else the name of the task.
+
+    A task of the user's may name another.
+    """
 
     line: int
     column: int
@@ -116,7 +119,8 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     """A relation as written in the source: `source` (a qualified name, empty for the file) to `target`, unresolved.
 
     A `depends` edge is resolved: `target` is a path of the snapshot, or the name where `resolution` is `external`;
-    `imported` is the name as written.
+    `imported` is the name as written. `is_module` says of an import that all of its name is a module's: Python's
+    `import a.b`, whose target is as that of `from a import b`.
     """
 
     edge_type: EdgeType
@@ -125,6 +129,7 @@ class Edge(Located, frozen=True, kw_only=True, tag="edge"):
     line: int
     resolution: Resolution | UnsetType = UNSET
     imported: str = ""
+    is_module: bool = False
 
 
 class Failure(Located, frozen=True, kw_only=True, tag="failure"):

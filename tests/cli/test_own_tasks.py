@@ -48,8 +48,8 @@ def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine
     write(codebatch.directory / "src" / "b.py", "s = 'a𐐀b'  # two\n")
     codebatch("run", "src")
     assert codebatch("query", "diagnostics", "--code", "banned-word").lines == [
-        "a.txt:1:5: warning banned-word `two` [codebatch]",
-        "b.py:1:14: warning banned-word `two` [codebatch]",
+        "a.txt:1:5: warning banned-word `two` [banned-words]",
+        "b.py:1:14: warning banned-word `two` [banned-words]",
     ]
     (codebatch.directory / "codebatch.toml").write_text(settings.replace("words = ['two']", "words = [1]"))
     assert "Expected `str`, got `int`" in codebatch("run", "src", "--json", status=2).error["message"]

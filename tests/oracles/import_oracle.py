@@ -55,7 +55,7 @@ def agree(
         path = file.path.decode()
         for edge in outline(file).edges:
             if edge.edge_type == "imports":
-                resolved = resolver.resolve(path, file.language, edge.target)
+                resolved = resolver.resolve(path, file.language, edge.target, is_module=edge.is_module)
                 imports[path, edge.target] = None
                 said.update({Lead(path, edge.target, to): resolved.resolution for to in resolved.paths})
     ours: list[Fact] = [(resolution, *lead) for lead, resolution in said.items()]

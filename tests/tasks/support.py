@@ -16,6 +16,7 @@ from codebatch.model.task import Json, SnapshotView
 from codebatch_workers import tasks
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
+from codebatch_workers.tasks.suppression import without_unwanted
 
 
 def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:
@@ -37,11 +38,12 @@ def created(name: str, scratch: Path, config: Mapping[str, Json] | None = None) 
 def lint_all(
     files: list[SourceFile], scratch: Path, config: Mapping[str, Json] | None = None
 ) -> list[list[Diagnostic]]:
-    """What lint says of the files of one unit."""
+    """What lint says of the files of one unit, as it is recorded."""
     task = created("lint", scratch, config)
     assert isinstance(task, BatchedFileTask)
     records: list[list[Record]] = [task.run(file) for file in files]
-    return [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
+    told = [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
+    return [without_unwanted(file, each) for file, each in zip(files, told, strict=True)]
 
 
 class Snapshot(SnapshotView):

@@ -163,3 +163,10 @@ def test_each_function_is_measured(path: str, content: str, expected: str, tmp_p
         if record.symbol:
             found.setdefault((record.line, record.symbol), []).append(f"{record.metric}={record.value}")
     assert "|".join(f"{line} {symbol} {' '.join(told)}" for (line, symbol), told in found.items()) == expected
+
+
+def test_greatest_of_the_functions_is_no_matter_of_their_order() -> None:
+    code = "def f(a, b, c):\n  if a:\n    if b: pass\ndef g(): pass\n"
+    told = metrics(source("a.py", code))
+    names = ("max_complexity", "max_cognitive", "max_nesting", "max_parameters")
+    assert [told[name] for name in names] == [3, 3, 2, 3]

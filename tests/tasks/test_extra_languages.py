@@ -98,7 +98,7 @@ CREATE VIEW v AS SELECT * FROM t;
                 "namespace A|class X|constant X.Q|field X.p|method X.m|interface J|trait T|enum En|enum_member En.A|"
                 "function fn1"
             ),
-            ["bar", "foo"],
+            ["$this->bar", "foo"],
         ),
         (
             "a.kt",

@@ -32,7 +32,7 @@ def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
         ("a.md", b"x", ("markdown", "utf-8", 1, "text", "ok")),
         ("a.dart", b"x", ("dart", "utf-8", 1, "text", "unsupported")),
         ("a.min.js", b"x", ("javascript", "utf-8", 1, "minified", "skipped")),
-        ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "ok")),
+        ("a.py", b"x = '\xe9'\n", ("python", "unknown-8bit", 1, "text", "errors")),
     ],
 )
 def test_file_record_says_what_a_file_is(path: str, content: bytes, expected: tuple[str, str, int, str, str]) -> None:

@@ -2,6 +2,7 @@
 
 Each file is taken through all tasks of the unit in plan order while its syntax tree is in memory; tools that take many
 files are asked once a unit. What a task raises fails that task at that item alone, and the tasks that need it there.
+Whatever it says of a file passes `_told` before it is recorded.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outc
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.own_tasks import load_own_task
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch_workers.findings import OWN_TOOL
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.tasks.own import FunctionTask
+from codebatch_workers.tasks.suppression import without_unwanted
 
 EVIDENCE_CHARACTERS_MAX = 4000
 # How far files are read ahead.
 _AHEAD_ITEMS = 32
 _AHEAD_BYTES = 1024 * 1024
+_BUILT_IN = "codebatch_workers.tasks."
 _NEED_FAILED = "a task that it needs failed at this file"
 
 P = ParamSpec("P")
@@ -88,6 +92,7 @@ class TaskRunner:
         self._scratch = scratch
         self._objects = objects
         self._loaded: dict[str, Task] = {}
+        self._built_in: set[str] = set()
         self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -112,15 +117,25 @@ class TaskRunner:
                 results[name] = _guarded(self._run, name, file)
             if isinstance(results[name], Failed):
                 failed.add(name)
+        # Now, while its tree is there; what is raised is raised again where they are asked for.
+        _guarded(lambda: file.suppressions)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
-        """The batched part of a task over the files it did not fail at. A call that fails is redone file by file."""
+        """What a task says at last: its batched part is asked about the files it did not fail at, if it has one."""
         sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
         task = self._task(name) if sound else None
-        if not isinstance(task, BatchedFileTask):
-            return results
+        completed = self._batched(task, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
+        for index in sound:
+            result = completed[index]
+            if not isinstance(result, Failed):
+                completed[index] = _guarded(self._told, name, files[index], result)
+        return completed
 
+    def _batched(
+        self, task: BatchedFileTask, files: Sequence[SourceFile], results: list[Result], sound: Sequence[int]
+    ) -> list[Result]:
+        """The answers of a tool that is asked about many files. A call that fails is redone file by file."""
         completed = list(results)
         try:
             for index, answer in zip(sound, _ask(task, files, results, sound), strict=True):
@@ -152,6 +167,9 @@ class TaskRunner:
             if type(record) not in TAGS:
                 raise TypeError(f"a task gives records, not {type(record).__name__}")
             by_item.setdefault(project.item_of(record), []).append(record)
+        for item, records in by_item.items():
+            if Diagnostic in map(type, records):
+                by_item[item] = self._told(name, project.source(project.files[item]), records)
         parts = []
         for shard in shards:
             sealed = [self._seal(by_item.get(item, [])) for item in range(shard.start, shard.end)]
@@ -203,6 +221,14 @@ class TaskRunner:
         # The types now, while the processor's caches hold the records.
         return _Sealed(lines, records, list(map(type, records)))
 
+    def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
+        """What is recorded of what a task says of a file: its findings bear its name, but for those that notes hush."""
+        if Diagnostic not in map(type, records):
+            return records
+        if name not in self._built_in:
+            records = [_named(record, name) for record in records]
+        return without_unwanted(file, records)
+
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
         return cast("FileTask", self._task(name)).run(file)
@@ -220,6 +246,8 @@ class TaskRunner:
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         own = load_own_task(name)
+        if own is None and declaration.implementation.startswith(_BUILT_IN):
+            self._built_in.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
@@ -240,6 +268,13 @@ class TaskRunner:
         if not isinstance(task, Task):
             raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
         return task
+
+
+def _named(record: Record, task: str) -> Record:
+    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
+    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
+        return msgspec.structs.replace(record, tool=task)
+    return record
 
 
 def _ask(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from codebatch.model.record import Diagnostic, Severity
 from codebatch_workers.source import SourceFile
 
+# Of findings that name no other. Those of a task that is not built in are given its name (execution.py).
+OWN_TOOL = "codebatch"
+
 
 def diagnostic(
     file: SourceFile,
@@ -14,7 +17,7 @@ def diagnostic(
     code: str,
     message: str,
     severity: Severity = "warning",
-    tool: str = "codebatch",
+    tool: str = OWN_TOOL,
 ) -> Diagnostic:
     """A finding from one offset in `file.utf8` to another, the end exclusive."""
     path, path_b64 = file.path_fields

@@ -3,13 +3,22 @@
 A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
 it where they are. It is tried only where a tree has errors, and kept only where it has fewer (`SourceFile.parse`):
 there it may be blunt. Held against the TypeScript compiler's own parser (tests/oracles, "verdicts").
+
+And Python's `type(x).y = z`, which its grammar takes for an alias of a type: only such a place gets a stand-in.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from codebatch_workers.broken_trees import QUERY_DEPTH_MAX
+from codebatch_workers.languages import load_language
+
+if TYPE_CHECKING:
+    from tree_sitter import QueryCursor, Tree
 
 _RESERVED = (
     rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"
@@ -54,6 +63,10 @@ _COMMENT_BYTES_MAX = 20_000
 LANGUAGES_WITH_GAPS = frozenset({"javascript", "typescript", "tsx"})
 
 
+# A type that an alias names does not begin with a bracket.
+_CALL_OF_TYPE = re.compile(rb"(?:\A|(?<=[\s;:]))type(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
+
+
 class _StandIn(NamedTuple):
     start: int
     text: bytes
@@ -66,6 +79,26 @@ def with_stand_ins(utf8: bytes, language: str) -> bytes:
         text[start : start + len(stand_in)] = stand_in
     assert len(text) == len(utf8)
     return bytes(text)
+
+
+def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
+    """The text of a Python file with a plain name for each `type` that is called where an alias could begin."""
+    if _CALL_OF_TYPE.search(utf8) is None:
+        return utf8
+    text = bytearray(utf8)
+    for word in _words_of_aliases().captures(tree.root_node).get("word", ()):
+        if _CALL_OF_TYPE.match(utf8, word.start_byte):
+            text[word.start_byte : word.end_byte] = b"_ype"
+    return bytes(text)
+
+
+@cache
+def _words_of_aliases() -> QueryCursor:
+    from tree_sitter import Query, QueryCursor
+
+    cursor = QueryCursor(Query(load_language("python"), '(type_alias_statement "type" @word)'))
+    cursor.set_max_start_depth(QUERY_DEPTH_MAX)
+    return cursor
 
 
 def _stand_ins(utf8: bytes, *, is_typed: bool) -> Iterator[_StandIn]:

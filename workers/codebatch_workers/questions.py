@@ -12,6 +12,7 @@ import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
 from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.references import references
@@ -21,6 +22,8 @@ from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_o
 from codebatch_workers.tasks.lint_config import LintConfig, QueryRule
 from codebatch_workers.tasks.query_rules import compile_rule
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
+from codebatch_workers.tasks.suppression import without_unwanted
+from codebatch_workers.tasks.text_rules import TextRule
 
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
@@ -75,7 +78,7 @@ def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]
     """What the user's rules say of their own examples, `wrong` where it is not what they should; and of files."""
     config = msgspec.convert(dict(settings), LintConfig)
     sources = [SourceFile(path, content, executable=False, contexts={}) for path, content in files]
-    found = [each for rule in config.rules for source in sources for each in apply_rule(compile_rule(rule), source)]
+    found = [each for rule in config.rules for source in sources for each in _found(compile_rule(rule), source)]
     return {
         "rules": [_examples(rule) for rule in config.rules],
         "findings": [msgspec.to_builtins(each) for each in found],
@@ -90,7 +93,11 @@ def _examples(rule: QueryRule) -> dict[str, Json]:
             # The name would say the language; an attribute says it of any name.
             contexts = {"attributes": b"language=" + rule.language.encode()}
             source = SourceFile(rule.id.encode(), text.encode(), executable=False, contexts=contexts)
-            count = len(apply_rule(compiled, source))
+            count = len(_found(compiled, source))
             if (count > 0) != (kind == "bad"):
                 wrong.append({"example": kind, "text": text, "findings": count})
     return {"id": rule.id, "examples": len(rule.bad) + len(rule.good), "wrong": wrong}
+
+
+def _found(rule: TextRule, source: SourceFile) -> list[Diagnostic]:
+    return without_unwanted(source, apply_rule(rule, source))

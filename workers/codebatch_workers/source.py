@@ -23,10 +23,11 @@ from msgspec import UnsetType
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
 from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_stand_ins
+from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_calls_of_type, with_stand_ins
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.tasks.attributes import attributes_of
+from codebatch_workers.tasks.suppression import Suppressions, suppressions
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -56,7 +57,7 @@ _COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
 
-# IANA names of what a PEP 263 cookie may declare, by Python's own name of the codec. Not every codec: `rot13` is none.
+# IANA names of what a PEP 263 cookie may declare, by Python's name of the codec. One that is not here keeps that name.
 _COOKIE_ENCODINGS: Mapping[str, str] = {
     "ascii": "utf-8",
     "utf-8": "utf-8",
@@ -77,6 +78,12 @@ _COOKIE_ENCODINGS: Mapping[str, str] = {
     "shift_jis": "shift_jis",
     "tis-620": "tis-620",
 }
+
+# As CPython's parser has them, with what Emacs puts behind.
+_COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
+_COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
+# Codecs that decode no source, or take quadratic time to.
+_NO_SOURCE = frozenset({"idna", "punycode"})
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
@@ -214,15 +221,24 @@ class SourceFile:
         content = self.content
         if content.startswith(_EVERY_MARK):
             mark, encoding = next(each for each in _MARKS if content.startswith(each[0]))
-            return _transcode(content[len(mark) :], encoding, declared=True)
-        declared = _cookie(content) if b"coding" in content[:_COOKIE_BYTES_MAX] and self.language == "python" else None
+            utf8, name, problem = _transcode(content[len(mark) :], encoding, declared=True)
+            declared = self._cookie(content[len(mark) :]) if encoding == "utf-8" else None
+            if declared is not None and _normal(declared) != "utf-8":
+                problem = problem or f"`{declared}` is declared behind a mark of UTF-8"
+            return utf8, name, problem
+        declared = self._cookie(content)
         if declared is None:
             return _transcode(content, "utf-8", declared=False)
         known = _encoding_of_cookie(declared)
+        utf8, name, problem = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
         if known is None:
-            utf8, name, problem = _transcode(content, "utf-8", declared=False)
-            return utf8, name, problem or f"unknown encoding `{declared}`, read as UTF-8"
-        return _transcode(content, known, declared=known != "utf-8")
+            problem = problem or f"unknown encoding `{declared}`, read as UTF-8"
+        elif codecs.lookup(_normal(declared)).name == "ascii" and not utf8.isascii():
+            problem = problem or f"`{declared}` is declared, read as UTF-8"
+        return utf8, name, problem
+
+    def _cookie(self, content: bytes) -> str | None:
+        return _cookie(content) if b"coding" in content[:_COOKIE_BYTES_MAX] and self.language == "python" else None
 
     @property
     def encoding(self) -> str:
@@ -316,6 +332,9 @@ class SourceFile:
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
+        if self.language == "python":
+            other = with_calls_of_type(utf8, tree)
+            return tree if other == utf8 else parser.parse(other)
         if tree.root_node.has_error and self.language in LANGUAGES_WITH_GAPS:
             other = with_stand_ins(utf8, self.language)
             if other != utf8:
@@ -368,6 +387,11 @@ class SourceFile:
         return captures
 
     @_kept
+    def suppressions(self) -> Suppressions:
+        """Which findings its notes do not want. Survives `release`."""
+        return suppressions(self)
+
+    @_kept
     def _derived(self) -> dict[object, Any]:
         return {}
 
@@ -413,12 +437,12 @@ def _transcode(content: bytes, encoding: str, *, declared: bool) -> tuple[bytes,
                     offset += len(piece)
             return content, encoding, ""
         return content.decode(encoding).encode("utf-8"), encoding, ""
-    except UnicodeDecodeError as error:
-        offset += error.start
+    except UnicodeError as error:
+        offset += error.start if isinstance(error, UnicodeDecodeError) else 0
         problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
-    # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through.
+    # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through, but for escapes (UTF-7).
     pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
-    utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8") for piece in pieces)
+    utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
     return utf8, encoding if declared else UNKNOWN_ENCODING, problem
 
 
@@ -445,8 +469,19 @@ def _cookie(content: bytes) -> str | None:
     return None
 
 
-def _encoding_of_cookie(name: str) -> str | None:
+def _normal(cookie: str) -> str:
+    """A declared name as CPython takes it."""
+    name = cookie.lower().replace("_", "-")
+    if _COOKIES_OF_UTF8.match(name):
+        return "utf-8"
+    return "iso-8859-1" if _COOKIES_OF_LATIN_1.match(name) else cookie
+
+
+def _encoding_of_cookie(cookie: str) -> str | None:
+    """What a cookie declares; None where Python knows no text in it."""
     try:
-        return _COOKIE_ENCODINGS.get(codecs.lookup(name).name)
+        name = codecs.lookup(_normal(cookie)).name
+        b"#".decode(name)
     except (LookupError, ValueError):
         return None
+    return None if name in _NO_SOURCE else _COOKIE_ENCODINGS.get(name, name)

@@ -89,6 +89,12 @@ class PythonImports:
             return self._relative(directory, level, parts, least)
         return self._absolute(directory, parts, max(least, 1)) if parts else EXTERNAL
 
+    def resolve_module(self, path: str, target: str) -> Resolved:
+        """Where `import a.b.c` leads from a file: `c` is a module too. One that is not there leaves the package."""
+        directory, parts = parent(path), target.split(".")
+        found = self._absolute(directory, parts, len(parts))
+        return found if found.paths else fitting(self._absolute(directory, parts, max(len(parts) - 1, 1)).paths)
+
     def _relative(self, directory: str, level: int, parts: Sequence[str], least: int) -> Resolved:
         for _ in range(level - 1):
             if not directory:

@@ -59,9 +59,9 @@ class Resolver:
             "zsh": shell,
         }
         self._directory = ""
-        self._known: dict[tuple[str, str, str], Resolved] = {}
+        self._known: dict[tuple[str, str, str, bool], Resolved] = {}
 
-    def resolve(self, path: str, language: str, target: str) -> Resolved:
+    def resolve(self, path: str, language: str, target: str, *, is_module: bool = False) -> Resolved:
         """Where an import of `target`, as its edge has it, leads from the file `path` in `language`."""
         rule = self._rules.get(language)
         if rule is None:
@@ -71,8 +71,12 @@ class Resolver:
             self._directory = directory
             self._known.clear()
         # In Rust and for a compiler of C it matters which file of the directory asks.
-        key = (language, target, path if language in ("c", "cpp", "rust") else "")
+        key = (language, target, path if language in ("c", "cpp", "rust") else "", is_module)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = rule.resolve(path, target)
+            if is_module and isinstance(rule, PythonImports):
+                found = rule.resolve_module(path, target)
+            else:
+                found = rule.resolve(path, target)
+            self._known[key] = found
         return found

@@ -49,7 +49,7 @@ class Dependencies:
             for record in records:
                 if not isinstance(record, Edge) or record.edge_type != "imports":
                     continue
-                resolved = resolver.resolve(path, languages[path], record.target)
+                resolved = resolver.resolve(path, languages[path], record.target, is_module=record.is_module)
                 for target in resolved.paths or (record.target,):
                     if (target, record.line) in seen:
                         continue

@@ -16,11 +16,13 @@ class Import(msgspec.Struct, frozen=True, gc=False):
     """One thing imported: its name as written, where, and the node of the local name that it binds, if any.
 
     Where one statement binds several names of one target, the target stands in the first and is empty in the others.
+    `is_module` says that all of the target is a module's, where another statement could make the same target of a name.
     """
 
     target: str
     node: Node
     bound: Node | None
+    is_module: bool = False
 
 
 ImportsOf = Callable[["Node", bytes], list[Import]]
@@ -53,7 +55,8 @@ def imports_of_python(node: Node, utf8: bytes) -> list[Import]:
             bound = name.child_by_field_name("alias") or name
         elif not prefix:
             bound = name.named_children[0] if name.named_child_count else name
-        found.append(Import(prefix + _text(dotted, utf8), dotted, bound))
+        target = prefix + _text(dotted, utf8)
+        found.append(Import(target, dotted, bound, is_module=not prefix and "." in target))
     if module is not None and not found:
         found.extend(
             Import(f"{prefix}*", child, None) for child in node.named_children if child.type == "wildcard_import"

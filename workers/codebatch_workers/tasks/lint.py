@@ -1,8 +1,8 @@
 """lint: language-neutral rules over every text file, the user's own rules, ruff over Python.
 
 Which rules look at a file, and how bad what they find is, follows from the configuration and the file's path
-(lint_config.py). Binary and huge files are not looked at. Notes in the source (suppression.py) are heeded whoever found
-something, beside ruff's own (`# noqa`).
+(lint_config.py). Binary and huge files are not looked at. Of notes in the source only ruff's own (`# noqa`) are heeded
+here; ours are heeded of whatever any task says (suppression.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codebatch_workers.tasks.query_rules import compile_rule
 from codebatch_workers.tasks.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.tasks.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.suppression import NONE, matches, suppressions
+from codebatch_workers.tasks.suppression import matches
 from codebatch_workers.tasks.text_rules import FINDINGS_MAX, TEXT_RULES, TextRule, todo_finder
 
 _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
@@ -91,7 +91,6 @@ class Lint:
 
     def _chosen(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
         """Of what ruff says, what is wanted here, as bad as it is here."""
-        unwanted = suppressions(file) if answer else NONE
         profile = self._profile(file.path)
         seen: Counter[str] = Counter()
         for found in answer:
@@ -99,8 +98,7 @@ class Lint:
             if severity is None or seen[found.code] == FINDINGS_MAX:
                 continue
             seen[found.code] += 1
-            if not unwanted.has(found.line, found.code):
-                yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
+            yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
         """Of a rule that the project turned on: None where our settings turn it off."""
@@ -175,13 +173,10 @@ def severity_of(code: str, settings: Sequence[Settings], default: Severity) -> S
 
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:
-    """What one rule finds in a file, without what is not wanted."""
+    """What one rule finds in a file."""
     if rule.needle not in file.utf8:
         return []
-    unwanted = None
-    found = []
-    for start, end, message in islice(rule.find(file), FINDINGS_MAX):
-        unwanted = unwanted or suppressions(file)
-        if not unwanted.has(file.line(start), rule.code):
-            found.append(diagnostic(file, start, end, severity=rule.severity, code=rule.code, message=message))
-    return found
+    return [
+        diagnostic(file, start, end, severity=rule.severity, code=rule.code, message=message)
+        for start, end, message in islice(rule.find(file), FINDINGS_MAX)
+    ]

@@ -68,9 +68,9 @@ def names_of_python(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Na
     """A definition's name, a `type` statement's left side, or the identifiers of an assignment's target."""
     if symbol_type == "type":
         left = node.child_by_field_name("left")
-        text = utf8[left.start_byte : left.end_byte] if left else b""
-        bare = text.split(b"[")[0].strip()
-        return [Name(left.start_byte, left.start_byte + len(bare), "type", "")] if left else []
+        while left is not None and left.type in ("type", "generic_type"):
+            left = left.named_child(0)
+        return _plain(left, "type") if left is not None and left.type == "identifier" else []
     if symbol_type == "variable":
         return _identifiers(node, symbol_type, _PYTHON_TARGETS, frozenset({"identifier"}))
     return names_by_field(node, symbol_type, utf8)

@@ -67,6 +67,9 @@ _LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 _MACROS_BYTES_MAX = 32 * 1024 * 1024
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
+_BLANKS = frozenset(b" \t\r\n\f")
+_BEHIND_STATEMENTS = _BLANKS | frozenset(b";\\")
+
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _PROPERTY_DECORATOR = re.compile(r"(?:.*[._])?property\Z|.+\.(?:setter|getter|deleter)\Z", re.DOTALL)
 
@@ -142,6 +145,7 @@ class Definitions:
         self.found: dict[int, _Found] = {}
         self.first: set[tuple[str, str]] = set()
         self.macros: list[Macro] = []
+        self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
     def name_of_function(self, start: int) -> str:
@@ -275,9 +279,16 @@ class Definitions:
         outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
         if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
             symbol_type = "constructor"
-        found = _Found(name.start, end, text, symbol_type, outer, self._join(outer, text))
+        found = _Found(name.start, self._without_comments(end), text, symbol_type, outer, self._join(outer, text))
         self.found[name.start] = found
         return found
+
+    def _without_comments(self, end: int) -> int:
+        """Where a definition ends: what its grammar counts to it behind its last statement is no part of it."""
+        behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
+        while end in self._comments or self.utf8[end - 1] in behind:
+            end = self._comments.get(end, end - 1)
+        return end
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
         declared = {node.start_byte for node in self.captures.get("declared", ()) if node.type != "init_declarator"}
@@ -323,13 +334,16 @@ class Definitions:
         """Python's `self.x = …` in a method defines a field of the class."""
         for node in self.captures.get("member", ()):
             start, end = node.start_byte, node.end_byte
-            if not self.utf8.startswith(b"self.", start):
+            if not self.utf8.startswith(b"self", start):
+                continue
+            of, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
+            if of is None or name is None or of.end_byte - start != len(b"self"):
                 continue
             scope = self._scope_at(start)
             if scope.symbol_type not in ("method", "constructor", "property"):
                 continue
             owner = Scope(scope.qualified.rpartition(".")[0], "class")
-            self._add_first(Name(start + len(b"self."), end, "field", ""), "field", owner)
+            self._add_first(Name(name.start_byte, end, "field", ""), "field", owner)
 
     def _add_parameter_fields(self) -> None:
         """TypeScript's `constructor(private x: number)` defines a field of the class."""

@@ -1,14 +1,15 @@
 """parse: what a file is, and where its syntax is wrong.
 
 Of Python the errors are ruff's, by its own parser for a pinned version of the language: exact, and independent of the
-interpreter that runs us. Of other languages they are tree-sitter's. One error is reported of each broken place, for
-what comes of it is a consequence; after DIAGNOSTICS_MAX a last one says how many more there are. In languages that are
-APPROXIMATE the tree proves nothing wrong: such a file has one `partial-parse` hint. So has Python that only our tree
-does not know, and JavaScript with Flow's types.
+interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
+tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
+a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
+has one `partial-parse` hint. So has Python that only our tree does not know, and JavaScript with Flow's types.
 """
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ DIAGNOSTICS_MAX = 50
 SYNTAX_CODE = "syntax-error"
 _PYTHON_ERRORS = SYNTAX_RULES | {SYNTAX_ERROR}
 _QUOTED_CHARS_MAX = 40
+_UNREAD_BY_PYTHON = ("utf-16", "utf-32")
 _FLOW_BYTES_LOOKED_AT = 2048
 
 
@@ -51,7 +53,7 @@ class Parse:
 
     def run(self, file: SourceFile) -> list[Record]:
         """The records of one file, as far as its tree tells."""
-        errors = _errors(file) if file.has_syntax_error else []
+        errors = _unreadable(file) or (_errors(file) if file.has_syntax_error else [])
         path, path_b64 = file.path_fields
         record = File(
             path=path,
@@ -80,15 +82,32 @@ class Parse:
             if errors:
                 record = final[index][0]
                 firsts = _first_of_each_place(files[index], [each.line for each in errors])
-                said = [msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity="error") for each in firsts]
+                said = _unreadable(files[index])
+                said += [msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity="error") for each in firsts]
                 stored = [each for each in final[index] if isinstance(each, Ast)]
                 final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
         return final
 
 
+def _unreadable(file: SourceFile) -> list[Diagnostic]:
+    """Why Python refuses a file, whatever its text is: bytes that are not in its encoding, UTF-16, NUL characters."""
+    if file.language != "python" or file.file_class in ("binary", "huge"):
+        return []
+    problem, start = file.encoding_problem, 0
+    if not problem and file.encoding.startswith(_UNREAD_BY_PYTHON):
+        problem = f"Python does not read {file.encoding.upper()}"
+    if not problem and file.utf8.startswith(BOM_UTF8):
+        problem = "Python does not read a second byte order mark"
+    if not problem and b"\0" in file.utf8:
+        problem, start = "Python does not read NUL characters", file.utf8.index(b"\0")
+    return [_diagnostic(file, start, start, problem)] if problem else []
+
+
 def _state(file: SourceFile, has_errors: bool) -> ParseState:
+    if has_errors:
+        return "errors"
     if file.is_parsed:
-        return "errors" if has_errors else "ok"
+        return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
         return "skipped"
     return "ok" if file.has_grammar else "unsupported"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SIMPLE_CALLEE = re.compile(rb"[\w.$\x80-\xff]+\Z")
 _UP_TO_LAST_CHAIN = re.compile(rb".*[^\w.$:#>\x80-\xff-]", re.DOTALL)
+_CONTINUATION = re.compile(rb"\\(?:\r\n?|\n)")
+_BETWEEN_WORDS = re.compile(rb"(?<=[\w$\x80-\xff])\s+(?=[\w$\x80-\xff])")
 # What a shell replaces before it knows what it calls.
 _NO_COMMAND_NAME = frozenset("$`\"'\\ \n")
 _BASE = re.compile(rb"[\w.$:\x80-\xff]+\Z")
@@ -48,6 +50,7 @@ class Relations:
         self._comment_starts = [node.start_byte for node in self._comments]
         self.bound: list[tuple[Node, Scope]] = []
         self._found: list[tuple[int, EdgeType, str, str]] = []
+        self._modules: set[int] = set()
         self._add_imports()
         self._add_bases()
         self._add_calls()
@@ -69,7 +72,10 @@ class Relations:
 
     def _add_import(self, imported: Import, scope: Scope) -> None:
         if imported.target:
-            self._found.append((imported.node.start_byte, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+            start = imported.node.start_byte
+            self._found.append((start, "imports", scope.qualified, imported.target[:NAME_BYTES_MAX]))
+            if imported.is_module:
+                self._modules.add(start)
         bound = imported.bound
         if bound is not None:
             self.bound.append((bound, scope))
@@ -107,6 +113,10 @@ class Relations:
                 # Where the name stands: a chain of calls may begin many lines above.
                 append((end - 1, "calls", source, target))
 
+    def _callee_between(self, start: int, end: int) -> str:
+        """What is called by a callee that stands from one offset to another."""
+        return _callee(self._without_comments(self.utf8[max(start, end - NAME_BYTES_MAX) : end], end))
+
     def _without_comments(self, text: bytes, end: int) -> bytes:
         """The source up to an offset, without the comments that stand inside."""
         start = end - len(text)
@@ -119,22 +129,18 @@ class Relations:
     def _add_special(self) -> None:
         """Captures that one or two languages have."""
         for node in self.captures.get("tail", ()):
-            end = node.end_byte
-            self._edge(node.start_byte, "calls", _callee(self.utf8[max(end - NAME_BYTES_MAX, 0) : end]))
+            call = node.parent or node
+            self._edge(node.start_byte, "calls", self._callee_between(call.start_byte, node.end_byte))
         for node in self.captures.get("macro", ()):
-            self._edge(
-                node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]) + "!"
-            )
+            self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte) + "!")
         for node in self.captures.get("decorator", ()):
             if node.type != "call":
-                self._edge(
-                    node.start_byte, "calls", _callee(self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX])
-                )
+                self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         for node in self.captures.get("element", ()):
-            text = self.utf8[node.start_byte : node.end_byte][:NAME_BYTES_MAX]
+            text = self.utf8[node.start_byte : node.end_byte]
             # `<div>` is HTML; `<Menu>` and `<ui.Menu>` call what they name.
             if not text[:1].islower() or b"." in text:
-                self._edge(node.start_byte, "calls", _callee(text))
+                self._edge(node.start_byte, "calls", self._callee_between(node.start_byte, node.end_byte))
         for node in self.captures.get("importer", ()):
             self._add_require(node)
         for node in self.captures.get("source", ()):
@@ -186,20 +192,26 @@ class Relations:
                 source=source,
                 target=target,
                 line=bisect_right(lines, offset),
+                is_module=offset in self._modules,
             )
             for offset, edge_type, source, target in found
         ]
 
 
 def _callee(text: bytes) -> str:
-    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`."""
+    """The chain of names that a callee ends with: `a.b(c)\\n.d` ends with `.d`, `std::move<T>` is `std::move`.
+
+    The text is without comments; the ends of lines in it and their continuations are none of it.
+    """
     if b"<" not in text:
         # Nothing before a call in the chain counts. Most of what is long ends here.
         text = text[text.rfind(b")") + 1 :]
         if _SIMPLE_CALLEE.match(text):
             return text.decode("utf-8", "replace")
-    text = without_generics(text)
-    text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".")
+    text = without_generics(_CONTINUATION.sub(b"", text))
+    # Two words are not one: what comes first belongs to something else (`x.template f`).
+    text = _BETWEEN_WORDS.sub(b"(", text)
+    text = b"".join(text.split()).replace(b"?.", b".").replace(b"!.", b".").replace(b"?->", b"->")
     before = _UP_TO_LAST_CHAIN.match(text)
     if before is not None:
         text = text[before.end() :]

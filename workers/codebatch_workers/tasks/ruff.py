@@ -29,6 +29,8 @@ from codebatch_workers.tasks.ruff_rules import SEVERITIES
 # Fixed: what is a builtin, and which syntax is known, must not follow the Python that runs us.
 TARGET_VERSION = "py314"
 SYNTAX_ERROR = "invalid-syntax"
+# It must be asked for: else a file that ruff cannot read is one without findings.
+UNREADABLE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
 # Longer paths might not fit below the scratch directory; the file then stands alone, under its last name.
@@ -130,7 +132,7 @@ class Ruff:
             found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
                 for finding in self._call(directory, chunk):
-                    if finding.filename not in found or finding.code == "E902":
+                    if finding.filename not in found or finding.code == UNREADABLE:
                         raise RuffError(f"unexpected answer: {finding.filename}: {finding.code} {finding.message}")
                     found[finding.filename].append(finding)
         finally:
@@ -139,7 +141,7 @@ class Ruff:
 
     def arguments(self) -> list[str]:
         """What every call says before the names of files."""
-        return arguments(self.codes)
+        return arguments([*self.codes, UNREADABLE])
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
         done = subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codebatch.model.record import Diagnostic, Severity
 from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.ruff import SYNTAX_ERROR, Finding, Ruff
+from codebatch_workers.tasks.ruff import SYNTAX_ERROR, UNREADABLE, Finding, Ruff
 from codebatch_workers.tasks.ruff_rules import SEVERITIES
 
 # isort asks which modules are the project's own; INP which directories are packages; TC too; A005 and N999 the path.
@@ -55,7 +55,7 @@ class ProjectRuff(Ruff):
         """What every call says before the names of files."""
         return [
             *("check", "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
-            *("--output-format", "json", "--ignore", ",".join(LOOKS_AT_OTHERS), "--"),
+            *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS), "--"),
         ]
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:

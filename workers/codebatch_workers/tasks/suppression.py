@@ -1,7 +1,8 @@
 """Notes in the source that some findings are not wanted: `codebatch: ignore[code, …]`, all codes where none is named.
 
 `ignore` speaks of its own line, `ignore-next-line` of the next, `ignore-file` of the whole file. A code that ends with
-a star means all that begin so. They count wherever they stand, for a file without a grammar has no comments to look in.
+a star means all that begin so. They count in comments alone (comments.py), and whoever found something: what a task
+says passes `without_unwanted` before it is recorded (execution.py). A huge file has none, for nobody reads it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
-from codebatch_workers.source import SourceFile
+from codebatch.model.record import Diagnostic, Record
+from codebatch_workers.comments import comments_of
+
+if TYPE_CHECKING:
+    from codebatch_workers.source import SourceFile
 
 _MARKER = b"codebatch: ignore"
 _NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^\]\n]*)\])?")
 _EVERYTHING = ("*",)
 
 Codes = tuple[str, ...]
+Told = TypeVar("Told", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +42,15 @@ NONE = Suppressions()
 
 
 def suppressions(file: SourceFile) -> Suppressions:
-    """What the notes of a file say."""
+    """What the notes of a file say. Asks for its tree only where there may be one."""
     utf8 = file.utf8
-    if _MARKER not in utf8:
+    if _MARKER not in utf8 or file.file_class == "huge":
         return NONE
     found = Suppressions()
+    is_comment = comments_of(file)
     for note in _NOTE.finditer(utf8):
+        if not is_comment(*note.span(0)):
+            continue
         named = note[2].decode("utf-8", "replace").split(",") if note[2] is not None else _EVERYTHING
         codes = tuple(code.strip() for code in named)
         if note[1] == b"-file":
@@ -48,6 +58,14 @@ def suppressions(file: SourceFile) -> Suppressions:
         else:
             found.lines.setdefault(file.line(note.start()) + (note[1] is not None), []).append(codes)
     return found
+
+
+def without_unwanted(file: SourceFile, records: Sequence[Told]) -> list[Told]:
+    """Records about a file, without the diagnostics that its notes do not want."""
+    unwanted = file.suppressions
+    if unwanted is NONE:
+        return list(records)
+    return [each for each in records if not (isinstance(each, Diagnostic) and unwanted.has(each.line, each.code))]
 
 
 def matches(code: str, patterns: Sequence[str]) -> bool:

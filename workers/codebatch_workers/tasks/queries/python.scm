@@ -21,7 +21,7 @@
 (future_import_statement) @import
 
 (class_definition superclasses: (argument_list [(identifier) (attribute) (subscript) (call)] @base))
-(decorator (_) @decorator)
+(decorator . (_) @decorator)
 (call function: (_) @call)
 
 (parameters [

@@ -1,0 +1,258 @@
+"""What tasks may do to a worker that runs them, in one process: what fails, where, and what is on disk when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import ObjectMissing
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Unit
+from codebatch.model.plan import PlannedTask, items_of
+from codebatch.model.record import Diagnostic, File, Metric, Record
+from codebatch.model.shard import ShardId
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import EncodedOutcome, Outcomes
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from codebatch_workers import execution
+from codebatch_workers.execution import EVIDENCE_CHARACTERS_MAX, Failed, Task, TaskRunner, UnitResults, load_source
+from codebatch_workers.project import Project
+from codebatch_workers.source import SourceFile
+from tests.proof.plans import make_batch
+
+
+def metric(file: SourceFile, name: str) -> Metric:
+    return Metric(path=file.path.decode(), metric=name, value=len(file.content))
+
+
+class Each:
+    """A task of file scope: a function of a file."""
+
+    def __init__(self, run: Callable[[SourceFile], list[Record]]) -> None:
+        self.run = run
+
+
+class Tool:
+    """A task that asks a tool about many files, which takes none named `bad`."""
+
+    def run(self, file: SourceFile) -> list[Record]:
+        return [metric(file, "before")]
+
+    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+        if any(file.path == b"bad" for file in files):
+            raise RuntimeError("the tool fell over")
+        return [[*each, metric(file, "after")] for file, each in zip(files, records, strict=True)]
+
+
+class Silent(Tool):
+    """A tool that answers about fewer files than it was asked about."""
+
+    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+        return list(records[1:])
+
+
+class Whole:
+    """A task of project scope."""
+
+    def __init__(self, run: Callable[[Project], Iterator[Record]]) -> None:
+        self.run = run
+
+
+class Runner(TaskRunner):
+    """Runs tasks that are given to it instead of those that are installed."""
+
+    def __init__(
+        self, tasks: Mapping[str, Task], needs: Mapping[str, tuple[str, ...]], store: Store | None = None
+    ) -> None:
+        nothing = Digest("0" * 64)
+        planned = [
+            PlannedTask(
+                name=name, version="1", scope="file", needs=needs.get(name, ()), implementation_digest=nothing,
+                config={}, tools={}, contexts=(), key=nothing,
+            )
+            for name in tasks
+        ]  # fmt: skip
+        super().__init__(planned, Path(), store.objects().writer() if store else None)
+        self._tasks = tasks
+
+    def _set_up(self, name: str) -> Task:
+        return self._tasks[name]
+
+
+def done(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit, UnitResults]:
+    """What a worker has of a unit before it commits."""
+    unit = Unit(shard=ShardId("0" * 32), start=0, end=len(files), tasks=tasks)
+    results = UnitResults(start=0, results={name: [] for name in tasks})
+    sources = [SourceFile(path.encode(), data, executable=False, contexts={}) for path, data in files.items()]
+    for file in sources:
+        results.items.append(Entry(file.path, "file", False, len(file.content), Digest("")))
+        for name, result in runner.run_item(file, tasks).items():
+            results.results[name].append(result)
+    for name in tasks:
+        results.results[name] = runner.complete(name, sources, results.results[name])
+    return unit, results
+
+
+def encoded(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> list[EncodedOutcome]:
+    return list(runner.encode(*done(runner, files, *tasks)))
+
+
+def told(outcomes: Sequence[EncodedOutcome]) -> list[tuple[str, int, int, str]]:
+    """Of each outcome the task, its items, and why it failed."""
+    return [(one.outcome.task, one.outcome.start, one.outcome.end, one.outcome.reason or "") for one in outcomes]
+
+
+def test_tool_that_falls_over_one_file_has_its_answers_about_the_others() -> None:
+    _, results = done(Runner({"tool": Tool()}, {}), {"a": b"", "bad": b"", "c": b""}, "tool")
+    first, bad, last = results.results["tool"]
+    assert isinstance(bad, Failed)
+    assert "the tool fell over" in bad.evidence
+    for name, result in (("a", first), ("c", last)):
+        assert isinstance(result, list)
+        assert [(each.path, each.metric) for each in result if isinstance(each, Metric)] == [
+            (name, "before"), (name, "after")
+        ]  # fmt: skip
+
+
+def test_tool_that_answers_about_fewer_files_has_failed_at_all() -> None:
+    _, results = done(Runner({"tool": Silent()}, {}), {"a": b"", "b": b""}, "tool")
+    assert ["asked about 1 files" in each.evidence for each in results.results["tool"] if isinstance(each, Failed)] == [
+        True, True
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (MemoryError(), "memory"),
+        (ObjectMissing("gone"), "object"),
+        (SystemExit(), "exception"),
+        (KeyboardInterrupt(), "exception"),
+        (RuntimeError("\udcff"), "exception"),
+    ],
+)
+def test_what_a_task_raises_fails_it_and_what_needs_it_there(raised: BaseException, reason: str) -> None:
+    def run(file: SourceFile) -> list[Record]:
+        if file.path == b"b":
+            raise raised
+        return [metric(file, "m")]
+
+    asked: list[bytes] = []
+
+    def ask(file: SourceFile) -> list[Record]:
+        asked.append(file.path)
+        return []
+
+    runner = Runner({"one": Each(run), "two": Each(ask), "three": Each(ask)}, {"two": ("one",), "three": ("two",)})
+    outcomes = encoded(runner, {"a": b"", "b": b"", "c": b""}, "one", "two", "three")
+    assert [each for each in told(outcomes) if each[3]] == [
+        ("one", 1, 2, reason), ("two", 1, 2, "needs"), ("three", 1, 2, "needs")
+    ]  # fmt: skip
+    assert asked == [b"a", b"a", b"c", b"c"]
+    assert [each[1:3] for each in told(outcomes) if each[0] == "two"] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_evidence_is_the_end_of_the_traceback() -> None:
+    def run(file: SourceFile) -> list[Record]:
+        raise RuntimeError("x" * EVIDENCE_CHARACTERS_MAX + "the end")
+
+    (outcome,) = encoded(Runner({"one": Each(run)}, {}), {"a": b""}, "one")
+    assert outcome.evidence.endswith("the end\n")
+    assert len(outcome.evidence) == EVIDENCE_CHARACTERS_MAX
+
+
+def test_records_that_cannot_be_written_fail_what_needs_them() -> None:
+    """They were made, so what needs them has run; at what cannot be recorded it has no right to stand."""
+
+    def run(file: SourceFile) -> list[Record]:
+        return [Metric(path="\udcff" if file.path == b"b" else "a", metric="m", value=1)]
+
+    runner = Runner({"one": Each(run), "two": Each(lambda _: []), "far": Each(lambda _: [])}, {"two": ("one",)})
+    outcomes = encoded(runner, {"a": b"", "b": b""}, "one", "two", "far")
+    assert told(outcomes) == [
+        ("one", 0, 1, ""), ("one", 1, 2, "exception"), ("two", 0, 1, ""), ("two", 1, 2, "needs"), ("far", 0, 2, "")
+    ]  # fmt: skip
+
+
+def test_records_beyond_the_bound_of_an_item_fail_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "ITEM_BYTES_MAX", 100)
+    runner = Runner({"one": Each(lambda file: [metric(file, "m")] * len(file.content))}, {})
+    assert told(encoded(runner, {"a": b"1", "b": b"12345"}, "one")) == [("one", 0, 1, ""), ("one", 1, 2, "exception")]
+
+
+def test_outcome_counts_what_is_in_it() -> None:
+    def run(file: SourceFile) -> list[Record]:
+        parsed = File(path="a", lang="python", encoding="utf-8", lines=1, class_="text", parse="ok")
+        found = Diagnostic(
+            path="a", line=1, column=1, end_line=1, end_column=1, severity="hint", code="c", message="", tool="t"
+        )
+        return [parsed, metric(file, "m"), found, found]
+
+    (outcome,) = encoded(Runner({"one": Each(run)}, {}), {"a": b"", "b": b""}, "one")
+    counts = outcome.outcome.counts
+    assert counts.kinds == {"diagnostic": 4, "file": 2, "metric": 2}
+    assert (counts.severities, counts.codes, counts.languages) == ({"hint": 4}, {"c": 4}, {"python": 2})
+
+
+def test_failure_names_its_item_in_a_unit_that_begins_later() -> None:
+    def run(file: SourceFile) -> list[Record]:
+        return [] if file.path == b"a" else [Metric(path="\udcff", metric="m", value=1)]
+
+    runner = Runner({"one": Each(run)}, {})
+    unit, results = done(runner, {"a": b"", "b": b""}, "one")
+    results.start = 7
+    assert told(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def test_objects_are_on_disk_before_what_names_them_is_given(store: Store) -> None:
+    digests: list[Digest] = []
+
+    def run(file: SourceFile) -> list[Record]:
+        assert runner._objects is not None
+        digests.append(runner._objects.add(file.content))
+        return []
+
+    runner = Runner({"one": Each(run)}, {}, store)
+    next(runner.encode(*done(runner, {"a": b"text"}, "one")))
+    assert [store.objects().read(digest) for digest in digests] == [b"text"]
+
+
+def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store: Store) -> None:
+    batch = make_batch(store, [b"a"], shard_items=1)
+    plan = batch.plan()
+    digests: list[Digest] = []
+
+    def run(project: Project) -> Iterator[Record]:
+        assert runner._objects is not None
+        digests.append(runner._objects.add(b"text"))
+        return iter(())
+
+    runner = Runner({"graph": Whole(run)}, {}, store)
+    outcomes = Outcomes(store.files, batch.root)
+    ledger = load_ledger(plan, outcomes)
+    items = items_of([Entry(b"a", "file", False, 3, Digest(""))])
+    project = Project(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
+    unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
+    runner.run_project(unit, project, plan.shards, ledger.inputs("graph"))
+    assert [store.objects().read(digest) for digest in digests] == [b"text"]
+
+
+def test_file_is_loaded_as_it_stands_in_the_snapshot() -> None:
+    entry = Entry(b"a.sh", "file", True, 3, Digest(""))
+    file = load_source(entry, lambda _: b"abc", {"language": b"x"})
+    assert isinstance(file, SourceFile)
+    assert (file.path, file.content, file.executable, file.contexts) == (b"a.sh", b"abc", True, {"language": b"x"})
+
+    def lost(_: Entry) -> bytes:
+        raise ObjectMissing("gone")
+
+    assert load_source(entry, lost, {}) == Failed(reason="object", evidence="gone")

@@ -1,0 +1,87 @@
+"""Calls are read by tokens: comments, line ends and what stands before are none of them. Where definitions end."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.questions import references_in
+from codebatch_workers.tasks.outline import outline
+from tests.tasks.support import source
+
+
+def calls(path: str, content: str) -> list[str]:
+    return [edge.target for edge in outline(source(path, content)).edges if edge.edge_type == "calls"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "targets"),
+    [
+        ("a.py", "@cat.register  # why not\ndef f(): pass\n", "cat.register"),
+        ("a.py", "@a  # type:ignore\n@b(1)  # noqa:F811\nclass A: pass\n", "a b"),
+        ("a.py", "@(a  # one\n  .b)\ndef f(): pass\n", ""),
+        ("a.py", "x.\\\nreal()\nx.real()\nx \\\r\n .y()\n", "x.real x.real x.y"),
+        ("a.py", "(x\n # y\n .real())\n", "x.real"),
+        (
+            "a.py",
+            "type(x).z = 1\ntype(x)[0] = 1\nif a: type (x).z: int = 2\ntype\\\n(x).y = 1\n",
+            "type type type type",
+        ),
+        ("a.py", "type(x).z()\ntype(x).z += 1\ntype(a, b=1).z = type(c)\n", "type .z type type type"),
+        ("a.js", "a /* c */ .b()\na\n.b()\na. // x\nb()\na?. /* ( */ b()\n", "a.b a.b a.b a.b"),
+        ("a.ts", "@a /* x */ . b class X {}\n", "a.b"),
+        ("a.tsx", "x = <A /* c */ . B />\n", "A.B"),
+        ("a.go", "package p\nfunc f() { a. /* c */\nb() }\n", "a.b"),
+        ("a.rs", "fn f() { a /* c */ .b(); a:: /* x */ b(); m /* x */ !(); }", "a.b a::b m!"),
+        ("a.c", "void f() { g /* c */ (); s . /* x */ h(); s.\\\nh(); }", "g s.h s.h"),
+        ("a.cpp", "void f() { a:: /* c */ b(); x-> // c\n y(); std :: move <int> (x); }", "a::b x->y std::move"),
+        ("a.cpp", "void f() { x.template g<int>(); }", "g"),
+        ("a.java", "class A { int f() { return b(); } int g() { return a.b(); } }", "b a.b"),
+        ("a.java", "class A { void f() { if (x) y(); else c(); a()\n// x\n .b(); a /* c */ . b(); } }", "y c a .b a.b"),
+        ("a.java", "class A { int f() { return x ? a : b(); } int g() { return (int) a.b(); } }", "b a.b"),
+        (
+            "a.php",
+            "<?php return $a->b(); x ? $a : $b->c(); 'a' . $b->c(); $a /* c */ -> b();",
+            "$a->b $b->c $b->c $a->b",
+        ),
+        ("a.php", "<?php return A::b(); return $a?->b(); not $a->b();", "A::b $a->b $a->b"),
+        ("a.rb", "return a.b(2)\nx ? a : b(1)\nfoo key: b(1)\n", "a.b b foo b"),
+        ("a.rb", "a\n  # foo\n  .b(1)\nfoo.\n  bar(1)\nputs bar.baz(1)\n", "a.b foo.bar puts bar.baz"),
+        ("a.kt", "fun f() { return a /* c */ .b() }", "a.b"),
+        ("a.swift", "func f() { return a /* c */ .b() }", "a.b"),
+        ("a.scala", "object A { def f() = a /* c */ .b() }", "a.b"),
+        ("a.lua", "foo\n  :bar()\nreturn a --[[c]] .b()", "foo:bar a.b"),
+        ("a.cs", "class A { int F() { return a /* c */ . B(); } }", "a.B"),
+    ],
+)
+def test_callee_is_what_is_called_however_it_is_written(path: str, content: str, targets: str) -> None:
+    assert calls(path, content) == targets.split()
+
+
+def test_type_that_is_called_is_a_name_and_no_alias() -> None:
+    content = "type(x).z = 1\ntype X[T] = type(y)\ntype\\\n Y \\\n [T] = int\n"
+    assert [each.name for each in outline(source("a.py", content)).symbols] == ["X", "Y"]
+    told = references_in("type", b"a.py", content.encode(), {})
+    assert [(each["line"], each["column"], each["role"]) for each in told] == [(1, 1, "call"), (2, 13, "call")]
+
+
+def test_field_of_self_is_found_however_it_is_written() -> None:
+    content = "class A:\n  def m(self):\n    self . x = 1\n    self.\\\n  y = 2\n    selfish.z = 1\n"
+    told = [(each.qualified, each.line, each.column) for each in outline(source("a.py", content)).symbols]
+    assert told == [("A", 1, 7), ("A.m", 2, 7), ("A.x", 3, 12), ("A.y", 5, 3)]
+
+
+@pytest.mark.parametrize(
+    ("content", "ends"),
+    [
+        ("def f():\n    return 1  # inline\n    # after\n\n# far\nx = 1\n", {"f": (2, 13)}),
+        ("def f(): return 1;  # c\n", {"f": (1, 18)}),
+        ("def f(): return 1;\n", {"f": (1, 18)}),
+        ("class A:\n  def m(self):\n    if x:\n      y\n      # a\n    # b\n  # c\n", {"A": (4, 8), "A.m": (4, 8)}),
+        ("def f():\n    '#'\n", {"f": (2, 8)}),
+        ("def f():\n    x\n    # a \\\n    #  ;\n    # b;\n", {"f": (2, 6)}),
+        ("def f(): pass\n    # é\n", {"f": (1, 14)}),
+    ],
+)
+def test_definition_of_python_ends_with_its_last_statement(content: str, ends: dict[str, tuple[int, int]]) -> None:
+    symbols = outline(source("a.py", content)).symbols
+    assert {each.qualified: (each.end_line, each.end_column) for each in symbols if each.name != "x"} == ends

@@ -1,0 +1,107 @@
+"""Notes in the source count in comments alone, in every language."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from codebatch_workers.source import SourceFile
+from tests.tasks.support import source
+
+NOTE = "codebatch: ignore[x]"
+# By path: a comment with the note, and text that is none.
+COMMENTS = [
+    ("a.py", "f(1)  # @", 's = """\n# @\n"""'),
+    ("a.py", "f(1)  # @", "s = '# @'; f'{s}# @'"),
+    ("a.js", "f() // @", "s = '// @'; `/* @ */`; /\\/\\/ @/"),
+    ("a.js", "f() /* a\n@ */", 's = "/* @ */"'),
+    ("a.ts", "f() // @", "s = `// @`"),
+    ("a.tsx", "x = <a>{/* @ */}</a>", "x = <a>// @</a>"),
+    ("a.c", "f(); /* @ */", 'char *s = "/* @ */";'),
+    ("a.c", "#define A 1 // @", '#define A "// @"'),
+    ("a.cpp", "f(); // @", 'auto s = R"(// @)";'),
+    ("a.go", "package p // @", "package p\nvar s = `// @`"),
+    ("a.rs", "fn f() {} /// @", 'const S: &str = r#"// @"#;'),
+    ("a.java", "class A {} // @", 'class A { String s = "// @"; }'),
+    ("a.sh", "f # @", "cat <<E\n# @\nE\n"),
+    ("a.jsonc", '{} // @', '{"a": "// @"}'),
+    ("a.rb", "f # @", "s = '# @'\n__END__\n# @"),
+    ("a.php", "<?php f(); # @", "<?php $s = '# @'; ?>\n# @"),
+    ("a.php", "<p> <!-- @ -->", "<p> // @"),
+    ("a.lua", "f() -- @", "s = [[-- @]]"),
+    ("a.cs", "class A {} // @", 'class A { string s = "// @"; }'),
+    ("a.kt", "fun f() {} // @", 'val s = "// @"'),
+    ("a.swift", "f() // @", 'let s = "// @"'),
+    ("a.scala", "object A // @", 'object A { val s = "// @" }'),
+    ("a.sql", "select 1; -- @", "select '-- @';"),
+    ("a.css", "a { } /* @ */", 'a { content: "/* @ */" }'),
+    ("a.html", "<p><!-- @ --></p>", '<p title="<!-- @ -->">@</p>'),
+    ("a.html", "<script>\nf() // @\n</script>", "<script>s = '// @'</script>"),
+    ("a.tf", "a = 1 # @", 'a = "# @"'),
+    ("a.toml", "a = 1 # @", 'a = "# @"'),
+    ("a.yaml", "a: 1 # @", 'a: "# @"\nb: |\n  # @'),
+    ("a.zsh", "f # @", "s='# @'"),
+    # Without a tree.
+    ("a.md", "a <!-- @ --> b", "Write `<!-- @ -->`, or:\n```html\n<!-- @ -->\n```\n@"),
+    ("a.pl", "f(); # don't @", "$s = '# @'; @"),
+    ("a.dart", "f(); // @", "s = '// @' + \"// \\\" @\";"),
+    ("a.sv", "x = 8'hFF; // @", 's = "// @";'),
+    ("a.hs", "f' = f -- @", 's = "-- @"'),
+    ("a.clj", "'(f) ; @", '(s "; @")'),
+    ("a.erl", "f() -> $' . % @", "@"),
+    ("a.vue", "<!-- @ -->\n<script>", "<script>\ns = '// @'\n</script>"),
+    ("a.xml", "<a/> <!-- a\n@ -->", "<a>@</a>"),
+    ("Makefile", "a: b # @", 'a: ; echo "# @"'),
+    ("a.min.js", "f() /* @ */", "s = '/* @ */'"),
+    # What is a comment there nobody knows: as the text stands.
+    ("a.txt", "a @", ""),
+    ("a.unknown", "a @", ""),
+]  # fmt: skip
+
+
+def _is_heeded(file: SourceFile) -> bool:
+    return any(file.suppressions.has(line, "x") for line in range(1, file.line_count + 1))
+
+
+@pytest.mark.parametrize(("path", "comment", "text"), COMMENTS)
+def test_note_counts_in_a_comment_and_not_in_a_string(path: str, comment: str, text: str) -> None:
+    assert _is_heeded(source(path, comment.replace("@", NOTE) + "\n"))
+    assert not _is_heeded(source(path, text.replace("@", NOTE) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.py", "def = 1  # codebatch: ignore\n"),
+        ("a.py", "x = (\ny = ]  # codebatch: ignore\n"),
+        ("a.js", "let x = = 1; // codebatch: ignore\n"),
+        ("a.go", "func ( { /* codebatch: ignore */\n"),
+        ("a.js", "(" * 100_001 + " // codebatch: ignore\n"),
+    ],
+)
+def test_note_counts_where_the_file_cannot_be_parsed(path: str, content: str) -> None:
+    assert _is_heeded(source(path, content))
+
+
+def test_note_in_a_docstring_says_nothing_of_the_file() -> None:
+    file = source("a.py", '"""Write codebatch: ignore-file to silence."""\nprint(undefined)\n')
+    assert not file.suppressions.has(2, "F821")
+
+
+def test_notes_survive_the_tree_and_a_huge_file_has_none() -> None:
+    file = source("a.py", "x  # codebatch: ignore\n")
+    assert file.suppressions.has(1, "x")
+    file.release()
+    assert "tree" not in file.__dict__
+    assert file.suppressions.has(1, "x")
+    assert "tree" not in file.__dict__
+    assert not _is_heeded(source("a.txt", "codebatch: ignore\n" + "x" * (8 * 1024 * 1024)))
+
+
+@pytest.mark.parametrize("text", ['"\\' * 60_000, "'\\" * 60_000, "`\n" * 60_000, "```\n~~~\n" * 15_000, "/*" * 60_000])
+@pytest.mark.parametrize("path", ["a.md", "a.dart", "a.svg"])
+def test_no_text_takes_long(path: str, text: str) -> None:
+    started = time.process_time()
+    _is_heeded(source(path, text + "codebatch: ignore"))
+    assert time.process_time() - started < 10

@@ -1,0 +1,116 @@
+"""Whether a place in a file is in a comment.
+
+A syntax tree tells, one with errors too: a comment in a piece that cannot be parsed is still a comment there. Where
+there is none, what its language begins comments with tells, and what looks like a string on a line is passed over: a
+string of several lines is not known there. Text in a language of which neither is known is a comment as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
+    from codebatch_workers.source import SourceFile
+
+IsComment = Callable[[int, int], bool]
+
+
+class _Kind(NamedTuple):
+    """How comments are written, whether strings hide them, and in which languages."""
+
+    pattern: bytes
+    has_strings: bool
+    languages: frozenset[str]
+
+
+def _kind(pattern: bytes, languages: str, *, has_strings: bool = True) -> _Kind:
+    return _Kind(pattern, has_strings, frozenset(languages.split()))
+
+
+_KINDS = (
+    _kind(
+        rb"#[^\n]*",
+        "awk bash bazel cmake coffeescript crystal cython dockerfile elixir fish gettext gherkin gitignore graphql hcl "
+        "ini jsonnet julia just make meson nim nix perl php powershell properties puppet python r ruby tcl tcsh thrift "
+        "toml yaml zsh",
+    ),
+    _kind(
+        rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
+        "astro c cpp csharp css d dart fsharp glsl go gomod gradle groovy hcl java javascript json json5 jsonc jsonnet "
+        "kotlin less lex mdx objective-c objective-cpp pascal php protobuf pug qml razor rust sass scala scss solidity "
+        "svelte swift thrift tsx typescript verilog vue yacc zig",
+    ),
+    _kind(rb"--[^\n]*", "ada elm haskell lua sql vhdl"),
+    _kind(rb";[^\n]*", "asm clojure ini lisp racket scheme wasm"),
+    _kind(rb"%[^\n]*", "erlang latex prolog", has_strings=False),
+    _kind(rb"<!--[\s\S]*?(?:-->|\Z)", "astro blade dtd html markdown mdx razor svelte svg vue xml", has_strings=False),
+)
+# Literal text of Markdown, fenced or in backquotes; a fence that nothing closes reaches to the end.
+_LITERAL = rb"(?P<fence>`{3,}|~{3,})[\s\S]*?(?:(?P=fence)|\Z)|`[^`\n]*`?"
+# The second is short and closed, or it is no string: `8'hFF`, `don't`.
+_STRINGS = rb"\"(?:[^\"\\\n]|\\[^\n])*\"?|'(?:[^'\\\n]|\\[^\n]){0,100}'"
+_LANGUAGES_WITH_LITERALS = frozenset({"markdown", "mdx"})
+
+# What a tree holds as text, and in which language it is: directives of C, scripts and styles in HTML, HTML in PHP.
+_EMBEDDED = {
+    ("c", "preproc_arg"): "c",
+    ("cpp", "preproc_arg"): "c",
+    ("html", "raw_text"): "javascript",
+    ("php", "text"): "html",
+}
+
+
+def comments_of(file: SourceFile) -> IsComment:
+    """What tells of a range of a file's `utf8` whether it is in a comment."""
+    tree = file.tree
+    return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)
+
+
+def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
+    def is_comment(start: int, end: int) -> bool:
+        node = tree.root_node.descendant_for_byte_range(start, end)
+        if node is None:
+            return False
+        if "comment" in node.type or node.type == "marginalia":
+            # The grammar of HTML looks for comments in values too.
+            return node.parent is None or node.parent.type != "quoted_attribute_value"
+        language = _EMBEDDED.get((file.language, node.type))
+        if language is None:
+            return False
+        first = node.start_byte
+        return _in_text(file.utf8[first : node.end_byte], language)(start - first, end - first)
+
+    return is_comment
+
+
+def _in_text(text: bytes, language: str) -> IsComment:
+    pattern = _pattern(language)
+    if pattern is None:
+        return lambda _start, _end: True
+    found = [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
+    return lambda start, end: _is_within(found, start, end)
+
+
+def _is_within(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    before = bisect_right(spans, start, key=lambda span: span[0])
+    return before > 0 and end <= spans[before - 1][1]
+
+
+@cache
+def _pattern(language: str) -> re.Pattern[bytes] | None:
+    """What finds strings and, as the group `comment`, comments; None for a language of which nothing is known."""
+    kinds = [kind for kind in _KINDS if language in kind.languages]
+    if not kinds:
+        return None
+    patterns = [rb"(?P<comment>%s)" % b"|".join(kind.pattern for kind in kinds)]
+    if language in _LANGUAGES_WITH_LITERALS:
+        patterns.append(_LITERAL)
+    elif any(kind.has_strings for kind in kinds):
+        patterns.append(_STRINGS)
+    return re.compile(b"|".join(patterns))
