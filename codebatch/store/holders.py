@@ -14,22 +14,34 @@ from typing import Literal
 import msgspec
 
 from codebatch.errors import StoreUnwritable
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, this_host
 
+HOLDER_FORMAT = 1
 
-class HolderFile(msgspec.Struct, frozen=True, kw_only=True):
+
+class HolderFile(Document, frozen=True, kw_only=True):
     """holders/<uuid>: who this is. `parent` is the coordinator's holder for a worker."""
 
+    format: int = HOLDER_FORMAT
     holder: HolderId
     role: Literal["coordinator", "worker"]
     pid: int
     host: Host
     since_ns: int
     parent: HolderId | None = None
+
+
+def decode_holder(data: bytes) -> HolderFile:
+    """Read a holder's file, or a lease, which is a link to one. Raises DocumentError."""
+    return decode_document(data, _holder_decoder, HOLDER_FORMAT)
+
+
+_holder_decoder = msgspec.json.Decoder(HolderFile)
 
 
 def new_holder_id() -> HolderId:
@@ -47,7 +59,7 @@ class Holder:
         self._path = batch_root / names.HOLDERS / about.holder
         self._lease_source = self._path
         hidden = self._path.with_name(f".{about.holder}.tmp")
-        files.write_volatile(hidden, msgspec.json.encode(about) + b"\n")
+        files.write_volatile(hidden, encode_document(about))
         lock = files.try_lock(hidden)
         if lock is None or not files.create_exclusive(hidden, self._path):
             raise StoreUnwritable(f"cannot become a holder of {batch_root.name}: {self._path} is taken")
@@ -72,7 +84,7 @@ class Holder:
             if error.errno != errno.EMLINK:
                 raise
         self._lease_source = self._path.with_name(f".{self.id}.{uuid.uuid4().hex}.tmp")
-        self._files.write_volatile(self._lease_source, msgspec.json.encode(self.about) + b"\n")
+        self._files.write_volatile(self._lease_source, encode_document(self.about))
         return self._files.create_exclusive(self._lease_source, path)
 
     def close(self) -> None:
@@ -143,8 +155,8 @@ class LeaseReader:
         known = self._by_inode.get(inode)
         if known is None:
             try:
-                known = msgspec.json.decode(self._files.read(path), type=HolderFile)
-            except (FileNotFoundError, msgspec.DecodeError):
+                known = decode_holder(self._files.read(path))
+            except (FileNotFoundError, DocumentError):
                 return None
             if not names.HOLDER_PATTERN.match(known.holder):
                 return None
