@@ -44,6 +44,7 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
         )
         files.write_new(building / names.MANIFEST_FILE, encode_document(manifest))
         # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
+        files.make_directory(batch.root / names.OUTCOMES)
         files.sync_directory(batch.root / names.OUTCOMES)
         target = batch.root / names.OUTPUTS / digest
         files.publish_directory(building, target)

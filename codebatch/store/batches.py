@@ -22,6 +22,7 @@ from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.protocol import names
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
@@ -113,15 +114,28 @@ def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
 
 
 def open_batch(store: Store, batch_id: str) -> Batch:
-    """Open a batch by its full id. Raises UnknownId or StoreCorrupt."""
+    """Open a batch by its full id. Raises UnknownId or StoreCorrupt.
+
+    A batch becomes visible with its document in it, so where the directory is there without it, it was lost.
+    """
     path = store.batches / batch_id / names.BATCH_FILE
     try:
         about = read_document(store.files, path, decode_batch, hint=_lost(path.parent))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if store.files.size(path.parent) is not None:
+            raise StoreCorrupt(f"{path} is missing", hint=_lost(path.parent)) from error
         raise UnknownId(f"there is no batch {batch_id!r} in this store", hint="see: codebatch batch list") from error
     if about.batch_id != batch_id:
         raise StoreCorrupt(f"{path} names another batch", hint=_lost(path.parent))
     return Batch(store.files, store.batches / batch_id, about)
+
+
+def snapshot_of(store: Store, batch: Batch) -> Snapshot:
+    """The snapshot that a batch works on. Raises StoreCorrupt, also where it is gone."""
+    try:
+        return load_snapshot(store.files, store.root, batch.about.snapshot_id)
+    except UnknownId as error:
+        raise StoreCorrupt(f"the snapshot of {batch.id} is lost: {error.message}", hint=SNAPSHOT_HINT) from error
 
 
 def batch_ids(store: Store) -> list[str]:

@@ -149,6 +149,18 @@ def current_outputs(batch: Batch) -> Outputs | None:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
         except FileNotFoundError as error:
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
+        if not _is_of(manifest, batch, name):
+            raise StoreCorrupt(f"{path} is of another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
             best = Outputs(batch.files, directory / name, manifest)
     return best
+
+
+def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:
+    """Whether outputs are those that the batch and the directory say."""
+    return (
+        manifest.plan_digest == batch.about.plan_digest
+        and manifest.items == batch.about.items
+        and manifest.result_digest == directory
+        and all(len(task.shards) == batch.about.shards for task in manifest.tasks)
+    )

@@ -32,7 +32,6 @@ SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 
 _DOCUMENT = "snapshot.json"
 _INDEX = "files.index.jsonl.zst"
-_TEMPORARY = "tmp-"
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +97,7 @@ class Snapshot:
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
         if digest_bytes(index) != self.digest:
-            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=_HINT)
+            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
 
     @contextlib.contextmanager
@@ -106,7 +105,7 @@ class Snapshot:
         try:
             yield
         except (FileNotFoundError, FrameError, ValueError) as error:
-            raise StoreCorrupt(f"{self._path}: {error}", hint=_HINT) from error
+            raise StoreCorrupt(f"{self._path}: {error}", hint=SNAPSHOT_HINT) from error
 
     @cached_property
     def _by_path(self) -> dict[bytes, Entry]:
@@ -161,7 +160,7 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     known = _known_document(files, store_root, document)
     if known is not None:
         return known
-    temporary = target.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
+    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
         files.write_new(temporary / _INDEX, compressed)
@@ -179,15 +178,6 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     return document
 
 
-def sweep_unpublished(files: Files, store_root: Path) -> int:
-    """Remove what takers left that died before they published; how many. Only while no snapshot is being taken (gc)."""
-    root = store_root / "snapshots"
-    left = [item.name for item in files.listing(root) if item.name.startswith(_TEMPORARY)]
-    for name in left:
-        files.remove_tree(root / name)
-    return len(left)
-
-
 def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) -> SnapshotDocument | None:
     """The document on disk if the snapshot is there, whole and the same tree."""
     try:
@@ -203,11 +193,13 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
 def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
     path = _directory(store_root, snapshot_id) / _DOCUMENT
     try:
-        document = read_document(files, path, decode_snapshot, hint=_HINT)
+        document = read_document(files, path, decode_snapshot, hint=SNAPSHOT_HINT)
     except (FileNotFoundError, NotADirectoryError) as error:
+        if files.size(path.parent) is not None:
+            raise StoreCorrupt(f"{path} is missing", hint=SNAPSHOT_HINT) from error
         raise UnknownId(f"no snapshot {snapshot_id} in {store_root}") from error
     if document.snapshot_id != snapshot_id or id_of(Digest(document.digest)) != snapshot_id:
-        raise StoreCorrupt(f"{path} names another snapshot", hint=_HINT)
+        raise StoreCorrupt(f"{path} names another snapshot", hint=SNAPSHOT_HINT)
     return document
 
 
@@ -223,4 +215,4 @@ def _directory(store_root: Path, snapshot_id: str) -> Path:
     return store_root / "snapshots" / snapshot_id
 
 
-_HINT = "take the snapshot of the unchanged source again: it is written anew"
+SNAPSHOT_HINT = "take the snapshot of the unchanged source again: it is written anew"

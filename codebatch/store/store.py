@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound
+from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files, Lock, refusals, wait_lock
 
@@ -62,10 +63,21 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared)."""
+        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared).
+
+        Who comes while nobody else has it sweeps what the dead left first.
+        """
         self.files.make_directory(self.root / LOCKS)
-        lock: Lock = wait_lock(self.root / LOCKS / "store", shared=True)
+        path = self.root / LOCKS / "store"
+        alone = self.files.try_lock(path)
+        lock: Lock = alone or wait_lock(path, shared=True)
         try:
+            sweep_parts(self.files, self.root / OBJECTS)
+            if alone is not None:
+                sweep_unfinished(
+                    self.files, [self.root / name for name in (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE)]
+                )
+                lock.share()
             yield
         finally:
             lock.release()
