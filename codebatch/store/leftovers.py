@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.errors import StoreUnwritable
+from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.protocol import names
 from codebatch.store.holders import HolderFile
@@ -81,7 +81,7 @@ def _remove_unlocked(files: Files, path: Path) -> bool:
     """Remove a file that no process has locked. Who made it and has not locked it yet makes another."""
     try:
         lock = files.try_lock(path, create=False)
-    except (FileNotFoundError, StoreUnwritable):
+    except (FileNotFoundError, StoreUnwritable, StoreForeign):
         return False
     if lock is None:
         return False
@@ -92,11 +92,11 @@ def _remove_unlocked(files: Files, path: Path) -> bool:
 
 
 def _remove(files: Files, path: Path) -> bool:
-    """Remove a file or a directory. That the disk refuses it is for those to say who write what is needed."""
-    with contextlib.suppress(StoreUnwritable):
+    """Remove a file, a link or a directory. A refusal is for those to tell who write what is needed."""
+    with contextlib.suppress(StoreUnwritable, StoreForeign):
         try:
             files.remove(path)
-        except IsADirectoryError:
+        except (IsADirectoryError, StoreForeign):
             files.remove_tree(path)
         return True
     return False

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound
+from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
+from codebatch.model.document import DocumentError, decode_json
 from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files, Lock, refusals, wait_lock
@@ -69,7 +70,9 @@ class Store:
         """
         self.files.make_directory(self.root / LOCKS)
         path = self.root / LOCKS / "store"
-        alone = self.files.try_lock(path)
+        alone = None
+        with contextlib.suppress(StoreUnwritable):
+            alone = self.files.try_lock(path)
         lock: Lock = alone or wait_lock(path, shared=True)
         try:
             sweep_parts(self.files, self.root / OBJECTS)
@@ -143,8 +146,8 @@ def open_store(files: Files, root: Path) -> Store:
     except OSError as error:
         raise StoreError(f"cannot read {root / STORE_FILE}: {error.strerror}") from error
     try:
-        any_version = msgspec.json.decode(data, type=_AnyStoreFile)
-    except msgspec.DecodeError as error:
+        any_version = decode_json(data, msgspec.json.Decoder(_AnyStoreFile))
+    except DocumentError as error:
         raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
     if any_version.schema_name == "codebatch.store":
         raise StoreForeign(
@@ -160,8 +163,8 @@ def open_store(files: Files, root: Path) -> Store:
             hint="upgrade codebatch" if newer else "make a new store and snapshot again",
         )
     try:
-        store_file = msgspec.json.decode(data, type=_StoreFile)
-    except msgspec.DecodeError as error:
+        store_file = decode_json(data, msgspec.json.Decoder(_StoreFile))
+    except DocumentError as error:
         raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
     return Store(files, root, store_file.id)
 

@@ -173,8 +173,12 @@ def test_what_a_killed_snapshot_left_goes_with_the_next_one(codebatch: CommandLi
         (tree / f"{number}.bin").write_bytes(os.urandom(100_000))
     parts: set[Path] = set()
     for _ in range(2):
-        before = frozenset(parts)
-        _kill_when(codebatch, ("snapshot", "tree"), lambda known=before: bool({*objects.glob("*.part")} - known))
+        before, parts = parts, set()
+
+        def is_new(before: set[Path] = before) -> bool:
+            return bool({*objects.glob("*.part")} - before)
+
+        _kill_when(codebatch, ("snapshot", "tree"), is_new)
         parts = {*objects.glob("*.part")}
         assert parts
         assert not parts & before
