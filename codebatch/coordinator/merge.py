@@ -83,6 +83,8 @@ def _merge_task(
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
+        if not any(shard.length for shard in shards):
+            output.append(frame_writer.encode_nothing())
         output.sync()
     finally:
         output.close()
