@@ -13,7 +13,6 @@ from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, count_of, table
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
-from codebatch.model.outcome import add_counts
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
@@ -179,19 +178,17 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
     rows: list[dict[str, str | int]] = []
     if name in records.plan.project_tasks:
         raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
-    for shard in records.plan.shards:
-        links = list(records.ledger.walk(shard.id, name))
-        failed = sum(link.type == "failed" for link in links)
-        stands = "open" if records.ledger.holes(shard.id, name) else "failed" if failed else "done"
+    for shard, so_far in zip(records.plan.shards, records.iter_shards(name), strict=True):
+        stands = "open" if so_far.items < shard.items else "failed" if so_far.failed else "done"
         if wanted in (None, stands):
             rows.append(
                 {
                     "shard_id": shard.id,
                     "status": stands,
                     "files": shard.items,
-                    "files_processed": sum(link.end - link.start for link in links),
-                    "files_failed": failed,
-                    "outputs_written": add_counts(link.outcome.counts for link in links).records,
+                    "files_processed": so_far.items,
+                    "files_failed": so_far.failed,
+                    "outputs_written": so_far.counts.records,
                     "bytes": shard.bytes,
                     "first_path": records.items[shard.start].text,
                 }

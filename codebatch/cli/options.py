@@ -177,6 +177,11 @@ def count_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def rerun(batch: Batch) -> str:
+    """The command that looks at a batch's tree again."""
+    return f"codebatch run {' '.join(map(shlex.quote, batch.about.source.splitlines())) or 'PATH'}"
+
+
 def human_bytes(count: int) -> str:
     """A size for people."""
     size = float(count)

@@ -50,7 +50,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
     asked = RecordFilter(kinds=("diagnostic",), severities=("error",))
     found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
-    evidence = _evidence(records, read_journal(store.files, batch.root)) if failures else {}
+    evidence = _evidence(records, read_journal(store.files, batch.root, answering.note)) if failures else {}
     told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
     rows = told + sorted(found, key=_place)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
@@ -229,6 +229,8 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
         if line.shard is None or line.start is None:
             continue
         shard = shards.get(line.shard)
+        if shard is not None and not 0 <= line.start < shard.items:
+            continue
         path = PROJECT_PATH if shard is None else records.items[shard.start + line.start].path
         if line.event == "lost":
             peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None

@@ -7,8 +7,8 @@ from typing import cast
 
 import click
 
-from codebatch.cli.options import Answering, answering, batch_option
-from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.cli.options import Answering, answering, batch_option, count_of, rerun
+from codebatch.errors import BatchIncomplete, InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord
 from codebatch.system.plugins import load_question
@@ -30,11 +30,18 @@ def references(answering: Answering, name: str, batch_reference: str | None, rol
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is no name", hint="name one identifier, without its scope")
     records = BatchRecords(*answering.batch(batch_reference))
-    found = [row for row in _found(answering, records, name, path) if not roles or row["role"] in roles]
-    answering.print(found, map(_line, found), if_none=f"{name} stands in no file of the batch")
+    lost: list[ObjectMissing] = []
+    found = [row for row in _found(records, name, path, lost) if not roles or row["role"] in roles]
+    answering.print(found, map(_line, found), if_none="" if lost else f"{name} stands in no file of the batch")
+    if lost:
+        raise BatchIncomplete(
+            f"{count_of(len(lost), 'file')} could not be searched: {lost[0].message}",
+            hint=f"store the content anew, while the source still has it, with: {rerun(records.batch)}",
+        )
 
 
-def _found(answering: Answering, records: BatchRecords, name: str, path: str) -> Iterator[JsonRecord]:
+def _found(records: BatchRecords, name: str, path: str, lost: list[ObjectMissing]) -> Iterator[JsonRecord]:
+    """The places of a name, file by file. What became of the files whose content is lost is put to `lost`."""
     question = load_question("references_in")
     objects = records.store.objects()
     for item, entry in enumerate(records.items):
@@ -43,7 +50,8 @@ def _found(answering: Answering, records: BatchRecords, name: str, path: str) ->
         try:
             content = objects.read(entry.object, entry.size)
         except ObjectMissing as error:
-            answering.note(f"{display_path(entry.path)} is passed over: {error.message}")
+            error.message = f"{display_path(entry.path)}: {error.message}"
+            lost.append(error)
             continue
         text, encoded = path_fields(entry.path)
         place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": encoded}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import click
 import msgspec
 
 from codebatch.cli.configuration import Configuration, load_configuration
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes, rerun
 from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
@@ -173,7 +172,7 @@ def run(
             raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
         store, batch = answering.batch(batch_reference)
         if batch_reference is None:
-            answering.note(f"the latest batch, as it was planned; look at its tree again with: {_rerun(batch)}")
+            answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(batch)}")
         return _run_batch(runner, store, batch, task, began)
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.
@@ -273,10 +272,6 @@ def _run_batch(runner: _Runner, store: Store, batch: Batch, task: str | None, be
     finally:
         display.close()
     return _answer(runner.answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
-
-
-def _rerun(batch: Batch) -> str:
-    return f"codebatch run {' '.join(map(shlex.quote, batch.about.source.splitlines())) or 'PATH'}"
 
 
 def _snapshot(

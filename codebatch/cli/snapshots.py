@@ -10,7 +10,7 @@ import click
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
-from codebatch.errors import InvalidInput, StoreCorrupt, StoreForeign, UnknownId
+from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.store.references import resolve_snapshot
@@ -88,7 +88,7 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[
     """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
     try:
         one = load_snapshot(store.files, store.root, snapshot_id).document
-    except (StoreCorrupt, StoreForeign, UnknownId) as error:
+    except (StoreCorrupt, UnknownId) as error:
         answering.note(f"{snapshot_id}: {error.message}")
         return {
             "snapshot_id": snapshot_id,

@@ -47,13 +47,14 @@ from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
-from codebatch.protocol import messages, names
+from codebatch.protocol import messages
 from codebatch.protocol.frames import FrameWriter
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.store.batches import Batch
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
+from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
@@ -194,6 +195,8 @@ class Coordinator:
 
     def close(self) -> None:
         """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
+        left = BatchLeftovers(self._batch.files, self._batch.root)
+        left.sweep(self._leases.holders(), self._holder.id)
         self._journal.close()
         self._holder.close()
 
@@ -453,19 +456,12 @@ class Coordinator:
             kill_marked(HOLDER_VARIABLE, self._holders)
 
     def _sweep(self) -> None:
-        """Kill the processes and remove the working directories that dead workers left."""
+        """Kill the processes and remove the files that the dead left."""
+        left = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
         if dead := {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}:
             kill_marked(HOLDER_VARIABLE, dead)
-        live = {holder.holder for holder, is_live in holders if is_live}
-        scratch = self._batch.root / names.SCRATCH
-        for name, _ in self._batch.files.listing(scratch):
-            if names.HOLDER_PATTERN.match(name) and name not in live and self._is_abandoned(name):
-                self._batch.files.remove_tree(scratch / name)
-
-    def _is_abandoned(self, holder: str) -> bool:
-        """Whether a dead worker left it. One without a holder file may be starting: its directory comes first."""
-        return self._batch.files.size(self._batch.root / names.HOLDERS / holder) is not None
+        left.sweep(holders, self._holder.id)
 
 
 def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:

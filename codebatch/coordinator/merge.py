@@ -9,10 +9,9 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-import msgspec
-
 from codebatch.engine.ledger import Ledger, Link
 from codebatch.model.digest import Digest
+from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
 from codebatch.model.outcome import add_counts
 from codebatch.model.plan import Plan, PlannedTask
@@ -21,7 +20,7 @@ from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput, with_checksum
+from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
 
 
 def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
@@ -36,17 +35,16 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
         outcomes = Outcomes(files, batch.root)
         tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
-        manifest = with_checksum(
-            Manifest(
-                plan_digest=plan.digest,
-                result_digest=digest,
-                generation=_generation(ledger),
-                items=plan.items,
-                tasks=tasks,
-            )
+        manifest = Manifest(
+            plan_digest=plan.digest,
+            result_digest=digest,
+            generation=_generation(ledger),
+            items=plan.items,
+            tasks=tasks,
         )
-        files.write_new(building / names.MANIFEST_FILE, msgspec.json.encode(manifest) + b"\n")
+        files.write_new(building / names.MANIFEST_FILE, encode_document(manifest))
         # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
+        files.make_directory(batch.root / names.OUTCOMES)
         files.sync_directory(batch.root / names.OUTCOMES)
         target = batch.root / names.OUTPUTS / digest
         files.publish_directory(building, target)
@@ -85,6 +83,8 @@ def _merge_task(
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
+        if not any(shard.length for shard in shards):
+            output.append(frame_writer.encode_nothing())
         output.sync()
     finally:
         output.close()

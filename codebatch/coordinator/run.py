@@ -6,9 +6,8 @@ from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.loop import Coordinator, Scope, Watcher
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.coordinator.planning import check_tools
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.ledgers import tally_of
-from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 
 
@@ -28,7 +27,7 @@ def execute(
     """
     plan = batch.plan()
     check_tools(plan)
-    snapshot = load_snapshot(store.files, store.root, plan.snapshot_id)
+    snapshot = snapshot_of(store, batch)
     coordinator = Coordinator(store, batch, plan, snapshot, jobs=jobs, limits=limits, scope=scope, watcher=watcher)
     try:
         exit_status = coordinator.run()

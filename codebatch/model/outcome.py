@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, NewType
 import msgspec
 
 from codebatch.model.digest import Digest
+from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 
@@ -16,7 +17,7 @@ HolderId = NewType("HolderId", str)
 
 OutcomeType = Literal["result", "failed", "cancelled"]
 
-COMMIT_FORMAT = 1
+COMMIT_FORMAT = 2
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
-class Commit(msgspec.Struct, frozen=True, kw_only=True):
+class Commit(Document, frozen=True, kw_only=True):
     """The body of a commit file: the outcomes that became durable together. Linked under the name of each."""
 
     format: int = COMMIT_FORMAT
@@ -118,19 +119,15 @@ def add_counts(many: Iterable[Counts]) -> Counts:
 
 def encode_commit(commit: Commit) -> bytes:
     """The bytes of a commit file."""
-    return msgspec.json.encode(commit) + b"\n"
+    return encode_document(commit)
 
 
 _commit_decoder = msgspec.json.Decoder(Commit)
 
 
 def decode_commit(data: bytes) -> Commit:
-    """Read a commit file. Raises ValueError where it is torn or of another format."""
-    if not data.endswith(b"\n"):
-        raise ValueError("the commit file is cut")
-    commit = _commit_decoder.decode(data)
-    if commit.format != COMMIT_FORMAT:
-        raise ValueError(f"commit format {commit.format}, this version reads {COMMIT_FORMAT}")
+    """Read a commit file. Raises ValueError where it is not what was written, or cannot be true."""
+    commit = decode_document(data, _commit_decoder, COMMIT_FORMAT)
     if any(not 0 <= o.start < o.end or (o.type == "failed" and o.end != o.start + 1) for o in commit.outcomes):
         raise ValueError("an outcome with an impossible range")
     return commit

@@ -12,12 +12,13 @@ from typing import Literal
 import msgspec
 
 from codebatch.model.digest import Digest, digest_document
+from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.record import RECORD_SCHEMA
 from codebatch.model.shard import Shard, ShardRule
 from codebatch.model.task import Json
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class ContextTable(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[int, ...]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(Document, frozen=True, kw_only=True):
     """A snapshot and a pipeline, resolved."""
 
     format: int = PLAN_FORMAT
@@ -147,16 +148,15 @@ def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tupl
 
 def encode_plan(plan: Plan) -> bytes:
     """The bytes of plan.json."""
-    return msgspec.json.encode(plan) + b"\n"
+    return encode_document(plan)
+
+
+_plan_decoder = msgspec.json.Decoder(Plan)
 
 
 def decode_plan(data: bytes) -> Plan:
-    """Read plan.json. Raises ValueError where it is cut, of another format, or does not fit its own digest."""
-    if not data.endswith(b"\n"):
-        raise ValueError("the plan is cut")
-    plan = msgspec.json.decode(data, type=Plan)
-    if plan.format != PLAN_FORMAT:
-        raise ValueError(f"plan format {plan.format}, this version reads {PLAN_FORMAT}")
+    """Read plan.json. Raises ValueError where it is not what was written, or does not fit its own digest."""
+    plan = decode_document(data, _plan_decoder, PLAN_FORMAT)
     keys = {task.name: task.key for task in plan.tasks}
     if any(task.key != _key_of(task, keys) for task in plan.tasks):
         raise ValueError("the key of a task of the plan does not fit its content")
@@ -165,6 +165,7 @@ def decode_plan(data: bytes) -> Plan:
     ends = [0, *(shard.end for shard in plan.shards)]
     if any(shard.start != before or shard.end <= before for shard, before in zip(plan.shards, ends, strict=False)):
         raise ValueError("the plan's shards do not cover its items in order")
-    if any(len(table.items) != plan.items for table in plan.contexts.values()):
-        raise ValueError("a context of the plan does not cover its items")
+    for table in plan.contexts.values():
+        if len(table.items) != plan.items or not set(table.items) <= set(range(len(table.values))):
+            raise ValueError("a context of the plan does not cover its items")
     return plan

@@ -29,6 +29,10 @@ class FrameWriter:
         view = memoryview(records)
         return b"".join(self._compressor.compress(view[start:end]) for start, end in _cuts(records))
 
+    def encode_nothing(self) -> bytes:
+        """A frame that holds nothing: zstd refuses a file of 0 bytes, and an output without records is sound."""
+        return self._compressor.compress(b"")
+
 
 def decode_frames(frames: bytes, size: int) -> bytes:
     """All bytes in some frames. Raises ValueError unless they are exactly `size` bytes, sound and whole."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,11 +16,11 @@ from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.task import Json, task_name
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, current_outputs
-from codebatch.store.snapshots import Snapshot, load_snapshot
+from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
 JsonRecord = dict[str, Json]
@@ -71,6 +72,14 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class ShardSoFar(NamedTuple):
+    """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
+
+    items: int
+    failed: int
+    counts: Counts
+
+
 class BatchRecords:
     """Reads one batch."""
 
@@ -88,7 +97,7 @@ class BatchRecords:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The batch's snapshot."""
-        return load_snapshot(self.store.files, self.store.root, self.batch.about.snapshot_id)
+        return snapshot_of(self.store, self.batch)
 
     @cached_property
     def items(self) -> list[Entry]:
@@ -129,13 +138,25 @@ class BatchRecords:
                     if asked.matches(record):
                         yield record
 
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        """How far a task is with each shard of files, in path order; from the manifest where the outputs are merged."""
+        if (output := self._output(task)) is not None:
+            for planned, shard in zip(self.plan.shards, output.shards, strict=True):
+                yield ShardSoFar(planned.items, shard.failed, shard.counts)
+            return
+        for planned in self.plan.shards:
+            links = list(self.ledger.walk(planned.id, task))
+            yield ShardSoFar(
+                sum(link.end - link.start for link in links),
+                sum(link.type == "failed" for link in links),
+                add_counts(link.outcome.counts for link in links),
+            )
+
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
         index = bisect.bisect_right(self._shard_starts, item) - 1
         shard = self.plan.shards[index]
-        if self.outputs is not None:
-            output = self.outputs.manifest.task(task)
-            assert output is not None
+        if self.outputs is not None and (output := self._output(task)) is not None:
             lines = self.outputs.item_records(output, item, self._shard_starts)
         else:
             place = item - shard.start
@@ -154,19 +175,23 @@ class BatchRecords:
     def _shard_starts(self) -> list[int]:
         return [shard.start for shard in self.plan.shards]
 
+    def _output(self, task: str) -> TaskOutput | None:
+        """The merged output of a task; None where nothing is merged yet."""
+        if self.outputs is None:
+            return None
+        output = self.outputs.manifest.task(task)
+        assert output is not None, "the manifest names the tasks that there are"
+        return output
+
     def _shard_counts(self, task: str) -> Iterator[tuple[Counts, int]]:
-        if self.outputs is not None:
-            output = self.outputs.manifest.task(task)
-            assert output is not None
+        if (output := self._output(task)) is not None:
             yield from ((shard.counts, index) for index, shard in enumerate(output.shards))
             return
         for index, shard in enumerate(self.plan.shards):
             yield add_counts(link.outcome.counts for link in self.ledger.walk(shard.id, task)), index
 
     def _shard_bytes(self, task: str, index: int) -> bytes:
-        if self.outputs is not None:
-            output = self.outputs.manifest.task(task)
-            assert output is not None
+        if self.outputs is not None and (output := self._output(task)) is not None:
             return self.outputs.shard_records(output, index)
         links = self.ledger.walk(self.plan.shards[index].id, task)
         return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)

@@ -16,16 +16,19 @@ import msgspec
 
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
+from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.protocol import names
+from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
 BatchId = NewType("BatchId", str)
 
-BATCH_FORMAT = 1
+BATCH_FORMAT = 2
 BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
 _SUBDIRECTORIES = (
     names.HOLDERS,
@@ -38,7 +41,7 @@ _SUBDIRECTORIES = (
 )
 
 
-class BatchFile(msgspec.Struct, frozen=True, kw_only=True):
+class BatchFile(Document, frozen=True, kw_only=True):
     """batch.json: what the batch is, for listings. `source` is the absolute root it was taken from, where known."""
 
     format: int = BATCH_FORMAT
@@ -69,9 +72,9 @@ class Batch:
         """Its plan. Raises StoreCorrupt."""
         path = self.root / names.PLAN_FILE
         try:
-            plan = decode_plan(self.files.read(path))
-        except (FileNotFoundError, ValueError, msgspec.DecodeError) as error:
-            raise StoreCorrupt(f"{path} is damaged: {error}", hint=_lost(self.root)) from error
+            plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
+        except FileNotFoundError as error:
+            raise StoreCorrupt(f"{path} is missing", hint=_lost(self.root)) from error
         if plan.digest != self.about.plan_digest:
             raise StoreCorrupt(f"{path} is another batch's plan", hint=_lost(self.root))
         return plan
@@ -101,7 +104,7 @@ def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
         for name in _SUBDIRECTORIES:
             files.make_directory(building / name)
         files.write_new(building / names.PLAN_FILE, encode_plan(plan))
-        files.write_new(building / names.BATCH_FILE, msgspec.json.encode(about) + b"\n")
+        files.write_new(building / names.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building, store.batches / about.batch_id)
     except BaseException:
         files.remove_tree(building)
@@ -111,19 +114,28 @@ def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
 
 
 def open_batch(store: Store, batch_id: str) -> Batch:
-    """Open a batch by its full id. Raises UnknownId or StoreCorrupt."""
+    """Open a batch by its full id. Raises UnknownId or StoreCorrupt.
+
+    A batch becomes visible with its document in it, so where the directory is there without it, it was lost.
+    """
     path = store.batches / batch_id / names.BATCH_FILE
     try:
-        about = msgspec.json.decode(store.files.read(path), type=BatchFile)
-    except FileNotFoundError as error:
+        about = read_document(store.files, path, decode_batch, hint=_lost(path.parent))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if store.files.size(path.parent) is not None:
+            raise StoreCorrupt(f"{path} is missing", hint=_lost(path.parent)) from error
         raise UnknownId(f"there is no batch {batch_id!r} in this store", hint="see: codebatch batch list") from error
-    except msgspec.DecodeError as error:
-        raise StoreCorrupt(f"{path} is damaged: {error}", hint=_lost(path.parent)) from error
-    if about.format != BATCH_FORMAT:
-        raise StoreCorrupt(f"{path} has format {about.format}, this version reads {BATCH_FORMAT}")
     if about.batch_id != batch_id:
         raise StoreCorrupt(f"{path} names another batch", hint=_lost(path.parent))
     return Batch(store.files, store.batches / batch_id, about)
+
+
+def snapshot_of(store: Store, batch: Batch) -> Snapshot:
+    """The snapshot that a batch works on. Raises StoreCorrupt, also where it is gone."""
+    try:
+        return load_snapshot(store.files, store.root, batch.about.snapshot_id)
+    except UnknownId as error:
+        raise StoreCorrupt(f"the snapshot of {batch.id} is lost: {error.message}", hint=SNAPSHOT_HINT) from error
 
 
 def batch_ids(store: Store) -> list[str]:
@@ -172,6 +184,14 @@ def resolve_batch(store: Store, reference: str | None, passed_over: PassedOver |
         f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
         hint="see: codebatch batch list",
     )
+
+
+def decode_batch(data: bytes) -> BatchFile:
+    """Read batch.json. Raises DocumentError."""
+    return decode_document(data, _batch_decoder, BATCH_FORMAT)
+
+
+_batch_decoder = msgspec.json.Decoder(BatchFile)
 
 
 def _lost(directory: Path) -> str:

@@ -1,7 +1,9 @@
 """Holders: processes that may hold leases. A holder is alive as long as its flock is held (SPEC.md "Leases").
 
 The file is locked before it is linked into view, so no one ever sees an unlocked file of a live process. The kernel
-gives the lock up when the process dies, however it dies: no clock, no pid that another process could get.
+gives the lock up when the process dies, however it dies: no clock, no pid that another process could get. That needs
+none of the file's bytes, so where they are damaged the lock alone decides, and a lease, which is a name of the same
+file, leads to its holder by the inode. Only a holder on another host is then taken for dead: work may be done twice.
 """
 
 from __future__ import annotations
@@ -14,22 +16,42 @@ from typing import Literal
 import msgspec
 
 from codebatch.errors import StoreUnwritable
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, this_host
 
+HOLDER_FORMAT = 1
+ATTEMPTS_MAX = 100
 
-class HolderFile(msgspec.Struct, frozen=True, kw_only=True):
+NOBODY = HolderId("0" * 32)
+
+
+class HolderFile(Document, frozen=True, kw_only=True):
     """holders/<uuid>: who this is. `parent` is the coordinator's holder for a worker."""
 
+    format: int = HOLDER_FORMAT
     holder: HolderId
     role: Literal["coordinator", "worker"]
     pid: int
     host: Host
     since_ns: int
     parent: HolderId | None = None
+
+
+def decode_holder(data: bytes) -> HolderFile:
+    """Read a holder's file, or a lease, which is a link to one. Raises DocumentError."""
+    return decode_document(data, _holder_decoder, HOLDER_FORMAT)
+
+
+_holder_decoder = msgspec.json.Decoder(HolderFile)
+
+
+def _unreadable(holder: HolderId) -> HolderFile:
+    """What is known of a holder whose file cannot be read. That it is of this host makes its lock decide."""
+    return HolderFile(holder=holder, role="worker", pid=0, host=this_host(), since_ns=0)
 
 
 def new_holder_id() -> HolderId:
@@ -46,33 +68,48 @@ class Holder:
         self.about = about
         self._path = batch_root / names.HOLDERS / about.holder
         self._lease_source = self._path
-        hidden = self._path.with_name(f".{about.holder}.tmp")
-        files.write_volatile(hidden, msgspec.json.encode(about) + b"\n")
-        lock = files.try_lock(hidden)
-        if lock is None or not files.create_exclusive(hidden, self._path):
-            raise StoreUnwritable(f"cannot become a holder of {batch_root.name}: {self._path} is taken")
-        files.remove(hidden)
-        self._lock: Lock = lock
+        self._lock = self._appear()
 
     @property
     def id(self) -> HolderId:
         """Its id."""
         return self.about.holder
 
+    def _appear(self) -> Lock:
+        """Lock our file and link it into view.
+
+        Between our writing it and our locking it a sweeper may take it for a dead process's. Then either the sweeper
+        has the lock, or the file has no name any more: in both cases we write another.
+        """
+        hidden = self._path.with_name(f".{self.id}.tmp")
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                self._files.write_volatile(hidden, encode_document(self.about))
+                lock = self._files.try_lock(hidden, create=False)
+                if lock is None:
+                    continue
+                if not self._files.create_exclusive(hidden, self._path):
+                    break
+            except FileNotFoundError:
+                continue
+            self._files.remove(hidden)
+            return lock
+        raise StoreUnwritable(f"cannot become a holder of {self._root.name}: {self._path} is taken")
+
     def try_lease(self, shard: ShardId, start: int, epoch: int) -> bool:
         """Take a lease; False where another process took that epoch before. Not durable: leases only save double work.
 
         A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
-        names of one file (ext4: 65,000): then a copy takes over as the source of links.
+        names of one file (ext4: 65,000): then a copy takes over as the source of links, as where the file was deleted.
         """
         path = self._root / names.LEASES / names.lease_name(shard, start, epoch)
         try:
             return self._files.create_exclusive(self._lease_source, path)
         except OSError as error:
-            if error.errno != errno.EMLINK:
+            if error.errno not in (errno.EMLINK, errno.ENOENT):
                 raise
         self._lease_source = self._path.with_name(f".{self.id}.{uuid.uuid4().hex}.tmp")
-        self._files.write_volatile(self._lease_source, msgspec.json.encode(self.about) + b"\n")
+        self._files.write_volatile(self._lease_source, encode_document(self.about))
         return self._files.create_exclusive(self._lease_source, path)
 
     def close(self) -> None:
@@ -103,9 +140,11 @@ class LeaseReader:
         found: list[tuple[HolderFile, bool]] = []
         for name, inode in self._files.listing(self._root / names.HOLDERS):
             if names.HOLDER_PATTERN.match(name):
-                holder = self._holder(inode, self._root / names.HOLDERS / name)
-                if holder is not None:
-                    found.append((holder, self.is_live(holder)))
+                holder = self._read(self._root / names.HOLDERS / name)
+                if holder is None or holder.holder != name:
+                    holder = _unreadable(HolderId(name))
+                self._by_inode[inode] = holder
+                found.append((holder, self.is_live(holder)))
         return found
 
     def leases(self) -> dict[tuple[ShardId, int], Lease]:
@@ -122,8 +161,6 @@ class LeaseReader:
         leases: dict[tuple[ShardId, int], Lease] = {}
         for (shard, start), (epoch, inode, name) in highest.items():
             holder = self._holder(inode, self._root / names.LEASES / name)
-            if holder is None:
-                continue
             if holder.holder not in live:
                 live[holder.holder] = self.is_live(holder)
             leases[shard, start] = Lease(
@@ -139,14 +176,18 @@ class LeaseReader:
             return False
         return self._files.is_locked(self._root / names.HOLDERS / holder.holder)
 
-    def _holder(self, inode: int, path: Path) -> HolderFile | None:
-        known = self._by_inode.get(inode)
-        if known is None:
-            try:
-                known = msgspec.json.decode(self._files.read(path), type=HolderFile)
-            except (FileNotFoundError, msgspec.DecodeError):
-                return None
-            if not names.HOLDER_PATTERN.match(known.holder):
-                return None
-            self._by_inode[inode] = known
-        return known
+    def _holder(self, inode: int, lease: Path) -> HolderFile:
+        """Whose lease it is. One that tells neither by its bytes nor by its inode is of nobody who lives."""
+        if inode not in self._by_inode:
+            found = self._read(lease)
+            if found is None:
+                self.holders()
+            self._by_inode.setdefault(inode, found or _unreadable(NOBODY))
+        return self._by_inode[inode]
+
+    def _read(self, path: Path) -> HolderFile | None:
+        try:
+            found = decode_holder(self._files.read(path))
+        except (FileNotFoundError, DocumentError):
+            return None
+        return found if names.HOLDER_PATTERN.match(found.holder) else None

@@ -1,4 +1,7 @@
-"""Journals: what happened when, for people and tests. One append-only file a holder; no truth depends on them."""
+"""Journals: what happened when, for people and tests. One append-only file a holder; no truth depends on them.
+
+Each line is a document, for `errors` shows as evidence what it says.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from typing import Literal
 
 import msgspec
 
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
+from codebatch.store.ids import PassedOver
 from codebatch.system.files import Files
 
 EventName = Literal[
@@ -29,9 +34,13 @@ EventName = Literal[
 ]
 
 
-class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+JOURNAL_FORMAT = 1
+
+
+class JournalLine(Document, frozen=True, kw_only=True, omit_defaults=True):
     """One event. `seq` counts within the holder from 0; `at_ns` is wall time, for people."""
 
+    format: int = JOURNAL_FORMAT
     seq: int
     at_ns: int
     holder: HolderId
@@ -67,7 +76,7 @@ class Journal:
         """Add a line; `fields` are those of JournalLine."""
         line = JournalLine(seq=self._seq, at_ns=self._now_ns(), holder=self._holder, event=event, **fields)  # type: ignore[arg-type]
         self._seq += 1
-        self._appender.append(msgspec.json.encode(line) + b"\n")
+        self._appender.append(encode_document(line))
 
     def close(self) -> None:
         """Release the file."""
@@ -77,14 +86,15 @@ class Journal:
 _decoder = msgspec.json.Decoder(JournalLine)
 
 
-def read_journal(files: Files, batch_root: Path) -> list[JournalLine]:
-    """Every line of every holder, by time. Lines that are cut, or of a later version's events, are left out."""
+def read_journal(files: Files, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
+    """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
     lines: list[JournalLine] = []
     directory = batch_root / names.JOURNAL
     for name, _ in files.listing(directory):
-        for line in files.read(directory / name).splitlines():
+        for line in files.read(directory / name).splitlines(keepends=True):
             try:
-                lines.append(_decoder.decode(line))
-            except msgspec.DecodeError:
-                continue
+                lines.append(decode_document(line, _decoder, JOURNAL_FORMAT))
+            except DocumentError as error:
+                if passed_over is not None:
+                    passed_over(f"a line of {directory / name} is passed over: {error}; evidence may be missing")
     return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))

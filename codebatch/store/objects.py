@@ -225,8 +225,9 @@ class ObjectStore:
             index = index_from_pack(lambda offset, length: self._files.read_range(path, offset, length), pack_bytes)
         except FileNotFoundError:
             return None
-        # A store that cannot be written can still be read: then every process makes the index for itself.
-        with contextlib.suppress(StoreUnwritable):
+        # A store that cannot be written can still be read: then every process makes the index for itself. So it is
+        # where a writer took the unfinished one for a dead reader's.
+        with contextlib.suppress(StoreUnwritable, FileNotFoundError):
             self._files.write_volatile(self.root / f"{name}{INDEX_SUFFIX}", encode_index(index))
         return index
 
@@ -274,7 +275,7 @@ class ObjectStore:
                 break
         if self._files.size(self.root / f"{pack}{PACK_SUFFIX}") is None:
             return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
-        with contextlib.suppress(StoreUnwritable):
+        with contextlib.suppress(StoreUnwritable, FileNotFoundError):
             self._files.write_volatile(self.root / f"{pack}{BAD_SUFFIX}", encode_bad(bad))
 
 

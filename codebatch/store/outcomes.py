@@ -197,7 +197,7 @@ class Outcomes:
         for same in by_inode.values():
             try:
                 commit = decode_commit(self._files.read(self._directory / same[0][0]))
-            except (FileNotFoundError, ValueError, msgspec.DecodeError):
+            except (FileNotFoundError, ValueError):
                 found.unreadable.extend(register for _, register in same)
                 continue
             won = {register for _, register in same}

@@ -15,15 +15,17 @@ from typing import Literal
 import msgspec
 
 from codebatch.errors import StoreCorrupt
-from codebatch.model.digest import DIGEST_PATTERN, Digest, digest_bytes
+from codebatch.model.digest import DIGEST_PATTERN, Digest
+from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, check_rows, item_range
 from codebatch.model.outcome import Counts
 from codebatch.protocol import names
 from codebatch.protocol.frames import decode_frames
 from codebatch.store.batches import Batch
+from codebatch.store.documents import read_document
 from codebatch.system.files import Files
 
-OUTPUTS_FORMAT = 1
+OUTPUTS_FORMAT = 2
 
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,11 +56,8 @@ class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
     shards: tuple[OutputShard, ...]
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced.
-
-    `checksum` is the digest of the document as it would be with an empty one: counts are believed, so they are guarded.
-    """
+class Manifest(Document, frozen=True, kw_only=True):
+    """manifest.json of an outputs directory. `generation` counts the outcomes that later rounds replaced."""
 
     format: int = OUTPUTS_FORMAT
     plan_digest: Digest
@@ -66,28 +65,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     items: int
     tasks: tuple[TaskOutput, ...]
-    checksum: Digest = Digest("")
 
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""
         return next((task for task in self.tasks if task.task == name), None)
 
 
-def with_checksum(manifest: Manifest) -> Manifest:
-    """A manifest that can be written."""
-    return msgspec.structs.replace(manifest, checksum=_checksum(manifest))
-
-
 def decode_manifest(data: bytes) -> Manifest:
-    """Read manifest.json. Raises ValueError where it is not what was written."""
-    manifest = msgspec.json.decode(data, type=Manifest)
-    if manifest.checksum != _checksum(manifest):
-        raise ValueError("it does not have its checksum")
-    return manifest
+    """Read manifest.json. Raises DocumentError."""
+    return decode_document(data, _manifest_decoder, OUTPUTS_FORMAT)
 
 
-def _checksum(manifest: Manifest) -> Digest:
-    return digest_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, checksum=Digest(""))))
+_manifest_decoder = msgspec.json.Decoder(Manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +144,23 @@ def current_outputs(batch: Batch) -> Outputs | None:
         if not DIGEST_PATTERN.match(name):
             continue
         path = directory / name / names.MANIFEST_FILE
+        hint = f"remove the directory {directory / name} and run `codebatch resume`"
         try:
-            manifest = decode_manifest(batch.files.read(path))
-        except (FileNotFoundError, ValueError, msgspec.DecodeError) as error:
-            raise StoreCorrupt(
-                f"{path} is damaged: {error}",
-                hint=f"remove the directory {directory / name} and run `codebatch resume`",
-            ) from error
+            manifest = read_document(batch.files, path, decode_manifest, hint=hint)
+        except FileNotFoundError as error:
+            raise StoreCorrupt(f"{path} is missing", hint=hint) from error
+        if not _is_of(manifest, batch, name):
+            raise StoreCorrupt(f"{path} is of another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
             best = Outputs(batch.files, directory / name, manifest)
     return best
+
+
+def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:
+    """Whether outputs are those that the batch and the directory say."""
+    return (
+        manifest.plan_digest == batch.about.plan_digest
+        and manifest.items == batch.about.items
+        and manifest.result_digest == directory
+        and all(len(task.shards) == batch.about.shards for task in manifest.tasks)
+    )

@@ -2,7 +2,7 @@
 
 Order: frames appended -> fsync -> link to `<sha256>.pack` -> unlink the part -> index -> (in `seal`) fsync of the
 directory. Whoever publishes something that names an object calls `seal` first. A part that nobody holds is what a dead
-writer left; `sweep_parts` removes it.
+writer left, and is swept (store/leftovers.py).
 """
 
 from __future__ import annotations
@@ -279,20 +279,3 @@ class PackWriter:
             )
             return [frames[at].tobytes() for at in range(len(frames))]
         return [self._compressor.compress(content) for content in contents]
-
-
-def sweep_parts(files: Files, root: Path) -> int:
-    """Remove the parts below an `objects` directory that no living writer holds; how many there were."""
-    swept = 0
-    for item in files.listing(root):
-        if not item.name.endswith(PART_SUFFIX):
-            continue
-        try:
-            lock = files.try_lock(root / item.name, create=False)
-        except FileNotFoundError:
-            continue
-        if lock is not None:
-            files.remove(root / item.name)
-            lock.release()
-            swept += 1
-    return swept

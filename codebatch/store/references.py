@@ -21,6 +21,8 @@ def resolve_snapshot(store: Store, reference: str, passed_over: PassedOver | Non
         return load_snapshot(store.files, store.root, found)
     readable = list_snapshots(store.files, store.root, passed_over)
     ordered = sorted(readable, key=lambda one: (one.created_at, one.snapshot_id), reverse=True)
+    if not ordered and (known := snapshot_ids(store.files, store.root)):
+        return load_snapshot(store.files, store.root, known[-1])
     if offset >= len(ordered):
         raise UnknownId(f"there is no snapshot {reference} in this store", hint="take one with: codebatch snapshot DIR")
     return load_snapshot(store.files, store.root, ordered[offset].snapshot_id)

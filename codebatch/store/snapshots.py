@@ -16,21 +16,22 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import InvalidId, StoreCorrupt, StoreForeign, UnknownId
+from codebatch.errors import InvalidId, StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
+from codebatch.store.documents import read_document
 from codebatch.store.frames import FrameError, compress, decompress_all
 from codebatch.store.ids import PassedOver
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 
 _DOCUMENT = "snapshot.json"
 _INDEX = "files.index.jsonl.zst"
-_TEMPORARY = "tmp-"
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +42,9 @@ class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
     listing: str
 
 
-class SnapshotDocument(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotDocument(Document, frozen=True, kw_only=True):
     """snapshot.json. `bytes` and `files` count the entries of kind `file`."""
 
-    schema: str = "codebatch.snapshot"
     format: int = SNAPSHOT_FORMAT
     snapshot_id: str
     digest: str
@@ -97,7 +97,7 @@ class Snapshot:
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
         if digest_bytes(index) != self.digest:
-            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=_HINT)
+            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
 
     @contextlib.contextmanager
@@ -105,7 +105,7 @@ class Snapshot:
         try:
             yield
         except (FileNotFoundError, FrameError, ValueError) as error:
-            raise StoreCorrupt(f"{self._path}: {error}", hint=_HINT) from error
+            raise StoreCorrupt(f"{self._path}: {error}", hint=SNAPSHOT_HINT) from error
 
     @cached_property
     def _by_path(self) -> dict[bytes, Entry]:
@@ -134,7 +134,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
     for name in snapshot_ids(files, store_root):
         try:
             documents.append(_load_document(files, store_root, name))
-        except (StoreCorrupt, StoreForeign, UnknownId) as error:
+        except (StoreCorrupt, UnknownId) as error:
             if passed_over is not None:
                 passed_over(f"{name} is passed over: {error.message}")
     return documents
@@ -156,11 +156,11 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     """
     target = _directory(store_root, document.snapshot_id)
     compressed = compress(index)
-    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    encoded = encode_document(document)
     known = _known_document(files, store_root, document)
     if known is not None:
         return known
-    temporary = target.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
+    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
         files.write_new(temporary / _INDEX, compressed)
@@ -178,15 +178,6 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     return document
 
 
-def sweep_unpublished(files: Files, store_root: Path) -> int:
-    """Remove what takers left that died before they published; how many. Only while no snapshot is being taken (gc)."""
-    root = store_root / "snapshots"
-    left = [item.name for item in files.listing(root) if item.name.startswith(_TEMPORARY)]
-    for name in left:
-        files.remove_tree(root / name)
-    return len(left)
-
-
 def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) -> SnapshotDocument | None:
     """The document on disk if the snapshot is there, whole and the same tree."""
     try:
@@ -202,22 +193,26 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
 def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
     path = _directory(store_root, snapshot_id) / _DOCUMENT
     try:
-        data = files.read(path)
+        document = read_document(files, path, decode_snapshot, hint=SNAPSHOT_HINT)
     except (FileNotFoundError, NotADirectoryError) as error:
+        if files.size(path.parent) is not None:
+            raise StoreCorrupt(f"{path} is missing", hint=SNAPSHOT_HINT) from error
         raise UnknownId(f"no snapshot {snapshot_id} in {store_root}") from error
-    try:
-        document = msgspec.json.decode(data, type=SnapshotDocument)
-    except msgspec.DecodeError as error:
-        raise StoreCorrupt(f"{path}: {error}", hint=_HINT) from error
-    if document.format != SNAPSHOT_FORMAT:
-        raise StoreForeign(f"{path} has format {document.format}, this version reads {SNAPSHOT_FORMAT}")
     if document.snapshot_id != snapshot_id or id_of(Digest(document.digest)) != snapshot_id:
-        raise StoreCorrupt(f"{path} names another snapshot", hint=_HINT)
+        raise StoreCorrupt(f"{path} names another snapshot", hint=SNAPSHOT_HINT)
     return document
+
+
+def decode_snapshot(data: bytes) -> SnapshotDocument:
+    """Read snapshot.json. Raises DocumentError."""
+    return decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+
+
+_snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)
 
 
 def _directory(store_root: Path, snapshot_id: str) -> Path:
     return store_root / "snapshots" / snapshot_id
 
 
-_HINT = "take the snapshot of the unchanged source again: it is written anew"
+SNAPSHOT_HINT = "take the snapshot of the unchanged source again: it is written anew"

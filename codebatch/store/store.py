@@ -15,6 +15,8 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
+from codebatch.model.document import DocumentError, decode_json
+from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files, Lock, wait_lock
 
@@ -63,10 +65,23 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared)."""
+        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared).
+
+        Who comes while nobody else has it sweeps what the dead left first.
+        """
         self.files.make_directory(self.root / LOCKS)
-        lock: Lock = wait_lock(self.root / LOCKS / "store", shared=True)
+        path = self.root / LOCKS / "store"
+        alone = None
+        with contextlib.suppress(StoreUnwritable):
+            alone = self.files.try_lock(path)
+        lock: Lock = alone or wait_lock(path, shared=True)
         try:
+            sweep_parts(self.files, self.root / OBJECTS)
+            if alone is not None:
+                sweep_unfinished(
+                    self.files, [self.root / name for name in (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE)]
+                )
+                lock.share()
             yield
         finally:
             lock.release()
@@ -132,8 +147,8 @@ def open_store(files: Files, root: Path) -> Store:
     except OSError as error:
         raise StoreError(f"cannot read {root / STORE_FILE}: {error.strerror}") from error
     try:
-        any_version = msgspec.json.decode(data, type=_AnyStoreFile)
-    except msgspec.DecodeError as error:
+        any_version = decode_json(data, msgspec.json.Decoder(_AnyStoreFile))
+    except DocumentError as error:
         raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
     if any_version.schema_name == "codebatch.store":
         raise StoreForeign(
@@ -149,8 +164,8 @@ def open_store(files: Files, root: Path) -> Store:
             hint="upgrade codebatch" if newer else "make a new store and snapshot again",
         )
     try:
-        store_file = msgspec.json.decode(data, type=_StoreFile)
-    except msgspec.DecodeError as error:
+        store_file = decode_json(data, msgspec.json.Decoder(_StoreFile))
+    except DocumentError as error:
         raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
     return Store(files, root, store_file.id)
 

@@ -12,12 +12,14 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from codebatch.errors import StoreUnwritable
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
+
+T = TypeVar("T")
 
 _REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE}
 
@@ -36,7 +38,11 @@ class Appender(Protocol):
 
 
 class Files(Protocol):
-    """What a store needs of a file system. Every method raises StoreUnwritable where the disk refuses a write."""
+    """What a store needs of a file system. Every method raises StoreUnwritable where the disk refuses a write.
+
+    What makes a name makes its directory where that is missing: copies that hold no empty directories (git, zip, object
+    stores) lose it. Not so an unfinished directory, whose name begins with `.`: what else was in it would be missing.
+    """
 
     def read(self, path: Path) -> bytes:
         """All bytes of a file. Raises FileNotFoundError."""
@@ -49,6 +55,9 @@ class Files(Protocol):
 
     def listing(self, path: Path) -> list[Listed]:
         """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""
+
+    def unfinished(self, path: Path) -> list[str]:
+        """The names in a directory that begin with `.` and end with `.tmp`: what `listing` leaves out, and ours."""
 
     def make_directory(self, path: Path) -> None:
         """Make a directory and its parents; nothing happens where it exists."""
@@ -116,7 +125,7 @@ class _RealAppender:
         self._calls = calls
         self._path = path
         with refusals(path):
-            self._fd = calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            self._fd = _with_directory(calls, path, lambda: calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
         self._end = calls.fstat(self._fd).st_size
 
     def append(self, data: bytes) -> int:
@@ -171,6 +180,13 @@ class RealFiles:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def unfinished(self, path: Path) -> list[str]:
+        try:
+            found = [item.name for item in self._calls.listing(path)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
+
     def make_directory(self, path: Path) -> None:
         with refusals(path):
             try:
@@ -213,7 +229,7 @@ class RealFiles:
     def create_exclusive(self, source: Path, path: Path) -> bool:
         with refusals(path):
             try:
-                self._calls.link(source, path)
+                _with_directory(self._calls, path, lambda: self._calls.link(source, path))
             except FileExistsError:
                 return os.path.samestat(self._calls.stat(source), self._calls.stat(path))
         return True
@@ -236,11 +252,7 @@ class RealFiles:
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):
-            fd = self._calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                self._calls.fsync(fd)
-            finally:
-                self._calls.close(fd)
+            _sync_directory(self._calls, path)
 
     def open_append(self, path: Path) -> Appender:
         return _RealAppender(self._calls, path)
@@ -280,8 +292,9 @@ class RealFiles:
         return False
 
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         with refusals(path):
-            fd = self._calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            fd = _with_directory(self._calls, path, lambda: self._calls.open(path, flags))
             try:
                 _write_all(self._calls, fd, data)
                 if sync:
@@ -296,6 +309,10 @@ class Lock:
     def __init__(self, calls: SystemCalls, fd: int) -> None:
         self._calls = calls
         self._fd = fd
+
+    def share(self) -> None:
+        """Hold it together with others from now on; waits for one who took it alone in between."""
+        self._calls.flock(self._fd, fcntl.LOCK_SH)
 
     def release(self) -> None:
         """Give the lock up."""
@@ -332,6 +349,27 @@ def _write_all(calls: SystemCalls, fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[calls.write(fd, view) :]
+
+
+def _sync_directory(calls: SystemCalls, path: Path) -> None:
+    fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        calls.fsync(fd)
+    finally:
+        calls.close(fd)
+
+
+def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T]) -> T:
+    """Make a name; where the directory is not there for it, make that, bring its own name to disk, and try again."""
+    try:
+        return make()
+    except FileNotFoundError:
+        if path.parent.name.startswith("."):
+            raise
+        with contextlib.suppress(FileExistsError):
+            calls.mkdir(path.parent)
+            _sync_directory(calls, path.parent.parent)
+    return make()
 
 
 def _temporary_beside(path: Path) -> Path:

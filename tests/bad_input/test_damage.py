@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from codebatch.model.outcome import Outcome, decode_commit, encode_commit
 from tests.cli.process import CommandLine, make_project, write
 
 
@@ -97,7 +99,16 @@ def delete(path: Path) -> None:
     path.unlink()
 
 
-every_damage = pytest.mark.parametrize("damage", [cut, empty, flip, delete], ids=lambda damage: str(damage.__name__))
+def make_foreign(path: Path) -> None:
+    """A byte that no UTF-8 begins with."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] = 0xFF
+    path.write_bytes(bytes(data))
+
+
+every_damage = pytest.mark.parametrize(
+    "damage", [cut, empty, flip, make_foreign, delete], ids=lambda damage: str(damage.__name__)
+)
 
 
 @every_damage
@@ -128,9 +139,9 @@ def test_a_damaged_snapshot_is_told_and_the_next_snapshot_of_the_tree_repairs_it
     stored: Stored, damage: Callable[[Path], None], name: str
 ) -> None:
     damage(stored.one(f"snapshots/*/{name}"))
-    is_gone = damage is delete and name == "snapshot.json"
-    told = stored.codebatch("files", "--snapshot", stored.snapshot_id, "--json", status=2 if is_gone else 4)
-    assert told.error["code"] == ("unknown_id" if is_gone else "store_corrupt")
+    for reference in (stored.snapshot_id, "latest"):
+        told = stored.codebatch("files", "--snapshot", reference, "--json", status=4)
+        assert told.error["code"] == "store_corrupt"
     stored.codebatch("snapshot", "project")
     assert len(stored.codebatch("files", "--snapshot", "latest", "--json").json) == 9
     assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
@@ -151,8 +162,8 @@ def test_a_damaged_snapshot_document_hurts_no_other_snapshot(stored: Stored, dam
     made = codebatch("batch", "init", "--json")
     assert made.json["snapshot_id"] == sound
     assert f"{stored.snapshot_of_batch} is passed over" in made.notes
-    told = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=2 if damage is delete else 4)
-    assert told.error["code"] == ("unknown_id" if damage is delete else "store_corrupt")
+    told = codebatch("files", "--snapshot", stored.snapshot_of_batch, "--json", status=4)
+    assert told.error["code"] == "store_corrupt"
     codebatch("query", "outputs", "--batch", stored.batch_id)  # Merged outputs stand on their own.
 
 
@@ -215,9 +226,10 @@ def test_a_damaged_batch_file_hides_no_other_batch(stored: Stored, damage: Calla
     assert ended["result_digest"] == stored.digest
     listed = {row["batch_id"]: row["status"] for row in stored.codebatch("batch", "list", "--json").json}
     assert listed[ended["batch_id"]] == "COMPLETED"
-    if damage is not flip:  # One flipped byte of a title still is a title.
-        assert listed[stored.batch_id] == "DAMAGED"
-        stored.codebatch("status", "--batch", stored.batch_id, "--json", status=2 if damage is delete else 4)
+    assert listed[stored.batch_id] == "DAMAGED"
+    told = stored.codebatch("status", "--batch", stored.batch_id, "--json", status=4).error
+    assert told["code"] == "store_corrupt"
+    assert f"remove {stored.batch}" in told["hint"]
 
 
 @every_damage
@@ -228,8 +240,6 @@ def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Cal
     write(stored.store / "batches" / "batch-of-cookies" / "batch.json", "{}")
     assert codebatch("status", "--json").json["batch_id"] == other
     damage(stored.store / "batches" / other / "batch.json")
-    if damage is flip:  # One flipped byte of a title still is a title.
-        write(stored.store / "batches" / other / "batch.json", (stored.batch / "batch.json").read_bytes())
     told = codebatch("status", "--json")
     assert told.json["batch_id"] == latest
     assert f"{other} is passed over" in told.notes
@@ -238,8 +248,7 @@ def test_latest_is_the_latest_batch_that_can_be_read(stored: Stored, damage: Cal
     assert statuses == {stored.batch_id: "COMPLETED", latest: "COMPLETED", other: "DAMAGED"}
     codebatch("run", "project", "--again")
     assert codebatch("status", "--batch", "latest~1", "--json").json["batch_id"] == latest
-    named = codebatch("status", "--batch", other, "--json", status=2 if damage is delete else 4)
-    assert named.error["code"] == ("unknown_id" if damage is delete else "store_corrupt")
+    assert codebatch("status", "--batch", other, "--json", status=4).error["code"] == "store_corrupt"
 
 
 def test_a_store_of_which_no_batch_can_be_read_says_which_one_to_remove(stored: Stored) -> None:
@@ -315,15 +324,64 @@ def test_what_can_be_rebuilt_may_be_deleted(stored: Stored) -> None:
     assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
 
 
+def longer(outcome: Outcome) -> Outcome:
+    """The same outcome, as if it covered an item more."""
+    return msgspec.structs.replace(outcome, end=outcome.end + 1)
+
+
 @pytest.mark.parametrize("task", ["parse", "dependencies"])
 def test_an_outcome_that_cannot_be_true_is_done_again(stored: Stored, task: str) -> None:
     register = stored.one(f"batches/*/outcomes/*.{task}.r1")
-    commit = json.loads(register.read_bytes())
-    for outcome in commit["outcomes"]:
-        for one in outcome.get("parts") or [outcome]:
-            one["end"] += 1
-    register.write_bytes(json.dumps(commit).encode() + b"\n")
+    commit = decode_commit(register.read_bytes())
+    outcomes = tuple(
+        longer(one) if not one.parts else msgspec.structs.replace(one, parts=tuple(map(longer, one.parts)))
+        for one in commit.outcomes
+    )
+    register.write_bytes(encode_commit(msgspec.structs.replace(commit, outcomes=outcomes)))
     stored.unmerge()
     assert stored.codebatch("status", "--json").json["status"] == "RUNNING"
     whole = stored.codebatch("run", "project", "--json").json
     assert (whole["status"], whole["result_digest"]) == ("COMPLETED", stored.digest)
+
+
+@every_damage
+def test_references_says_which_files_it_could_not_search(stored: Stored, damage: Callable[[Path], None]) -> None:
+    whole = stored.codebatch("references", "main", "--json").json
+    assert len(whole) == 1
+    damage(stored.one("objects/*.pack"))
+    stored.one("objects/*.idx").unlink()
+    told = stored.codebatch("references", "main", "--json", status=3)
+    assert told.error["code"] == "batch_incomplete"
+    assert "could not be searched" in told.error["message"]
+    assert "codebatch run" in told.error["hint"]
+    assert [row for row in told.json if row not in whole] == []
+    stored.codebatch("run", "project")
+    assert stored.codebatch("references", "main", "--json").json == whole
+
+
+def test_shards_of_a_finished_batch_are_told_by_its_manifest(stored: Stored) -> None:
+    """The registers are what it was made of, and no longer what it rests on."""
+    for project in ("parse", "lint"):
+        whole = stored.codebatch("shards", "--task", project, "--json").json
+        assert {row["status"] for row in whole} == {"done"}
+        for register in stored.batch.glob(f"outcomes/*.{project}.*"):
+            register.unlink()
+        assert stored.codebatch("shards", "--task", project, "--json").json == whole
+
+
+def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) -> None:
+    other = stored.codebatch("run", "project/src", "--json").json
+    theirs = stored.store / "batches" / other["batch_id"] / "outputs"
+    stored.unmerge()
+    shutil.copytree(theirs, stored.batch / "outputs", dirs_exist_ok=True)
+    told = stored.codebatch("summary", "--batch", stored.batch_id, "--json", status=4).error
+    assert "is of another batch" in told["message"]
+
+
+def test_a_batch_whose_snapshot_is_gone_is_damaged(stored: Stored) -> None:
+    shutil.rmtree(stored.one("snapshots/snap-*"))
+    for asked in ("inspect native/main.c", "files"):
+        told = stored.codebatch(*asked.split(), "--json", status=4).error
+        assert told["code"] == "store_corrupt"
+    assert stored.codebatch("run", "project", "--json").json["result_digest"] == stored.digest
+    stored.codebatch("files")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
+import subprocess
 
 import pytest
+import zstandard
+
+from codebatch.store.frames import decompress_all
 
 from .conftest import Ran
 from .process import CommandLine, make_project, write
@@ -190,3 +195,24 @@ def test_a_batch_is_answered_for_before_it_is_merged_as_after(codebatch: Command
     (outputs,) = (codebatch.directory / ".codebatch" / "batches").glob("*/outputs/*")
     outputs.rename(codebatch.directory / "away")
     assert [codebatch(*command.split(), "--json").stdout for command in asked] == merged
+
+
+@pytest.mark.parametrize("content", ["words\n", None], ids=["one file of text", "no file"])
+def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: CommandLine, content: str | None) -> None:
+    (codebatch.directory / "tree").mkdir()
+    if content is not None:
+        write(codebatch.directory / "tree" / "notes.txt", content)
+    codebatch("run", "tree", "--allow-empty")
+    outputs = sorted(codebatch.directory.glob(".codebatch/batches/*/outputs/*/*.jsonl.zst"))
+    lines = {path.name: 0 for path in outputs}
+    for path in outputs:
+        if shutil.which("zstdcat") is not None:
+            answer = subprocess.run(["zstdcat", path], stdout=subprocess.PIPE, check=True).stdout
+        else:
+            assert zstandard.frame_content_size(path.read_bytes()) >= 0
+            answer = decompress_all(path.read_bytes())
+        lines[path.name] = len(answer.splitlines())
+    assert len(lines) >= 6
+    assert lines["symbols.jsonl.zst"] == 0
+    assert bool(sum(lines.values())) == (content is not None)
+    assert codebatch("query", "outputs", "--task", "symbols", "--json").json == []

@@ -14,8 +14,9 @@ import pytest
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import EMPTY_DIGEST, Digest, digest_bytes
 from codebatch.store import pack_writer
+from codebatch.store.leftovers import sweep_parts
 from codebatch.store.objects import ObjectStore
-from codebatch.store.pack_writer import SizeChangedError, sweep_parts
+from codebatch.store.pack_writer import SizeChangedError
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Operation, WatchedCalls

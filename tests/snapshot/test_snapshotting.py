@@ -17,7 +17,7 @@ import pytest
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
 from codebatch.store.frames import decompress_all
-from codebatch.store.snapshots import list_snapshots, load_snapshot, sweep_unpublished
+from codebatch.store.snapshots import list_snapshots, load_snapshot
 from codebatch.store.snapshotting import Progress, SourceRules, take_snapshot
 
 from .conftest import Workbench
@@ -357,4 +357,3 @@ def test_snapshots_taken_at_the_same_time_are_one(bench: Workbench) -> None:
     assert len(results) == 4
     assert len(list_snapshots(bench.files, bench.store)) == 1
     assert sorted(path.name for path in (bench.store / "snapshots").iterdir()) == [results[0].snapshot_id]
-    assert sweep_unpublished(bench.files, bench.store) == 0

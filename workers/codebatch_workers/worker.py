@@ -26,12 +26,11 @@ from codebatch.protocol.messages import (
     Shrink,
     Stop,
 )
-from codebatch.store.batches import open_batch
+from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes
-from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
 from codebatch.system.cell import (
     PHASE_BATCHED,
@@ -80,7 +79,7 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._shards = {shard.id: shard for shard in self._plan.shards}
-        self._items: list[Entry] = items_of(load_snapshot(files, store.root, self._plan.snapshot_id).entries)
+        self._items: list[Entry] = items_of(snapshot_of(store, batch).entries)
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -90,8 +89,8 @@ class Worker:
             since_ns=wall_ns(),
             parent=launch.coordinator,
         )
-        self._cell = cell or Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
         self._holder = Holder(files, batch.root, about)
+        self._cell = cell or Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())

@@ -1,0 +1,64 @@
+"""Documents: how a store writes JSON, and the one door by which it comes back (SPEC.md "Documents").
+
+A document is one line: a JSON object whose last member is `checksum`, the sha256 in hex of all bytes before that
+member. It is over the file's own bytes and not over what they decode to, so a field that a later version adds is no
+damage, and any bit that changed is.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from codebatch.model.digest import digest_bytes
+
+T = TypeVar("T")
+
+_MEMBER = b',"checksum":"'
+_END = b'"}\n'
+_DIGEST_BYTES = 64
+_TAIL_BYTES = len(_MEMBER) + _DIGEST_BYTES + len(_END)
+
+
+class DocumentError(ValueError):
+    """The bytes are not a document that was written so. The text goes behind "… is damaged: "."""
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what is written as a document. Each gives `format` its default: the one that this version reads."""
+
+    format: int
+
+
+D = TypeVar("D", bound=Document)
+
+
+def encode_document(document: Document) -> bytes:
+    """The bytes of the document's file."""
+    body = msgspec.json.encode(document)[:-1]
+    return b"".join((body, _MEMBER, digest_bytes(body).encode(), _END))
+
+
+def decode_document(data: bytes, decoder: msgspec.json.Decoder[D], format_: int) -> D:
+    """Read a document's file. Raises DocumentError, whatever is wrong with it."""
+    body = data[:-_TAIL_BYTES]
+    if data[len(body) :] != b"".join((_MEMBER, digest_bytes(body).encode(), _END)):
+        raise DocumentError(
+            "it does not end with its checksum" if not data.endswith(_END) else "its checksum is another"
+        )
+    document = decode_json(data, decoder)
+    if document.format != format_:
+        raise DocumentError(f"it has format {document.format}, this version reads {format_}")
+    return document
+
+
+def decode_json(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """Read JSON that may be anybody's, with no checksum. Raises DocumentError.
+
+    msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError.
+    """
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise DocumentError(str(error)) from error

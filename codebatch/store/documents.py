@@ -1,0 +1,24 @@
+"""Documents on disk: every one is read here, so that whatever is wrong with one is `store_corrupt` and names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from codebatch.errors import StoreCorrupt
+from codebatch.system.files import Files
+
+T = TypeVar("T")
+
+
+def read_document(files: Files, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
+    """Read a file through its decoder, which raises ValueError for what it refuses (model/document.py).
+
+    Raises StoreCorrupt with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
+    """
+    data = files.read(path)
+    try:
+        return decode(data)
+    except ValueError as error:
+        raise StoreCorrupt(f"{path} is damaged: {error}", hint=hint) from error

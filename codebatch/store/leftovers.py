@@ -1,0 +1,102 @@
+"""What the dead left behind: found by whoever writes next, and removed where nobody who lives can hold it.
+
+Unfinished things have names `.….tmp`, parts of packs `.part`. Three rules tell the dead's:
+
+- A part is under flock for as long as its writer lives.
+- All else outside of batches is written under the store's lock, shared. Who has it alone is alone.
+- In a batch everything is made by a holder, or for a worker by its coordinator, who is a holder before and until after.
+  So what is listed *before* the holders are, and whose maker is not among the living then, is the dead's.
+
+Readers write too, without a lock (an index of a pack that lacked one): they take it that their file may go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch.errors import StoreForeign, StoreUnwritable
+from codebatch.model.outcome import HolderId
+from codebatch.protocol import names
+from codebatch.store.holders import HolderFile
+from codebatch.store.packs import PART_SUFFIX
+from codebatch.system.files import Files
+
+_HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
+
+
+def sweep_parts(files: Files, objects: Path) -> int:
+    """Remove the parts of packs that no living writer holds; how many there were."""
+    parts = [objects / item.name for item in files.listing(objects) if item.name.endswith(PART_SUFFIX)]
+    return sum(_remove_unlocked(files, part) for part in parts)
+
+
+def sweep_unfinished(files: Files, directories: Sequence[Path]) -> int:
+    """Remove what is unfinished in some directories outside of batches. Only for who has the store's lock alone."""
+    return sum(_remove(files, directory / name) for directory in directories for name in files.unfinished(directory))
+
+
+class BatchLeftovers:
+    """What may be left over in a batch, as it is listed now. Ask who holds the batch after that, then sweep."""
+
+    def __init__(self, files: Files, batch_root: Path) -> None:
+        self._files = files
+        self._merging = _unfinished_in(files, batch_root / names.OUTPUTS)
+        self._commits = _unfinished_in(files, batch_root / names.OUTCOMES)
+        self._holders = _unfinished_in(files, batch_root / names.HOLDERS)
+        scratch = batch_root / names.SCRATCH
+        found = (item.name for item in files.listing(scratch))
+        self._scratch = [scratch / name for name in found if names.HOLDER_PATTERN.match(name)]
+
+    def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own: HolderId) -> int:
+        """Remove what is of none of the living; how much there was. `own` is the coordinator that sweeps."""
+        live = {holder.holder for holder, is_live in holders if is_live}
+        known = {holder.holder for holder, _ in holders}
+        # Another one may be merging, and a worker that it starts has its directory before it is a holder.
+        is_alone = not any(
+            is_live and holder.role == "coordinator" and holder.holder != own for holder, is_live in holders
+        )
+        dead = [path for path in self._scratch if path.name not in live and (is_alone or path.name in known)]
+        dead += [path for path in self._commits if _holder_of(path) not in live]
+        dead += self._merging if is_alone else []
+        becoming = [path for path in self._holders if _holder_of(path) not in live]
+        return sum(_remove(self._files, path) for path in dead) + sum(
+            _remove_unlocked(self._files, path) for path in becoming
+        )
+
+
+def _unfinished_in(files: Files, directory: Path) -> list[Path]:
+    return [directory / name for name in files.unfinished(directory)]
+
+
+def _holder_of(path: Path) -> str:
+    """The holder whose id the name of an unfinished file begins with."""
+    match = _HOLDER_IN_NAME.match(path.name)
+    return match[1] if match else ""
+
+
+def _remove_unlocked(files: Files, path: Path) -> bool:
+    """Remove a file that no process has locked. Who made it and has not locked it yet makes another."""
+    try:
+        lock = files.try_lock(path, create=False)
+    except (FileNotFoundError, StoreUnwritable, StoreForeign):
+        return False
+    if lock is None:
+        return False
+    try:
+        return _remove(files, path)
+    finally:
+        lock.release()
+
+
+def _remove(files: Files, path: Path) -> bool:
+    """Remove a file, a link or a directory. A refusal is for those to tell who write what is needed."""
+    with contextlib.suppress(StoreUnwritable, StoreForeign):
+        try:
+            files.remove(path)
+        except (IsADirectoryError, StoreForeign):
+            files.remove_tree(path)
+        return True
+    return False

@@ -1,0 +1,77 @@
+"""Holders whose files are damaged or gone: the lock alone says who lives, and nobody waits for the dead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.store.holders import NOBODY, Holder, HolderFile, LeaseReader
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+
+ID = HolderId("a" * 32)
+SHARD = ShardId("0123abcd")
+
+
+def _holder(root: Path) -> Holder:
+    about = HolderFile(holder=ID, role="worker", pid=os.getpid(), host=this_host(), since_ns=1)
+    return Holder(RealFiles(), root, about)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 10)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def make_foreign(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(20)
+        file.write(b"\xff")
+
+
+def rename_holder(path: Path) -> None:
+    """Another's file in the place of this one's, byte by byte sound."""
+    other = HolderFile(holder=HolderId("b" * 32), role="worker", pid=1, host=this_host(), since_ns=1)
+    (path.parent.parent / "other").mkdir()
+    Holder(RealFiles(), path.parent.parent / "other", other).close()
+    with path.open("r+b") as file:
+        file.write((path.parent.parent / "other" / "holders" / other.holder).read_bytes())
+
+
+@pytest.mark.parametrize("damage", [cut, empty, make_foreign, rename_holder], ids=lambda damage: str(damage.__name__))
+def test_a_damaged_holder_is_alive_as_long_as_its_lock_is_held(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    holder = _holder(tmp_path)
+    assert holder.try_lease(SHARD, 0, 3)
+    damage(tmp_path / "holders" / ID)
+    for _ in range(2):
+        reader = LeaseReader(RealFiles(), tmp_path)
+        lease = reader.leases()[SHARD, 0]
+        assert (lease.epoch, lease.is_live) == (3, True)
+        ((found, is_live),) = reader.holders()
+        assert (found.holder, found.role, is_live) == (ID, "worker", True)
+        if damage is not rename_holder:  # A sound file is believed, whoever it names.
+            assert lease.holder.holder == ID
+    holder.close()
+    reader = LeaseReader(RealFiles(), tmp_path)
+    lease = reader.leases()[SHARD, 0]
+    assert (lease.epoch, lease.is_live) == (3, False)
+    assert [is_live for _, is_live in reader.holders()] == [False]
+
+
+def test_a_damaged_lease_of_which_no_holder_is_known_is_of_nobody(tmp_path: Path) -> None:
+    holder = _holder(tmp_path)
+    assert holder.try_lease(SHARD, 7, 2)
+    (tmp_path / "holders" / ID).unlink()
+    assert LeaseReader(RealFiles(), tmp_path).leases()[SHARD, 7].holder.holder == ID
+    empty(tmp_path / "leases" / f"{SHARD}.7.2")
+    lease = LeaseReader(RealFiles(), tmp_path).leases()[SHARD, 7]
+    assert (lease.holder.holder, lease.epoch, lease.is_live) == (NOBODY, 2, False)
+    holder.close()

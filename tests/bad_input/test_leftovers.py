@@ -1,0 +1,200 @@
+"""What is left by processes that were killed goes with the next one that writes; what the living hold stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.outcome import HolderId
+from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.leftovers import BatchLeftovers
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from tests.cli.process import CommandLine, make_many, wait_until, write
+
+TMP = f".{'ab' * 16}.tmp"
+DIRECTORIES = ("objects", "snapshots", "batches", "indexes", "cache")
+
+
+def left_in(store: Path) -> list[str]:
+    """Everything unfinished in a store, and every working directory."""
+    found = [path for path in store.rglob("*") if path.name.endswith((".tmp", ".part"))]
+    return sorted(str(path.relative_to(store)) for path in [*found, *store.glob("batches/*/scratch/*")])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def plant(store: Store) -> list[Path]:
+    """A file and a directory with something in it, unfinished, wherever there may be some."""
+    planted = []
+    for name in DIRECTORIES:
+        write(store.root / name / TMP / "deep" / "file", "x")
+        write(store.root / name / f".name.{TMP[1:]}", "x")
+        planted += [store.root / name / TMP, store.root / name / f".name.{TMP[1:]}"]
+    write(store.root / "objects" / f"{'cd' * 16}.part", "x")
+    return [*planted, store.root / "objects" / f"{'cd' * 16}.part"]
+
+
+def test_who_writes_alone_sweeps(store: Store) -> None:
+    planted = plant(store)
+    write(store.root / "snapshots" / ".DS_Store", "not ours")
+    with store.writing():
+        assert not [path for path in planted if path.exists()]
+    assert (store.root / "snapshots" / ".DS_Store").exists()
+
+
+def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: Store) -> None:
+    with store.writing():
+        planted = plant(store)
+        held = RealFiles().try_lock(planted[-1])
+        assert held is not None
+        with store.writing():
+            assert [path for path in planted if path.exists()] == planted
+        held.release()
+        with store.writing():
+            assert [path for path in planted if path.exists()] == planted[:-1]
+        with store.writing():
+            pass
+    with store.writing():
+        assert not [path for path in planted if path.exists()]
+
+
+def test_writers_share_the_store_after_the_sweep(store: Store) -> None:
+    with store.writing(), store.writing(), store.writing():
+        assert RealFiles().try_lock(store.root / "locks" / "store") is None
+    lock = RealFiles().try_lock(store.root / "locks" / "store")
+    assert lock is not None
+    lock.release()
+
+
+def test_a_link_in_the_place_of_what_is_unfinished_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
+    write(tmp_path / "outside" / "precious", "x")
+    (store.root / "batches" / TMP).symlink_to(tmp_path / "outside")
+    with store.writing():
+        assert not os.path.lexists(store.root / "batches" / TMP)
+    assert (tmp_path / "outside" / "precious").exists()
+
+
+def _hold(root: Path, role: str) -> Holder:
+    assert role in ("worker", "coordinator")
+    about = HolderFile(
+        holder=new_holder_id(),
+        role="worker" if role == "worker" else "coordinator",
+        pid=os.getpid(),
+        host=this_host(),
+        since_ns=1,
+    )
+    return Holder(RealFiles(), root, about)
+
+
+def _plant_batch(root: Path, holder: str) -> list[Path]:
+    write(root / "scratch" / holder / "file", "x")
+    write(root / "outcomes" / f".{holder}.17.tmp", "x")
+    write(root / "holders" / f".{holder}.{TMP[1:]}", "x")
+    return [
+        root / "scratch" / holder,
+        root / "outcomes" / f".{holder}.17.tmp",
+        root / "holders" / f".{holder}.{TMP[1:]}",
+    ]
+
+
+def _sweep(root: Path, own: HolderId) -> None:
+    left = BatchLeftovers(RealFiles(), root)
+    left.sweep(LeaseReader(RealFiles(), root).holders(), own)
+
+
+def test_in_a_batch_what_the_living_made_stays_and_what_the_dead_made_goes(tmp_path: Path) -> None:
+    own, dead, live = _hold(tmp_path, "coordinator"), _hold(tmp_path, "worker"), _hold(tmp_path, "worker")
+    dead.close()
+    of_dead, of_live = _plant_batch(tmp_path, dead.id), _plant_batch(tmp_path, live.id)
+    of_unborn = _plant_batch(tmp_path, "ef" * 16)
+    write(tmp_path / "outputs" / TMP / "lint.jsonl.zst", "x")
+    other = _hold(tmp_path, "coordinator")
+    _sweep(tmp_path, own.id)
+    assert not [path for path in of_dead if path.exists()]
+    assert [path for path in of_live if path.exists()] == of_live
+    assert of_unborn[0].exists(), "the other coordinator may be starting it"
+    assert (tmp_path / "outputs" / TMP).exists(), "the other coordinator may be merging"
+    other.close()
+    _sweep(tmp_path, own.id)
+    assert not of_unborn[0].exists()
+    assert not (tmp_path / "outputs" / TMP).exists()
+    assert [path for path in of_live if path.exists()] == of_live
+    for each in (own, live):
+        each.close()
+
+
+class _SweptFiles(RealFiles):
+    """Someone sweeps at each step of becoming a holder, as often as is said."""
+
+    def __init__(self, root: Path, times: int) -> None:
+        super().__init__()
+        self.root, self.times = root, times
+
+    def _sweep(self) -> None:
+        if self.times:
+            self.times -= 1
+            left = BatchLeftovers(RealFiles(), self.root)
+            left.sweep([], HolderId("0" * 32))
+
+    def write_volatile(self, path: Path, data: bytes) -> None:
+        super().write_volatile(path, data)
+        self._sweep()
+
+
+def test_one_that_is_swept_while_it_becomes_a_holder_becomes_one_all_the_same(tmp_path: Path) -> None:
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
+    holder = Holder(_SweptFiles(tmp_path, 5), tmp_path, about)
+    assert LeaseReader(RealFiles(), tmp_path).holders() == [(about, True)]
+    assert os.listdir(tmp_path / "holders") == [about.holder]
+    holder.close()
+
+
+def _kill_when(codebatch: CommandLine, arguments: tuple[str, ...], condition: Callable[[], bool]) -> None:
+    process = codebatch.start(*arguments)
+    wait_until(lambda: condition() or process.poll() is not None, "something to leave")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it was too fast for the test"
+
+
+def test_what_a_killed_snapshot_left_goes_with_the_next_one(codebatch: CommandLine) -> None:
+    tree, objects = codebatch.directory / "tree", codebatch.directory / ".codebatch" / "objects"
+    tree.mkdir()
+    for number in range(300):
+        (tree / f"{number}.bin").write_bytes(os.urandom(100_000))
+    parts: set[Path] = set()
+    for _ in range(2):
+        before, parts = parts, set()
+
+        def is_new(before: set[Path] = before) -> bool:
+            return bool({*objects.glob("*.part")} - before)
+
+        _kill_when(codebatch, ("snapshot", "tree"), is_new)
+        parts = {*objects.glob("*.part")}
+        assert parts
+        assert not parts & before
+    taken = codebatch("snapshot", "tree", "--json").json
+    assert taken["files"] == 300
+    assert left_in(codebatch.directory / ".codebatch") == []
+
+
+def test_what_a_killed_run_left_goes_with_the_next_one(codebatch: CommandLine, digest_of_many: str) -> None:
+    make_many(codebatch.directory / "many", 40)
+    store = codebatch.directory / ".codebatch"
+    for count in (1, 2, 3):
+        _kill_when(codebatch, ("run", "many", "-j", "2"), lambda: len([*store.glob("batches/*/scratch/*")]) > 0)
+        batch = min(store.glob("batches/batch-*"))
+        write(batch / "outputs" / TMP / "lint.jsonl.zst", "as if it had been merging")
+        write(batch / "scratch" / f"{count:032}" / "file", "as if its worker had been killed while Python started")
+    assert left_in(store)
+    assert codebatch("run", "many", "--json").json["result_digest"] == digest_of_many
+    assert left_in(store) == []

@@ -1,0 +1,339 @@
+"""Every file of a store is damaged in every way, and every reading command is asked: it answers as before, or says so.
+
+Damage: a bit flipped, the file cut, emptied, appended to, overwritten with zeros from somewhere on, deleted. An answer
+may be the undamaged one, an error with exit status 4, or another one that is said to be damaged; nothing else, never a
+70. Of an unfinished store `run` must come to the same result, or end with 4.
+
+A sample drawn by a seed; CODEBATCH_STORE_FUZZ says how many damages a file and kind, for a longer look.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
+from tests.cli.process import DEADLINE_SECONDS, CommandLine, make_project, write
+
+ROUNDS = int(os.environ.get("CODEBATCH_STORE_FUZZ", "0"))
+RUNS = 60 * ROUNDS or 5
+SEED = 1
+
+SETTINGS = """
+[shard]
+files_average = 3
+files_min = 2
+files_max = 4
+[tasks.picky]
+python = "picky.py:task"
+"""
+PICKY = "def task(file):\n    if file.path == b'web/app.js':\n        raise ValueError('this one not')\n    return ()\n"
+
+QUESTIONS = tuple(
+    tuple(line.split())
+    for line in """
+batch list
+snapshot list
+status
+tasks
+shards --task parse
+shards --task lint
+summary
+errors
+top
+top --by path
+inspect native/main.c
+inspect src/main.py --explain
+query outputs
+query diagnostics
+query outputs --task picky
+files
+files --snapshot latest
+references run
+impact src/main.py
+graph
+graph --cycles
+ast src/main.py --batch latest
+""".strip().splitlines()
+)
+
+FORMS = [(*question, *form) for question in QUESTIONS for form in ((), ("--json",))]
+
+SAID = ("DAMAGED", "damaged", "is missing", "passed over", "is lost", "cannot be read", "in no pack")
+
+Damage = Callable[[bytes, random.Random], bytes | None]
+
+
+def flip(data: bytes, chance: random.Random) -> bytes:
+    changed = bytearray(data)
+    changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(changed)
+
+
+def make_foreign(data: bytes, chance: random.Random) -> bytes:
+    """A byte that no UTF-8 begins with."""
+    place = chance.randrange(len(data))
+    return data[:place] + b"\xff" + data[place + 1 :]
+
+
+def cut(data: bytes, chance: random.Random) -> bytes:
+    return data[: chance.randrange(len(data))]
+
+
+def cut_by_one(data: bytes, chance: random.Random) -> bytes:
+    return data[:-1]
+
+
+def empty(data: bytes, chance: random.Random) -> bytes:
+    return b""
+
+
+def append(data: bytes, chance: random.Random) -> bytes:
+    return data + chance.choice([b"\n", b"\0", b"x\n", data])
+
+
+def zero(data: bytes, chance: random.Random) -> bytes:
+    """As a file system leaves what it had not written yet."""
+    place = chance.randrange(len(data))
+    return data[:place] + bytes(len(data) - place)
+
+
+def delete(data: bytes, chance: random.Random) -> None:
+    return None
+
+
+DAMAGES: tuple[Damage, ...] = (flip, make_foreign, cut, cut_by_one, empty, append, zero, delete)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command said, and its status."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def is_said(self) -> bool:
+        return any(word in self.stderr or word.encode() in self.stdout for word in SAID)
+
+
+def ask(arguments: tuple[str, ...]) -> Answer:
+    """Ask in this process: hundreds of commands a second."""
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        status = run_to_exit_status(cli, arguments)
+    said, told = (stream.detach() for stream in (stdout, stderr))
+    assert isinstance(said, io.BytesIO)
+    assert isinstance(told, io.BytesIO)
+    return Answer(status, said.getvalue(), told.getvalue().decode("utf-8", "replace"))
+
+
+class Store:
+    """A store to damage, file by file, and to make whole again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._sound: dict[Path, bytes] = {path: path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+    @property
+    def files(self) -> list[Path]:
+        return list(self._sound)
+
+    def sound(self, path: Path) -> bytes:
+        return self._sound[path]
+
+    def damaged(self, path: Path, damage: Damage, chance: random.Random) -> bool:
+        """Damage a file; False where the damage changes nothing. A name that shares its inode shares the damage."""
+        sound = self._sound[path]
+        if not sound and damage not in (append, delete):
+            return False
+        changed = damage(sound, chance)
+        if changed == sound:
+            return False
+        if changed is None:
+            path.unlink()
+        else:
+            path.write_bytes(changed)
+        return True
+
+    def repair(self, path: Path) -> None:
+        """Undo the damage, and what the commands noted of it."""
+        for noted in self.root.glob("objects/*.bad"):
+            noted.unlink()
+        for each in {path, *self.root.glob("objects/*.idx")} & self._sound.keys():
+            each.write_bytes(self._sound[each])
+
+    def is_sound(self) -> bool:
+        return self._sound == {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandLine, str]:
+    """A project with a finished store, in which one file has a failure of one task; and its result digest."""
+    root = tmp_path_factory.mktemp("fuzz")
+    make_project(root / "project")
+    write(root / "project" / "src" / "other.py", "import main\n\nmain.Main().run('1')\n")
+    write(root / "codebatch.toml", SETTINGS)
+    write(root / "picky.py", PICKY)
+    codebatch = CommandLine(root)
+    digest = codebatch("run", "project", "-j", "2", "--json", status=3).json["result_digest"]
+    return codebatch, str(digest)
+
+
+@pytest.fixture
+def here(project: tuple[CommandLine, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the project in the current directory. Its links are kept: a commit is one file of many names."""
+    copied = tmp_path / "copied"
+    copy(project[0].directory, copied)
+    monkeypatch.chdir(copied)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return copied
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a project with its store, and make one file again of each that has many names."""
+    shutil.copytree(source, target, symlinks=True)
+    first: dict[int, Path] = {}
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and path.stat().st_nlink > 1:
+            known = first.setdefault(path.stat().st_ino, path)
+            if known != path:
+                copied = target / path.relative_to(source)
+                copied.unlink()
+                copied.hardlink_to(target / known.relative_to(source))
+
+
+def unfinish(root: Path) -> Path:
+    """Take the outputs away, and what one task said of most shards: as a coordinator leaves it that was killed."""
+    store = root / ".codebatch"
+    for outputs in store.glob("batches/*/outputs/*"):
+        shutil.rmtree(outputs)
+    for register in sorted(store.glob("batches/*/outcomes/*.lint.r1"))[1:]:
+        register.unlink()
+    for register in store.glob("batches/*/outcomes/project-*"):
+        register.unlink()
+    return store
+
+
+def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
+    store = Store(here / ".codebatch")
+    sound = {form: ask(form) for form in FORMS}
+    assert {answer.status for answer in sound.values()} == {0}, [f for f, a in sound.items() if a.status]
+    asked = 0
+    wrong: list[str] = []
+    for path, damage, form in trials(store, 3):
+        name = path.relative_to(store.root)
+        answer = ask(form)
+        store.repair(path)
+        asked += 1
+        if problem := problem_of(path, form, sound[form], answer):
+            wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: {problem}")
+    assert not wrong, f"{len(wrong)} of {asked}:\n" + "\n".join(wrong[:60])
+    assert asked > 1000
+    assert store.is_sound()
+
+
+def test_no_damage_of_an_unfinished_store_becomes_a_record(here: Path) -> None:
+    """What is lost is open again, which nobody can tell from what was never done. What is answered is right."""
+    store = Store(unfinish(here))
+    sound = {form: ask(form) for form in FORMS}
+    assert {answer.status for answer in sound.values()} <= {0, 3}
+    every = {json.dumps(record) for record in json.loads(ask(("query", "outputs", "--json")).stdout)}
+    assert every
+    wrong: list[str] = []
+    for path, damage, form in trials(store, 1):
+        answer = ask(form)
+        is_list = form[:2] in (("query", "outputs"), ("query", "diagnostics")) and form[-1] == "--json"
+        store.repair(path)
+        name = path.relative_to(store.root)
+        if answer.status not in (0, 3, 4) or (answer.status == 4 and answer.stdout):
+            wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: status {answer.status} {answer.stderr[-300:]!r}")
+        elif answer.stdout and is_list and not {json.dumps(record) for record in json.loads(answer.stdout)} <= every:
+            wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: a record that was not there")
+    assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:60])
+    assert store.is_sound()
+
+
+def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
+    here: Path, project: tuple[CommandLine, str], tmp_path: Path
+) -> None:
+    store = Store(unfinish(here))
+    chance = random.Random(SEED)
+    every = [(path, damage) for path in store.files for damage in DAMAGES]
+    wrong: list[str] = []
+    for number, (path, damage) in enumerate(chance.sample(every, RUNS)):
+        copied = tmp_path / f"run{number}"
+        copy(here, copied)
+        name = path.relative_to(store.root)
+        target = copied / ".codebatch" / name
+        changed = damage(store.sound(path), chance)
+        if changed is None:
+            target.unlink()
+        else:
+            target.write_bytes(changed)
+        problem = problem_of_run(CommandLine(copied), project[1], is_store=name == Path("store.json"))
+        if problem:
+            wrong.append(f"{damage.__name__} {name}: {problem}")
+        shutil.rmtree(copied)
+    assert not wrong, f"{len(wrong)} of {RUNS}:\n" + "\n".join(wrong[:60])
+
+
+def problem_of_run(codebatch: CommandLine, digest: str, *, is_store: bool) -> str:
+    """What is wrong with `run` of a damaged store, and with a batch begun anew, as a hint says, where it is refused."""
+    for arguments in (("run", "project", "--json"), ("run", "project", "--again", "--json")):
+        process = codebatch.start(*arguments)
+        stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+        if process.returncode == 3 and json.loads(stdout)["result_digest"] == digest:
+            return ""
+        if process.returncode != 4 or stdout:
+            return f"{' '.join(arguments)}: status {process.returncode}: {stdout[:300]!r} {stderr[-300:]!r}"
+        if is_store:
+            return ""
+    return "a new batch is refused too"
+
+
+def trials(store: Store, share: int) -> Iterator[tuple[Path, Damage, tuple[str, ...]]]:
+    """Each file with each damage, done, and `share` questions to ask then. The same ones at each run."""
+    for number, path in enumerate(store.files):
+        for damage in DAMAGES:
+            chance = random.Random(f"{SEED} {number} {damage.__name__}")
+            for _ in range(ROUNDS or 1):
+                for form in FORMS if ROUNDS else chance.sample(FORMS, share):
+                    if store.damaged(path, damage, chance):
+                        yield path, damage, form
+
+
+def without_evidence(form: tuple[str, ...], answer: Answer) -> list[object]:
+    """An answer of `errors` without what the journal says of why."""
+    if form[-1] == "--json":
+        return [{**record, "evidence": None} for record in json.loads(answer.stdout)]
+    return [line for line in answer.stdout.splitlines() if not line.startswith(b" ")]
+
+
+def problem_of(path: Path, form: tuple[str, ...], sound: Answer, answer: Answer) -> str:
+    """What is wrong with an answer of a damaged store; nothing where it is right, or an error, or said."""
+    if answer.status == 4 and answer.stdout == b"":
+        return ""
+    if answer.status in (0, 3) and answer.is_said:
+        return ""
+    if answer.status == 0 and answer.stdout == sound.stdout:
+        return ""
+    if (
+        "journal" in path.parts
+        and answer.status == 0
+        and without_evidence(form, answer) == without_evidence(form, sound)
+    ):
+        return ""  # That a line was lost, cut off at its end, nobody can tell; nor needs to.
+    return f"status {answer.status}: {answer.stderr[-300:]!r} {answer.stdout[:200]!r}"

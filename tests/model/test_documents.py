@@ -1,0 +1,187 @@
+"""Documents on disk: golden bytes of each kind, and no cut, no flipped bit and no foreign byte is taken for one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.document import Document, DocumentError, decode_json, encode_document
+from codebatch.model.entry import SnapshotId
+from codebatch.model.outcome import Counts, HolderId, decode_commit
+from codebatch.model.plan import decode_plan
+from codebatch.store.batches import BatchFile, BatchId, decode_batch
+from codebatch.store.documents import read_document
+from codebatch.store.holders import HolderFile, decode_holder
+from codebatch.store.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
+from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
+from codebatch.system.files import RealFiles
+from codebatch.system.host import Host
+from tests.model.test_formats import COMMIT, GOLDEN, PLAN
+
+BATCH = BatchFile(
+    batch_id=BatchId("batch-20261121-120000-000000-0123ab"),
+    snapshot_id=SnapshotId("snap-2222222222222222"),
+    pipeline="full",
+    plan_digest=Digest("1" * 64),
+    source="/home/é",
+    created_at_ns=1_800_000_000_000_000_000,
+    shards=1,
+    items=5,
+)
+SNAPSHOT = SnapshotDocument(
+    snapshot_id="snap-2222222222222222",
+    digest="2" * 64,
+    files=2,
+    bytes=20,
+    entries=3,
+    created_at="2026-11-21T12:00:00Z",
+    source=SnapshotSource(base="/home", roots=("/home/a",), listing="git"),
+)
+HOLDER = HolderFile(
+    holder=HolderId("0" * 32),
+    role="worker",
+    pid=17,
+    host=Host(name="here", boot="3" * 32),
+    since_ns=1_800_000_000_000_000_000,
+    parent=HolderId("1" * 32),
+)
+MANIFEST = Manifest(
+    plan_digest=Digest("1" * 64),
+    result_digest=Digest("2" * 64),
+    generation=0,
+    items=5,
+    tasks=(
+        TaskOutput(
+            task="parse",
+            scope="file",
+            digest=digest_bytes(b""),
+            length=17,
+            bytes=90,
+            failed=0,
+            cancelled=0,
+            counts=Counts(kinds={"file": 5}),
+            shards=(OutputShard(offset=0, length=17, bytes=90, counts=Counts(kinds={"file": 5})),),
+        ),
+    ),
+)
+KINDS: dict[str, tuple[Document, Callable[[bytes], Document]]] = {
+    "plan": (PLAN, decode_plan),
+    "commit": (COMMIT, decode_commit),
+    "batch": (BATCH, decode_batch),
+    "snapshot": (SNAPSHOT, decode_snapshot),
+    "holder": (HOLDER, decode_holder),
+    "manifest": (MANIFEST, decode_manifest),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _checked(body: bytes) -> bytes:
+    """A document by hand: `body` is the object without its closing brace."""
+    return body + b',"checksum":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
+
+
+@every_kind
+def test_golden(kind: str) -> None:
+    document, decode = KINDS[kind]
+    data = encode_document(document)
+    assert data == (GOLDEN / f"{kind}.json").read_bytes()
+    assert decode(data) == document
+
+
+@every_kind
+def test_a_document_cut_anywhere_is_refused(kind: str) -> None:
+    document, decode = KINDS[kind]
+    data = encode_document(document)
+    for length in range(len(data)):
+        with pytest.raises(DocumentError):
+            decode(data[:length])
+
+
+@every_kind
+def test_a_document_with_any_bit_flipped_is_refused(kind: str) -> None:
+    document, decode = KINDS[kind]
+    data = bytearray(encode_document(document))
+    for place in range(len(data)):
+        for bit in range(8):
+            data[place] ^= 1 << bit
+            with pytest.raises(DocumentError):
+                decode(bytes(data))
+            data[place] ^= 1 << bit
+
+
+@every_kind
+def test_a_field_that_a_later_version_adds_is_no_damage(kind: str) -> None:
+    document, decode = KINDS[kind]
+    assert decode(_checked(msgspec.json.encode(document)[:-1] + b',"later":[1,{"a":"b"}]')) == document
+
+
+@every_kind
+def test_another_format_is_told(kind: str) -> None:
+    document, decode = KINDS[kind]
+    later = msgspec.structs.replace(document, format=99)
+    with pytest.raises(DocumentError, match="it has format 99, this version reads"):
+        decode(encode_document(later))
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"format":"\xff"',
+        b'{"format":' + b"[" * 100_000 + b"]" * 100_000,
+        b'{"format":1' + b"0" * 5000,
+        b"[1",
+        b'{"format":null',
+        b'{"format":2',
+        b"{",
+        b"",
+    ],
+    ids=["no UTF-8", "deep", "huge number", "no object", "wrong type", "fields missing", "empty object", "nothing"],
+)
+def test_whatever_a_right_checksum_covers_is_decoded_or_refused(kind: str, body: bytes) -> None:
+    with pytest.raises(DocumentError):
+        KINDS[kind][1](_checked(body))
+
+
+@every_kind
+@pytest.mark.parametrize("data", [b"", b"\n", b"null\n", b"\0" * 4096, b'"}\n' * 40])
+def test_what_is_no_document_is_refused(kind: str, data: bytes) -> None:
+    with pytest.raises(DocumentError):
+        KINDS[kind][1](data)
+
+
+def test_what_follows_a_document_is_damage() -> None:
+    data = encode_document(BATCH)
+    for more in (b"\n", b" ", b"\0", data):
+        with pytest.raises(DocumentError):
+            decode_batch(data + more)
+
+
+def test_a_document_is_one_line_of_json() -> None:
+    data = encode_document(BATCH)
+    assert data.count(b"\n") == 1
+    assert json.loads(data)["checksum"] == hashlib.sha256(data[: data.rindex(b',"checksum"')]).hexdigest()
+
+
+def test_deep_json_of_another_is_refused() -> None:
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+    with pytest.raises(DocumentError):
+        decode_json(b"[" * 100_000, decoder)
+
+
+def test_the_file_that_is_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "batch.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(StoreCorrupt, match=r"batch\.json is damaged: it does not end with its checksum") as told:
+        read_document(RealFiles(), path, decode_batch, hint="remove it")
+    assert told.value.hint == "remove it"
+    with pytest.raises(FileNotFoundError):
+        read_document(RealFiles(), tmp_path / "nothing", decode_batch, hint="")
