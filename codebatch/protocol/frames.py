@@ -24,6 +24,10 @@ class FrameWriter:
     def __init__(self) -> None:
         self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, write_content_size=True)
 
+    def nothing(self) -> bytes:
+        """A frame without content: an output that has no records, for zstdcat takes an empty file for a broken one."""
+        return self._compressor.compress(b"")
+
     def encode(self, records: bytes) -> bytes:
         """The frames of a whole shard's records, which are LF-terminated lines."""
         view = memoryview(records)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 
 import msgspec
 
-from codebatch.engine.ledger import Ledger
+from codebatch.engine.ledger import Ledger, Link
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
@@ -115,15 +115,15 @@ class BatchRecords:
 
     def counts(self, task: str) -> Counts:
         """The counts of a task's records so far."""
-        return add_counts(counts for counts, _ in self._shard_counts(task))
+        return add_counts(counts for counts, _ in self._pieces(task))
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in asked.kinds)
-        for counts, index in self._shard_counts(task):
+        for counts, read in self._pieces(task):
             if not asked.may_match(counts):
                 continue
-            for line in self._shard_bytes(task, index).splitlines():
+            for line in read().splitlines():
                 if not prefixes or line.startswith(prefixes):
                     record = _decoder.decode(line)
                     if asked.matches(record):
@@ -154,21 +154,18 @@ class BatchRecords:
     def _shard_starts(self) -> list[int]:
         return [shard.start for shard in self.plan.shards]
 
-    def _shard_counts(self, task: str) -> Iterator[tuple[Counts, int]]:
+    def _pieces(self, task: str) -> Iterator[tuple[Counts, Callable[[], bytes]]]:
+        """The counts of a task's records and how to read them, shard by shard."""
         if self.outputs is not None:
             output = self.outputs.manifest.task(task)
             assert output is not None
-            yield from ((shard.counts, index) for index, shard in enumerate(output.shards))
+            for index, shard in enumerate(output.shards):
+                yield shard.counts, partial(self.outputs.shard_records, output, index)
             return
-        for index, shard in enumerate(self.plan.shards):
-            yield add_counts(link.outcome.counts for link in self.ledger.walk(shard.id, task)), index
+        for _, links in self.ledger.pieces(task):
+            yield add_counts(link.outcome.counts for link in links), partial(self._read, links)
 
-    def _shard_bytes(self, task: str, index: int) -> bytes:
-        if self.outputs is not None:
-            output = self.outputs.manifest.task(task)
-            assert output is not None
-            return self.outputs.shard_records(output, index)
-        links = self.ledger.walk(self.plan.shards[index].id, task)
+    def _read(self, links: Iterable[Link]) -> bytes:
         return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
 
 
