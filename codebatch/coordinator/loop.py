@@ -17,7 +17,7 @@ from typing import Protocol
 
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.coordinator.workers import NONSENSE, WorkerProcess, start_worker
 from codebatch.engine.events import (
     Action,
     Assign,
@@ -328,6 +328,8 @@ class Coordinator:
             return
         is_at_items = step is not None and unit is not None and step.phase != PHASE_COMMIT
         items = step.items if step is not None and is_at_items and worker.killed_for != "interrupted" else None
+        if unit is not None and worker.killed_for == NONSENSE:  # Who wrote it may have been done since.
+            items = (unit.start, unit.end)
         task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:

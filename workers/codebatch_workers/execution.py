@@ -27,8 +27,9 @@ from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
-from codebatch.system.own_tasks import load_own_task
+from codebatch.system.own_tasks import load_own_task, said
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch_workers.given import check_records
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
@@ -39,6 +40,8 @@ EVIDENCE_CHARACTERS_MAX = 4000
 _AHEAD_ITEMS = 32
 _AHEAD_BYTES = 1024 * 1024
 _NEED_FAILED = "a task that it needs failed at this file"
+
+_OURS = f"{__package__}."
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,6 +91,7 @@ class TaskRunner:
         self._scratch = scratch
         self._objects = objects
         self._loaded: dict[str, Task] = {}
+        self._foreign: set[str] = set()
         self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -123,13 +127,25 @@ class TaskRunner:
 
         completed = list(results)
         try:
-            for index, answer in zip(sound, _ask(task, files, results, sound), strict=True):
+            for index, answer in zip(sound, self._ask(name, files, results, sound), strict=True):
                 completed[index] = answer
         except BaseException:
             for index in sound:
-                answers = _guarded(_ask, task, files, results, [index])
+                answers = _guarded(self._ask, name, files, results, [index])
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
         return completed
+
+    def _ask(
+        self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
+    ) -> list[list[Record]]:
+        partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
+        asked = [files[index] for index in indexes]
+        answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
+        if len(answers) != len(indexes):
+            raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
+        if name in self._foreign:
+            return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
+        return answers
 
     def run_project(self, unit: Unit, project: Project, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
         """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
@@ -148,9 +164,8 @@ class TaskRunner:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
-        for record in task.run(project):
-            if type(record) not in TAGS:
-                raise TypeError(f"a task gives records, not {type(record).__name__}")
+        given = task.run(project)
+        for record in check_records(given) if name in self._foreign else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         parts = []
         for shard in shards:
@@ -205,7 +220,8 @@ class TaskRunner:
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        return cast("FileTask", self._task(name)).run(file)
+        given = cast("FileTask", self._task(name)).run(file)
+        return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
@@ -220,6 +236,8 @@ class TaskRunner:
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         own = load_own_task(name)
+        if own is not None or not declaration.implementation.startswith(_OURS):
+            self._foreign.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
@@ -233,23 +251,13 @@ class TaskRunner:
             if self._objects is not None:
                 environment = replace(environment, put_object=self._objects.add)
             task: object = factory(environment)
-        except Exception as error:
+        except BaseException as error:
             raise InvalidConfiguration(
-                f"the task {name!r} cannot be set up: {error}", hint=f"check [tasks.{name}] of your configuration"
+                f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
         if not isinstance(task, Task):
             raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
         return task
-
-
-def _ask(
-    task: BatchedFileTask, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
-) -> list[list[Record]]:
-    partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
-    answers = task.complete([files[index] for index in indexes], partial)
-    if len(answers) != len(indexes):
-        raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
-    return answers
 
 
 def _tally(many: Sequence[_Sealed]) -> Counts:
