@@ -455,19 +455,18 @@ class Coordinator:
             kill_marked(HOLDER_VARIABLE, self._holders)
 
     def _sweep(self) -> None:
-        """Kill the processes and remove the working directories that dead workers left."""
+        """Kill the processes and remove the working directories that dead workers left.
+
+        Who is not seen as a holder yet may be starting: its directory comes first.
+        """
         holders = self._leases.holders()
-        if dead := {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}:
+        dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
+        if dead:
             kill_marked(HOLDER_VARIABLE, dead)
-        live = {holder.holder for holder, is_live in holders if is_live}
         scratch = self._batch.root / names.SCRATCH
         for name, _ in self._batch.files.listing(scratch):
-            if names.HOLDER_PATTERN.match(name) and name not in live and self._is_abandoned(name):
+            if name in dead:
                 self._batch.files.remove_tree(scratch / name)
-
-    def _is_abandoned(self, holder: str) -> bool:
-        """Whether a dead worker left it. One without a holder file may be starting: its directory comes first."""
-        return self._batch.files.size(self._batch.root / names.HOLDERS / holder) is not None
 
 
 def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
