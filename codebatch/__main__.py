@@ -1,5 +1,38 @@
-"""`python -m codebatch`."""
+"""`codebatch`, and `python -m codebatch`: the first lines of the process, before anything that takes time is imported.
 
-from codebatch.cli import main
+What a parent process left us is put right here: a child's exit status must be ours to know (SIGCHLD ignored: it is
+lost), and no signal may be blocked. One that is ignored stays ignored (nohup).
+"""
 
-main()
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+_INTERRUPTED = b"error: interrupted\n"
+_INTERRUPTED_JSON = b'{"error": {"code": "interrupted", "message": "interrupted", "hint": null, "exit": 130}}\n'
+
+
+def main() -> None:
+    """The console script. Ends the process."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+    from codebatch.cli import run_command_line
+
+    run_command_line(sys.argv[1:])
+
+
+def _end(*_: object) -> None:
+    """Ctrl-C while we import: nothing was begun."""
+    with contextlib.suppress(OSError):
+        os.write(2, _INTERRUPTED_JSON if "--json" in sys.argv else _INTERRUPTED)
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, as opposed to a KeyboardInterrupt that some task raises."""
+
+
 class CodebatchError(Exception):
     """Base of every error that codebatch raises on purpose. Never raised itself."""
 

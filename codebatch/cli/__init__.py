@@ -1,4 +1,4 @@
-"""The command line. `main` is the whole process: parse, run one command, turn every end into a message and a status.
+"""The command line: parse, run one command, turn every end into a message and a status.
 
 Commands are imported when they run: `codebatch --help` imports click and this module only.
 """
@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
+import signal
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from codebatch import __version__
-from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.ending import EXIT_INTERRUPTED, run_to_exit_status
 from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.streams import set_up_streams
+from codebatch.errors import Interrupted
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
@@ -90,10 +93,18 @@ def cli() -> None:
     """
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Ends the process."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    status = run_to_exit_status(cli, given)
+def run_command_line(arguments: Sequence[str]) -> NoReturn:
+    """Run a command, and end the process with its status."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        set_up_streams()
+        status = run_to_exit_status(cli, arguments)
+    except KeyboardInterrupt:  # Another one, while the first was told of.
+        status = EXIT_INTERRUPTED
     # Nothing is left to do but to free memory, which the kernel does faster.
-    sys.stderr.flush()
     os._exit(status)
+
+
+def _interrupt(*_: object) -> None:
+    raise Interrupted

@@ -10,11 +10,13 @@ from typing import NoReturn
 
 import click
 
+from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
-from codebatch.errors import CodebatchError, InternalError, StoreUnwritable
+from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.system.files import is_refusal
 
-EXIT_BROKEN_PIPE = 0
+EXIT_READER_GONE = 0
+EXIT_INTERRUPTED = 130
 
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
@@ -33,23 +35,51 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         hint = f"see: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else None
         return _report("usage", _plain(error.format_message()), hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
-        return _report("interrupted", "interrupted", None, 130, as_json=as_json)
-    except (BrokenPipeError, SystemExit):  # click answers EPIPE with sys.exit.
-        return _drop_stdout()
+        return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
+    except ReaderGone:
+        return EXIT_READER_GONE
     except CodebatchError as error:
         return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json)
     except OSError as error:
-        if is_refusal(error):
-            refusal = StoreUnwritable(f"{error.filename or 'the disk'}: {error.strerror}")
-            return _report(refusal.code, refusal.message, refusal.hint, refusal.exit_status, as_json=as_json)
-        return _report_bug(error, as_json=as_json)
-    except Exception as error:
+        known = _of_the_world(error)
+        if known is None:
+            return _report_bug(error, as_json=as_json)
+        return _report(known.code, known.message, known.hint, known.exit_status, as_json=as_json)
+    except UnicodeEncodeError as error:
+        strange = next((argument for argument in arguments if not _is_text(argument)), None)
+        if strange is None:
+            return _report_bug(error, as_json=as_json)
+        wrong = InvalidInput(f"the argument {strange!r} is no UTF-8")
+        return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
+    except BaseException as error:
         return _report_bug(error, as_json=as_json)
 
 
 def fail(error: CodebatchError) -> NoReturn:
     """Raise an error from an expression."""
     raise error
+
+
+def _of_the_world(error: OSError) -> CodebatchError | None:
+    """What the system refused or does not have, as an error that nobody but the world is to blame for; else None."""
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
+        return InvalidInput("the current directory does not exist any more", hint="go to one that does: cd")
+    text = f"{os.fsdecode(error.filename) if error.filename else 'the disk'}: {error.strerror}"
+    if is_refusal(error):
+        return StoreUnwritable(text)
+    return None if error.filename is None else StoreError(text)
+
+
+def _is_text(argument: str) -> bool:
+    return argument.encode("utf-8", "replace").decode("utf-8") == argument
+
+
+def _has_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _plain(message: str) -> str:
@@ -85,15 +115,5 @@ def _report_bug(error: BaseException, *, as_json: bool) -> int:
             hint = f"please report it; the traceback is in {file.name}"
     except OSError:
         hint = "please report it"
-    return _report(
-        InternalError.code, f"internal error: {type(error).__name__}: {error}", hint, InternalError.exit_status,
-        as_json=as_json,
-    )  # fmt: skip
-
-
-def _drop_stdout() -> int:
-    """The reader of our output has left (`| head`): what it wanted it has."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
-    return EXIT_BROKEN_PIPE
+    told = traceback.format_exception_only(error)[-1].strip()
+    return _report(InternalError.code, f"internal error: {told}", hint, InternalError.exit_status, as_json=as_json)

@@ -94,7 +94,7 @@ class Answering:
     def print(self, document: object, lines: Iterable[str], *, if_none: str = "") -> None:
         """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data."""
         if self.as_json:
-            sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+            sys.stdout.buffer.write(_json(document) + b"\n")
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
@@ -194,6 +194,15 @@ def human_bytes(count: int) -> str:
 
 def _is_number(text: str) -> bool:
     return text.replace(",", "").isdigit()
+
+
+def _json(document: object) -> bytes:
+    try:
+        return msgspec.json.format(msgspec.json.encode(document), indent=2)
+    except UnicodeEncodeError:  # A path of this machine that is no UTF-8: escapes, which Python reads as it was.
+        import json
+
+        return json.dumps(msgspec.to_builtins(document), indent=2).encode("ascii")
 
 
 def _project_root(start: Path) -> Path:

@@ -306,17 +306,23 @@ def _find_or_make_batch(
     *,
     again: bool,
 ) -> tuple[Batch, str]:
-    """The batch of the same plan, `found`, or a new one, `ran`."""
+    """The batch of the same plan, `found`, or a new one, `ran`.
+
+    It is looked for before planning, which takes time, and again where nobody else can make one: several that begin at
+    once share the batch of whoever was first.
+    """
     configuration = _with_ruff_files(answering, configuration, store, taken, paths)
     tasks = resolve_tasks(find_pipeline(pipeline, configuration.settings.tasks).tasks, configuration.settings.tasks)
-    if not again:
-        known = _find_batch(answering, store, plan_digest(taken.digest, tasks), pipeline)
-        if known is not None:
-            return known, "found"
+    digest = plan_digest(taken.digest, tasks)
+    if not again and (known := _find_batch(answering, store, digest, pipeline)):
+        return known, "found"
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
     plan = make_plan(snapshot, pipeline, tasks, configuration.settings.shard)
     source = "\n".join(sorted(display_path(os.fsencode(path.resolve())) for path in paths))
-    return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
+    with store.making_batch():
+        if not again and (known := _find_batch(answering, store, digest, pipeline)):
+            return known, "found"
+        return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
 
 
 def _with_ruff_files(

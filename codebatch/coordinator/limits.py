@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
@@ -86,6 +86,7 @@ class Guard:
         self._now = 0.0
         self._working: Stopwatch[WorkerId] = Stopwatch()
         self._waiting: Stopwatch[HolderId] = Stopwatch()
+        self._torn: Stopwatch[WorkerId] = Stopwatch()
         self._memory_looked_at = self._children_looked_at = 0.0
         self._oom_kills = oom_kills()
 
@@ -94,10 +95,14 @@ class Guard:
         self._now = now
         self._working.look(now)
         self._waiting.look(now)
+        self._torn.look(now)
 
     def enforce(self, workers: Collection[WorkerProcess]) -> None:
         """Kill the workers that are over a limit."""
         for worker in workers:
+            torn = worker.buffer.torn_bytes
+            if torn and not worker.killed_for and self._torn.seconds(worker.id, torn) > PATIENCE_SECONDS:
+                worker.kill(NONSENSE)
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
                 continue

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.coordinator.workers import NONSENSE, WorkerProcess, start_worker
 from codebatch.engine.events import (
     Action,
     Assign,
@@ -331,6 +331,8 @@ class Coordinator:
             return
         is_at_items = step is not None and unit is not None and step.phase != PHASE_COMMIT
         items = step.items if step is not None and is_at_items and worker.killed_for != "interrupted" else None
+        if unit is not None and worker.killed_for == NONSENSE:  # Who wrote it may have been done since.
+            items = (unit.start, unit.end)
         task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
@@ -459,7 +461,8 @@ class Coordinator:
         """Kill the processes and remove the files that the dead left."""
         left = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
-        if dead := {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}:
+        dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
+        if dead:
             kill_marked(HOLDER_VARIABLE, dead)
         left.sweep(holders, self._holder.id)
 

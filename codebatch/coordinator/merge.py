@@ -15,7 +15,6 @@ from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
 from codebatch.model.outcome import add_counts
 from codebatch.model.plan import Plan, PlannedTask
-from codebatch.model.shard import Shard
 from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.batches import Batch
@@ -33,7 +32,7 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
     files.make_directory(building)
     try:
         outcomes = Outcomes(files, batch.root)
-        tasks = tuple(_merge_task(batch, outcomes, building, plan, ledger, task) for task in plan.tasks)
+        tasks = tuple(_merge_task(batch, outcomes, building, ledger, task) for task in plan.tasks)
         digest = result_digest((task.task, task.digest) for task in tasks)
         manifest = Manifest(
             plan_digest=plan.digest,
@@ -58,19 +57,16 @@ def _generation(ledger: Ledger) -> int:
     return sum(link.round - 1 for shard, task in ledger.chains for link in ledger.walk(shard, task))
 
 
-def _merge_task(
-    batch: Batch, outcomes: Outcomes, building: Path, plan: Plan, ledger: Ledger, planned: PlannedTask
-) -> TaskOutput:
+def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask) -> TaskOutput:
     task = planned.name
     output = batch.files.open_append(building / names.output_name(task))
     table = bytearray()
     shards: list[OutputShard] = []
     frame_writer = FrameWriter()
     try:
-        for shard in plan.shards:
-            links = list(ledger.walk(shard.id, task))
-            assert planned.scope == "project" or links[-1].end == shard.items, "a chain that ends early"
-            frames, rows, size = _assemble(outcomes, frame_writer, shard, links)
+        for items, links in ledger.pieces(task):
+            assert planned.scope == "project" or links[-1].end == items, "a chain that ends early"
+            frames, rows, size = _assemble(outcomes, frame_writer, items, links)
             offset = output.append(frames)
             table += rows
             shards.append(
@@ -102,10 +98,8 @@ def _merge_task(
     )
 
 
-def _assemble(
-    outcomes: Outcomes, frame_writer: FrameWriter, shard: Shard, links: list[Link]
-) -> tuple[bytes, bytes, int]:
-    """The frames, the item table and the size in bytes of a shard's records.
+def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:
+    """The frames, the item table and the size in bytes of the records of a shard of so many items.
 
     Where a project task failed there is its failure at the first item of all, and nothing at the others.
     """
@@ -119,6 +113,6 @@ def _assemble(
     for link in links:
         tables.append(outcomes.read_bytes(link.segment, link.outcome)[1])
         records.append(outcomes.read_records(link.segment, link.outcome))
-    tables += [make_row(b"")] * (shard.items - ends[-1])
+    tables += [make_row(b"")] * (items - ends[-1])
     whole = b"".join(records)
     return frame_writer.encode(whole), b"".join(tables), len(whole)

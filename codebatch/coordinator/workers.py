@@ -11,6 +11,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+import msgspec
+
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import names
@@ -28,6 +30,8 @@ STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
 RECEIVE_BYTES = 256 * 1024
 EXIT_SECONDS = 5.0
+NONSENSE = "nonsense on its channel"
+"""What a worker is killed for where a task wrote to a descriptor that is not its own."""
 STACK_SECONDS = 0.05
 
 
@@ -78,7 +82,11 @@ class WorkerProcess:
             return None
         if not data:
             return None
-        return [decode_from_worker(body) for body in self.buffer.feed(data)]
+        try:
+            return [decode_from_worker(body) for body in self.buffer.feed(data)]
+        except (ValueError, msgspec.DecodeError):
+            self.kill(NONSENSE)
+            return None
 
     def read_stderr(self) -> bool:
         """Take what was written to standard error, keeping the tail; False at its end."""

@@ -11,11 +11,12 @@ Rules (SPEC.md "Chains"):
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from codebatch.engine.readiness import Readiness
 from codebatch.model.digest import Digest, digest_pairs
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
 from codebatch.model.shard import ShardId, project_shard
@@ -47,6 +48,14 @@ class Ledger:
         self._project = {project_shard(task): (task,) for task in needs if task in project}
         self._items = {**items, **dict.fromkeys(self._project, 1)}
         self._file_tasks = tuple(task for task in needs if task not in project)
+        order = {task: place for place, task in enumerate(needs)}
+        self._needs_in_order = {
+            task: sorted(set(needs[task]), key=order.__getitem__) for (task,) in self._project.values()
+        }
+        self._readiness = Readiness(
+            {task: [need for need in needs[task] if need in project] for (task,) in self._project.values()}
+        )
+        self._have_files_changed = False
         self._settled_before = dict.fromkeys(self._project, 0)
         self._inputs: dict[str, Digest] = {}
         self._links: dict[tuple[ShardId, str], dict[int, Link]] = {}
@@ -93,8 +102,7 @@ class Ledger:
                     outcome.start, outcome.end, outcome.type, commit.round, commit.segment, outcome
                 )
                 touched[outcome.shard] = None
-        if touched:
-            self._inputs.clear()
+        self._touch(touched)
         return list(touched)
 
     def knows(self, register: Register) -> bool:
@@ -106,6 +114,7 @@ class Ledger:
         """Take note that a register's name is taken by bytes that say nothing: its work is done again one round up."""
         key = (register.shard, register.task, register.start)
         self._unreadable[key] = max(register.round, self._unreadable.get(key, 0))
+        self._touch([register.shard])
 
     def walk(self, shard: ShardId, task: str) -> Iterator[Link]:
         """The links of a chain from item 0 on, holes left out.
@@ -120,6 +129,17 @@ class Ledger:
             if isinstance(step, Link):
                 yield step
 
+    def pieces(self, task: str) -> Iterator[tuple[int, list[Link]]]:
+        """All that a task says so far: for each shard of files, in path order, its items and links.
+
+        Where there is no file a project task that failed says so all the same, as if of one item.
+        """
+        for shard in self._files:
+            yield self._items[shard], list(self.walk(shard, task))
+        own = project_shard(task)
+        if not self._files and own in self._project and (failed := self.unsuccessful(own, task)):
+            yield 1, failed
+
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
         """The item ranges of a shard that have no outcome of a task."""
         return [step for step in self._steps(shard, task) if not isinstance(step, Link)]
@@ -131,10 +151,12 @@ class Ledger:
     def inputs(self, task: str) -> Digest:
         """The digest of all that a project task reads: the outcomes of what it needs, as they stand."""
         if task not in self._inputs:
+            needs = self._needs_in_order[task]
+            chains = [(shard, need) for shard in self._files for need in needs if need in self._file_tasks]
+            chains += [(own, need) for need in needs if (own := project_shard(need)) in self._project]
             self._inputs[task] = digest_pairs(
                 (f"{shard}.{link.start}.{need}", link.outcome.digest)
-                for shard, need in self.chains
-                if need in self._needs[task]
+                for shard, need in chains
                 for link in self.walk(shard, need)
             )
         return self._inputs[task]
@@ -148,6 +170,7 @@ class Ledger:
         for shard, task in self.chains:
             for link in self.unsuccessful(shard, task):
                 self._retried[shard, task, link.start] = link.round
+        self._touch(self._items)
         self._settled_before = dict.fromkeys(self._project, 0)
 
     def open_units(self, shard: ShardId) -> list[Unit]:
@@ -180,6 +203,11 @@ class Ledger:
                 for round_, tasks in sorted(by_round.items())
             ]
         return units
+
+    def changed_projects(self) -> list[ShardId]:
+        """The shards of project tasks of which the open work may be another than when this was last asked."""
+        self._judge()
+        return [project_shard(task) for task in self._readiness.take_changed()]
 
     def _tasks_of(self, shard: ShardId) -> tuple[str, ...]:
         return self._project.get(shard, self._file_tasks)
@@ -214,25 +242,48 @@ class Ledger:
 
     def _open_project(self, shard: ShardId) -> list[Unit]:
         (task,) = self._project[shard]
-        if not self._is_ready(shard, task):
-            return []
-        link = self._links.get((shard, task), {}).get(0)
-        if link is not None and link.outcome.inputs == self.inputs(task) and not self._pending(shard, task):
+        self._judge()
+        if not self._readiness.is_next(task) or not self._are_files_ready(shard, task):
             return []
         return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._last_round(shard, task, 0) + 1)]
 
-    def _is_ready(self, shard: ShardId, task: str) -> bool:
-        """Whether all that a project task needs is settled. What was settled stays so, so each shard is asked once."""
-        needs = self._needs[task]
-        for need in needs:
-            own = project_shard(need)
-            if own in self._project and (self.holes(own, need) or self._open_project(own)):
-                return False
-        needs_of_files = tuple(need for need in needs if need in self._file_tasks)
+    def _touch(self, shards: Iterable[ShardId]) -> None:
+        """Something was learnt of some shards: what was made of them is judged again when somebody asks."""
+        for shard in shards:
+            for task in self._project.get(shard, ()):
+                self._readiness.touch(task)
+                for other in self._readiness.needed_by(task):
+                    self._inputs.pop(other, None)
+                    self._readiness.touch(other)
+            if shard in self._places and self._project:
+                self._have_files_changed = True
+                self._inputs.clear()
+
+    def _judge(self) -> None:
+        if self._have_files_changed:
+            self._have_files_changed = False
+            for (task,) in self._project.values():
+                self._readiness.touch(task)
+        self._readiness.judge(self._is_up_to_date)
+
+    def _is_up_to_date(self, task: str) -> bool:
+        """Whether a project task has an outcome that is made of what stands now. Its needs of project scope have."""
+        shard = project_shard(task)
+        link = self._links.get((shard, task), {}).get(0)
+        return (
+            link is not None
+            and self._are_files_ready(shard, task)
+            and link.outcome.inputs == self.inputs(task)
+            and not self._pending(shard, task)
+        )
+
+    def _are_files_ready(self, shard: ShardId, task: str) -> bool:
+        """Whether what a project task needs of files is settled. What is stays so, and each shard is asked once."""
+        needs = tuple(need for need in self._needs[task] if need in self._file_tasks)
         place = self._settled_before[shard]
         while place < len(self._files) and (
-            self._is_settled(self._files[place], needs_of_files)
-            or not any(self._pending(self._files[place], need) for need in needs_of_files)
+            self._is_settled(self._files[place], needs)
+            or not any(self._pending(self._files[place], need) for need in needs)
         ):
             place += 1
         self._settled_before[shard] = place

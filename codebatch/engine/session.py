@@ -128,7 +128,7 @@ class Session:
         self._tasks = tasks
         self._shards = shards
         self._names = tuple(ledger.shards)
-        self._project = ledger.project_shards
+        self._project = frozenset(ledger.project_shards)
         self._critical = _critical_items(costs, jobs, cost_per_worker)
         self._order = {shard: index for index, shard in enumerate(self._names)}
         self._epochs = {**(epochs or {}), **(leased or {})}
@@ -139,6 +139,7 @@ class Session:
         self._queued: dict[UnitKey, Unit] = {}
         self._open: dict[ShardId, float] = {}
         self._open_cost = 0.0
+        self._open_of_files = 0
         self._alone: dict[ShardId, set[int]] = {}
         self._charges: dict[tuple[ShardId, int], int] = {}
         self._failing: dict[ShardId, set[tuple[int, str]]] = {}
@@ -242,6 +243,8 @@ class Session:
     def _reopen(self, shard: ShardId) -> list[Action]:
         """Queue what is open in a shard and neither running nor held by others."""
         units = self._units(shard)
+        if shard not in self._project:
+            self._open_of_files += bool(units) - (shard in self._open)
         self._open_cost -= self._open.pop(shard, 0.0)
         if not units:
             return []
@@ -328,8 +331,8 @@ class Session:
         if self._ended:
             return []
         actions: list[Action] = []
-        if self._project and len(self._open) == sum(shard in self._open for shard in self._project):
-            for shard in self._project:
+        if self._project and not self._open_of_files:
+            for shard in self.ledger.changed_projects():
                 actions += self._reopen(shard)
         crashes_max = max(CRASHES_IN_A_ROW_MAX, CRASHES_IN_A_ROW_PER_JOB_MAX * self._jobs)
         if self._deaths_weight >= CHARGE_OF_CRASH * crashes_max:

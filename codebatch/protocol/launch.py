@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Mapping
 
@@ -35,7 +36,12 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
     """The command line of a worker. `-P` is not in Python 3.10, so the working directory must be an empty one."""
-    return [python, "-m", WORKER_MODULE, msgspec.json.encode(launch).decode("utf-8")]
+    return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
+
+
+def decode_launch(argument: str) -> Launch:
+    """What `worker_arguments` says. By the standard library, whose JSON takes paths that are no UTF-8."""
+    return msgspec.convert(json.loads(argument), Launch)
 
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId) -> dict[str, str]:

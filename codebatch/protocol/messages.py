@@ -110,6 +110,11 @@ class MessageBuffer:
     def __init__(self) -> None:
         self._data = bytearray()
 
+    @property
+    def torn_bytes(self) -> int:
+        """How much there is of a message of which the rest has not arrived."""
+        return len(self._data)
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Add received bytes; yields the bodies that are whole. Raises ValueError for an absurd length."""
         self._data += data

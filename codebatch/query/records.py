@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch.engine.ledger import Ledger
+from codebatch.engine.ledger import Ledger, Link
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
@@ -124,15 +124,15 @@ class BatchRecords:
 
     def counts(self, task: str) -> Counts:
         """The counts of a task's records so far."""
-        return add_counts(counts for counts, _ in self._shard_counts(task))
+        return add_counts(counts for counts, _ in self._pieces(task))
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in asked.kinds)
-        for counts, index in self._shard_counts(task):
+        for counts, read in self._pieces(task):
             if not asked.may_match(counts):
                 continue
-            for line in self._shard_bytes(task, index).splitlines():
+            for line in read().splitlines():
                 if not prefixes or line.startswith(prefixes):
                     record = _decoder.decode(line)
                     if asked.matches(record):
@@ -141,7 +141,7 @@ class BatchRecords:
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order; from the manifest where the outputs are merged."""
         if (output := self._output(task)) is not None:
-            for planned, shard in zip(self.plan.shards, output.shards, strict=True):
+            for planned, shard in zip(self.plan.shards, output.shards, strict=False):
                 yield ShardSoFar(planned.items, shard.failed, shard.counts)
             return
         for planned in self.plan.shards:
@@ -183,17 +183,16 @@ class BatchRecords:
         assert output is not None, "the manifest names the tasks that there are"
         return output
 
-    def _shard_counts(self, task: str) -> Iterator[tuple[Counts, int]]:
-        if (output := self._output(task)) is not None:
-            yield from ((shard.counts, index) for index, shard in enumerate(output.shards))
-            return
-        for index, shard in enumerate(self.plan.shards):
-            yield add_counts(link.outcome.counts for link in self.ledger.walk(shard.id, task)), index
-
-    def _shard_bytes(self, task: str, index: int) -> bytes:
+    def _pieces(self, task: str) -> Iterator[tuple[Counts, Callable[[], bytes]]]:
+        """The counts of a task's records and how to read them, shard by shard."""
         if self.outputs is not None and (output := self._output(task)) is not None:
-            return self.outputs.shard_records(output, index)
-        links = self.ledger.walk(self.plan.shards[index].id, task)
+            for index, shard in enumerate(output.shards):
+                yield shard.counts, partial(self.outputs.shard_records, output, index)
+            return
+        for _, links in self.ledger.pieces(task):
+            yield add_counts(link.outcome.counts for link in links), partial(self._read, links)
+
+    def _read(self, links: Iterable[Link]) -> bytes:
         return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
 
 

@@ -272,8 +272,8 @@ class PackWriter:
             raise
 
     def _compress(self, contents: list[bytes]) -> list[bytes]:
-        """One frame each. Only zstandard's C backend has the batch call."""
-        if "multi_compress_to_buffer" in zstandard.backend_features:
+        """One frame each. Only zstandard's C backend has the batch call, which refuses contents without a byte."""
+        if any(contents) and "multi_compress_to_buffer" in zstandard.backend_features:
             frames = self._compressor.multi_compress_to_buffer(
                 cast("list[bytes | bytearray | memoryview[int]]", contents)
             )

@@ -138,7 +138,8 @@ class _Taker:
         self._directories = directories
         self._rehash = rules.rehash
         self._objects = objects or ObjectStore(files, store_root / "objects")
-        self._source_key = msgspec.msgpack.encode((sources.base, sources, rules.include, rules.exclude))
+        patterns = [[os.fsencode(pattern) for pattern in given] for given in (rules.include, rules.exclude)]
+        self._source_key = msgspec.msgpack.encode((sources.base, sources, *patterns))
         self._cache_path = cache_path(store_root, self._source_key)
         self._cache = load_stat_cache(files, self._cache_path, self._source_key)
 

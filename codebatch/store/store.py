@@ -86,6 +86,16 @@ class Store:
         finally:
             lock.release()
 
+    @contextlib.contextmanager
+    def making_batch(self) -> Iterator[None]:
+        """Hold the lock under which a batch is looked for and made (flock, exclusive): of many alike one is made."""
+        self.files.make_directory(self.root / LOCKS)
+        lock: Lock = wait_lock(self.root / LOCKS / "batches")
+        try:
+            yield
+        finally:
+            lock.release()
+
 
 def create_store(files: Files, root: Path) -> tuple[Store, bool]:
     """Make a store, or open the one that is there; tells whether it was made.
@@ -98,6 +108,8 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
     if root.exists() and not root.is_dir():
         raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
     if root.exists() and not all(name.name in _OWN_NAMES or _UNFINISHED.match(name.name) for name in root.iterdir()):
+        if files.size(root / STORE_FILE) is not None:  # Another process made it since we looked.
+            return open_store(files, root), False
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store", hint="name a directory that does not exist yet"
         )
@@ -118,10 +130,13 @@ def create_store(files: Files, root: Path) -> tuple[Store, bool]:
     files.write_new(root / ".gitignore", b"*\n")
     files.write_new(root / "CACHEDIR.TAG", CACHEDIR_TAG)
     store_id = uuid.uuid4().hex
-    files.write_atomic(root / STORE_FILE, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
-    for parent in parents:
-        files.sync_directory(parent)
-    return Store(files, root, store_id), True
+    hidden = root / f".{STORE_FILE}.{store_id}.tmp"
+    files.write_new(hidden, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
+    is_ours = files.create_exclusive(hidden, root / STORE_FILE)
+    files.remove(hidden)
+    for directory in (root, *parents):
+        files.sync_directory(directory)
+    return open_store(files, root), is_ours
 
 
 _OWN_NAMES = {OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS, ".gitignore", "CACHEDIR.TAG"}

@@ -63,7 +63,9 @@ class Cell:
             fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0), 0o644)
             try:
                 if create:
-                    os.write(fd, bytes(CELL_BYTES))
+                    left = memoryview(bytes(CELL_BYTES))
+                    while left:
+                        left = left[os.write(fd, left) :]
                 if os.fstat(fd).st_size != CELL_BYTES:
                     raise FileNotFoundError(path)
                 self._map = mmap.mmap(fd, CELL_BYTES)

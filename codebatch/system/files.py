@@ -21,7 +21,10 @@ from codebatch.system.calls import Listed, RealCalls, SystemCalls
 
 T = TypeVar("T")
 
-_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE}
+_REFUSALS = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
+    errno.ENFILE,
+}  # fmt: skip
 
 
 class Appender(Protocol):
@@ -126,10 +129,10 @@ class _RealAppender:
         self._path = path
         with refusals(path):
             self._fd = _with_directory(calls, path, lambda: calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
-        self._end = calls.fstat(self._fd).st_size
 
     def append(self, data: bytes) -> int:
-        start = self._end
+        # Asked each time: a task that writes to descriptors that are not its own spoils its own work only.
+        start = self._calls.fstat(self._fd).st_size
         with refusals(self._path):
             try:
                 _write_all(self._calls, self._fd, data)
@@ -137,7 +140,6 @@ class _RealAppender:
                 with contextlib.suppress(OSError):
                     self._calls.ftruncate(self._fd, start)
                 raise
-        self._end += len(data)
         return start
 
     def sync(self) -> None:

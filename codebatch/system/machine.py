@@ -6,17 +6,25 @@ psutil is imported where it is used: a run that has nothing to do is not to wait
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codebatch.system.host import cgroup_texts
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 
 def available_memory() -> int:
     """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
     import psutil
 
-    available = psutil.virtual_memory().available
+    try:
+        available = int(psutil.virtual_memory().available)
+    except OSError:  # No /proc.
+        available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
             available = min(available, max(0, int(limit) - int(used)))
@@ -41,7 +49,7 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
     children: dict[int, list[int]] = {}
     if with_children:
-        for process in psutil.process_iter():
+        for process in _processes():
             with contextlib.suppress(psutil.Error):
                 children.setdefault(process.ppid(), []).append(process.pid)
     resident: dict[int, int] = {}
@@ -59,9 +67,19 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     import psutil
 
     killed = 0
-    for process in psutil.process_iter():
+    for process in _processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
                 process.kill()
                 killed += 1
     return killed
+
+
+def _processes() -> list[Process]:
+    """Every process of the machine; none where there is no /proc to see them by."""
+    import psutil
+
+    try:
+        return list(psutil.process_iter())
+    except (OSError, IndexError):
+        return []

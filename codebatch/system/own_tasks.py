@@ -10,23 +10,28 @@ digest covers all of the project's code that is run.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
+import os
+import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration
+from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.record import KINDS
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, NoConfig, TaskDeclaration
 
 _PARAMETERS_MAX = 2
+_STDOUT = 1
+_STDERR = 2
 
 
 class OwnTasks:
@@ -80,6 +85,37 @@ def load_own_task(name: str) -> OwnTask | None:
     return loaded._replace(declaration=replace(loaded.declaration, needs=(*PIPELINES["full"].tasks, *own)))
 
 
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Around the import of a task's module, which may do anything: what it prints is no answer of ours.
+
+    Raises ImportError where it would end the process.
+    """
+    streams = sys.stdout, sys.stderr
+    answers = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        with open(_STDERR, "w", errors="backslashreplace", closefd=False) as sys.stdout:
+            yield
+    except (Exception, Interrupted):
+        raise
+    except BaseException as error:
+        raise ImportError(
+            f"it ends the process ({said(error)}): put that below `if __name__ == '__main__':`"
+        ) from error
+    finally:
+        sys.stdout, sys.stderr = streams
+        os.dup2(answers, _STDOUT)
+        os.close(answers)
+
+
+def said(error: BaseException) -> str:
+    """An exception's kind and text, of whatever a task may raise: its text may be another exception."""
+    import traceback  # 5 ms, of failures alone
+
+    return traceback.format_exception_only(error)[-1].strip()
+
+
 @functools.cache
 def _load(name: str, place: str) -> OwnTask:
     path, _, attribute = place.rpartition(":")
@@ -87,7 +123,9 @@ def _load(name: str, place: str) -> OwnTask:
         source = Path(path).read_bytes()
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
-        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the user's own file
+        code = compile(source, path, "exec", dont_inherit=True)
+        with importing():
+            exec(code, module.__dict__)  # noqa: S102  # the user's own file
         function = getattr(module, attribute)
         parameters = list(inspect.signature(function).parameters)
         if not 1 <= len(parameters) <= _PARAMETERS_MAX:
@@ -98,7 +136,7 @@ def _load(name: str, place: str) -> OwnTask:
         if not (isinstance(config, type) and issubclass(config, msgspec.Struct)):
             raise TypeError(f"`{parameters[1]}` of {attribute} must be annotated with a msgspec.Struct")
     except Exception as error:
-        raise InvalidConfiguration(f"the task {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise InvalidConfiguration(f"the task {name!r} cannot be loaded from {path}: {said(error)}") from error
     declaration = TaskDeclaration(
         name=name,
         version="1",

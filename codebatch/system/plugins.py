@@ -14,7 +14,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.own_tasks import load_own_task
+from codebatch.system.own_tasks import importing, load_own_task, said
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -52,9 +52,12 @@ def load_declaration(name: str) -> TaskDeclaration:
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
     try:
-        declaration = entry_point.load()
+        with importing():
+            declaration = entry_point.load()
     except Exception as error:
-        raise InvalidConfiguration(f"the task {name!r} ({entry_point.value}) cannot be loaded: {error}") from error
+        raise InvalidConfiguration(
+            f"the task {name!r} ({entry_point.value}) cannot be loaded: {said(error)}"
+        ) from error
     if not isinstance(declaration, TaskDeclaration) or declaration.name != name:
         raise InvalidConfiguration(f"{entry_point.value} does not declare the task {name!r}")
     return declaration

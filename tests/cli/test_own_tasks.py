@@ -65,12 +65,92 @@ def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: Comman
 
 
 @pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("Metric(path='b.txt', metric='m', value=1)", 'a record of another file: {"kind":"metric","path":"b.txt"'),
+        ("Metric(path='/etc/passwd', metric='m', value=1)", "a record of another file"),
+        ("Failure(path='a.txt', task='parse', reason='crash')", 'it raises: {"kind":"failure"'),
+        ("Metric(path='a.txt', metric='m', value='x')", "Expected `int`, got `str`"),
+        ("Metric(metric='m', value=1)", "a record of another file"),
+    ],
+)
+def test_record_that_is_none_of_the_file_fails_the_task_there_and_is_named(
+    codebatch: CommandLine, given: str, problem: str
+) -> None:
+    code = "from codebatch.model.record import Failure, Metric\ndef task(file): yield {}\n"
+    project(codebatch.directory, code=code.format(given))
+    assert codebatch("run", "src", "--json", status=3).json["failures"] == 1
+    (row,) = codebatch("errors", "--json").json
+    assert (row["path"], row["task"], row["reason"]) == ("a.txt", "words", "exception")
+    assert problem in row["evidence"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys; sys.exit(1)",
+        "raise KeyboardInterrupt",
+        "raise BaseException('no')",
+        "class Evil(Exception):\n  def __str__(self): raise ValueError\nraise Evil",
+    ],
+)
+def test_module_that_ends_the_process_is_a_wrong_configuration(codebatch: CommandLine, code: str) -> None:
+    project(codebatch.directory, code=code)
+    error = codebatch("run", "src", "--json", status=2).error
+    assert error["code"] == "invalid_configuration"
+    assert str(codebatch.directory / "tools" / "words.py") in error["message"]
+    assert not (codebatch.directory / ".codebatch").exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; print('one'); os.write(1, b'two'); os.system('echo three')",
+        "import os; os.close(1)",
+        "import sys; sys.stdout.close(); sys.stderr = None",
+    ],
+)
+def test_answer_holds_nothing_of_what_a_module_says_or_does_as_it_is_imported(
+    codebatch: CommandLine, code: str
+) -> None:
+    project(codebatch.directory, code=f"{code}\n{COUNT}")
+    ended = codebatch("run", "src", "--json")
+    assert ended.json["status"] == "COMPLETED"
+    if "print" in code:
+        assert {"one", "two", "three"} <= set(ended.notes.replace("two", "\ntwo\n").split())
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [b"\xff" * 8, b"\0\0\0\1\xff", pytest.param(b"\0\1\0\0", marks=pytest.mark.slow)],
+    ids=["a length beyond all bounds", "a message that is none", "the beginning of one that never ends"],
+)
+def test_task_that_writes_to_every_descriptor_costs_its_worker_alone(codebatch: CommandLine, nonsense: bytes) -> None:
+    """Its file fails at what the worker was at then, unless that was done with it before the nonsense was read."""
+    code = f"""
+import os
+def task(file):
+    if file.path == b'b.txt':
+        for descriptor in range(3, 64):
+            try: os.write(descriptor, {nonsense!r})
+            except OSError: pass
+"""
+    project(codebatch.directory, code=code)
+    for name in ("b", "c", "d"):
+        write(codebatch.directory / "src" / f"{name}.txt", f"{name}\n")
+    answer = codebatch.shell("codebatch run src --json -j 1 || test $? = 3").json
+    rows = codebatch("errors", "--json").json
+    failed = {"COMPLETED": set(), "PARTIAL": {"b.txt"}}[answer["status"]]
+    assert {row["path"] for row in rows} == failed
+
+
+@pytest.mark.parametrize(
     ("settings", "problem"),
     [
         ("[tasks.words]\npython = 'tools/words.py'\n", "no file and function"),
         ("[tasks.words]\npython = '../words.py:task'\n", "outside of the project"),
         ("[tasks.words]\npython = 'tools/none.py:task'\n", "which is no file"),
-        ("[tasks.words]\npython = 'tools/words.py:none'\n", "cannot be loaded: AttributeError"),
+        ("[tasks.words]\npython = 'tools/words.py:none'\n", "words.py: AttributeError"),
         ("[tasks.words]\npython = 'tools/words.py:task'\nx = 1\n", "has no setting 'x'"),
         ("[tasks.lint]\npython = 'tools/words.py:task'\n", "an installed package declares the task 'lint'"),
         ("[tasks.W]\npython = 'tools/words.py:task'\n", "no name for a task"),
@@ -150,6 +230,10 @@ def task(project):
         (
             "from codebatch.model.record import Metric as M\ndef task(project): yield M(path='x', metric='m', value=1)",
             "no file of the snapshot",
+        ),
+        (
+            "import codebatch.model.record as r\ndef task(project): yield r.Failure(path='a', task='', reason='crash')",
+            'it raises: {"kind":"failure","path":"a"',
         ),
     ],
 )

@@ -134,3 +134,15 @@ def test_files_why_names_the_rule(codebatch: CommandLine) -> None:
     assert "not there" in codebatch("files", "--why", "/nowhere", status=2).notes
     elsewhere = codebatch("files", "--why", "../web/app.js", cwd=codebatch.directory / "project" / "src")
     assert "taken" in elsewhere.lines[0]
+
+
+@pytest.mark.parametrize("count", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
+def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count: int) -> None:
+    make_project(codebatch.directory / "tree")
+    arguments = ("run", "tree", "--store", "store", "--json", "-j", "1")
+    answers = [codebatch.finish(one).json for one in [codebatch.start(*arguments) for _ in range(count)]]
+    assert {answer["status"] for answer in answers} == {"COMPLETED"}
+    assert len({answer["result_digest"] for answer in answers}) == 1
+    assert len({answer["batch_id"] for answer in answers}) == 1
+    assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
+    assert [answer["action"] for answer in answers].count("ran") == 1

@@ -13,7 +13,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row
 from codebatch.model.outcome import HolderId, Outcome, Register
-from codebatch.model.shard import Shard, ShardId
+from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
@@ -74,4 +74,4 @@ def test_a_chain_with_a_hole_is_never_merged(batch: Path) -> None:
     outcome = _commit(batch, _encoded())
     link = Link(2, 4, "result", 1, HOLDER, msgspec.structs.replace(outcome, start=2, end=4))
     with pytest.raises(AssertionError, match="hole"):
-        _assemble(Outcomes(RealFiles(), batch), FrameWriter(), Shard(id=SHARD, start=0, end=4, bytes=4), [link])
+        _assemble(Outcomes(RealFiles(), batch), FrameWriter(), 4, [link])

@@ -9,10 +9,8 @@ import signal
 import socket
 import sys
 
-import msgspec
-
 from codebatch.errors import CodebatchError
-from codebatch.protocol.launch import STACK_SIGNAL, Launch
+from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
 from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import die_with_parent
 from codebatch_workers.channel import Channel, CoordinatorGone
@@ -21,10 +19,11 @@ from codebatch_workers.worker import Worker, give_up
 
 def main(arguments: list[str]) -> int:
     """Run one worker to its end."""
-    launch = msgspec.json.decode(arguments[0], type=Launch)
+    launch = decode_launch(arguments[0])
     die_with_parent(launch.parent)
     OWN_TASKS.use(launch.own_tasks)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Not SIG_IGN: that is what the tools would inherit that tasks start, and exec(2) resets a handler.
+    signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
     gc.set_threshold(50_000, 20, 50)
@@ -40,6 +39,10 @@ def main(arguments: list[str]) -> int:
     except CoordinatorGone:
         return 0
     return 0
+
+
+def _pass(*_: object) -> None:
+    """Ctrl-C is the coordinator's to hear."""
 
 
 if __name__ == "__main__":

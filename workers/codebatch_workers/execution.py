@@ -28,9 +28,10 @@ from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.protocol.frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
-from codebatch.system.own_tasks import load_own_task
+from codebatch.system.own_tasks import load_own_task, said
 from codebatch.system.plugins import load_declaration, load_implementation
 from codebatch_workers.findings import OWN_TOOL
+from codebatch_workers.given import check_records
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
@@ -92,7 +93,7 @@ class TaskRunner:
         self._scratch = scratch
         self._objects = objects
         self._loaded: dict[str, Task] = {}
-        self._built_in: set[str] = set()
+        self._foreign: set[str] = set()
         self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -125,7 +126,7 @@ class TaskRunner:
         """What a task says at last: its batched part is asked about the files it did not fail at, if it has one."""
         sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
         task = self._task(name) if sound else None
-        completed = self._batched(task, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
+        completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
         for index in sound:
             result = completed[index]
             if not isinstance(result, Failed):
@@ -133,18 +134,30 @@ class TaskRunner:
         return completed
 
     def _batched(
-        self, task: BatchedFileTask, files: Sequence[SourceFile], results: list[Result], sound: Sequence[int]
+        self, name: str, files: Sequence[SourceFile], results: list[Result], sound: Sequence[int]
     ) -> list[Result]:
         """The answers of a tool that is asked about many files. A call that fails is redone file by file."""
         completed = list(results)
         try:
-            for index, answer in zip(sound, _ask(task, files, results, sound), strict=True):
+            for index, answer in zip(sound, self._ask(name, files, results, sound), strict=True):
                 completed[index] = answer
         except BaseException:
             for index in sound:
-                answers = _guarded(_ask, task, files, results, [index])
+                answers = _guarded(self._ask, name, files, results, [index])
                 completed[index] = answers if isinstance(answers, Failed) else answers[0]
         return completed
+
+    def _ask(
+        self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
+    ) -> list[list[Record]]:
+        partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
+        asked = [files[index] for index in indexes]
+        answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
+        if len(answers) != len(indexes):
+            raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
+        if name in self._foreign:
+            return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
+        return answers
 
     def run_project(self, unit: Unit, project: Project, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
         """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
@@ -163,9 +176,8 @@ class TaskRunner:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
-        for record in task.run(project):
-            if type(record) not in TAGS:
-                raise TypeError(f"a task gives records, not {type(record).__name__}")
+        given = task.run(project)
+        for record in check_records(given) if name in self._foreign else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         for item, records in by_item.items():
             if Diagnostic in map(type, records):
@@ -225,13 +237,14 @@ class TaskRunner:
         """What is recorded of what a task says of a file: its findings bear its name, but for those that notes hush."""
         if Diagnostic not in map(type, records):
             return records
-        if name not in self._built_in:
+        if name in self._foreign:
             records = [_named(record, name) for record in records]
         return without_unwanted(file, records)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        return cast("FileTask", self._task(name)).run(file)
+        given = cast("FileTask", self._task(name)).run(file)
+        return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
@@ -246,8 +259,8 @@ class TaskRunner:
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         own = load_own_task(name)
-        if own is None and declaration.implementation.startswith(_BUILT_IN):
-            self._built_in.add(name)
+        if own is not None or not declaration.implementation.startswith(_BUILT_IN):
+            self._foreign.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
@@ -261,9 +274,9 @@ class TaskRunner:
             if self._objects is not None:
                 environment = replace(environment, put_object=self._objects.add)
             task: object = factory(environment)
-        except Exception as error:
+        except BaseException as error:
             raise InvalidConfiguration(
-                f"the task {name!r} cannot be set up: {error}", hint=f"check [tasks.{name}] of your configuration"
+                f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
         if not isinstance(task, Task):
             raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
@@ -275,16 +288,6 @@ def _named(record: Record, task: str) -> Record:
     if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
         return msgspec.structs.replace(record, tool=task)
     return record
-
-
-def _ask(
-    task: BatchedFileTask, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
-) -> list[list[Record]]:
-    partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
-    answers = task.complete([files[index] for index in indexes], partial)
-    if len(answers) != len(indexes):
-        raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
-    return answers
 
 
 def _tally(many: Sequence[_Sealed]) -> Counts:

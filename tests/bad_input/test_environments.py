@@ -1,0 +1,153 @@
+"""Odd environments: each ends with the documented status, and where the work is done it is the same work."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import SCRIPT, CommandLine, Ended, write
+
+RUN = "codebatch --store store run tree --json"
+AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"
+UNSHARE = shutil.which("unshare") if os.geteuid() == 0 else None
+
+SAME = {
+    "no HOME": f"unset HOME; {RUN}",
+    "an empty environment": f"exec env -i {SCRIPT} {RUN.partition(' ')[2]}",
+    "a home that is no directory": f"HOME=/proc/1 {RUN}",
+    "no PATH": f"PATH= {SCRIPT} {RUN.partition(' ')[2]}",
+    "no directory for temporary files": f"TMPDIR=/none {RUN}",
+    **({"umask 0777": f"umask 0777; {RUN}"} if os.geteuid() == 0 else {}),
+    "an old locale": f"LC_ALL= LANG=C PYTHONCOERCECLOCALE=0 PYTHONUTF8=0 {RUN}",
+    "a strict output of seven bits": f"PYTHONIOENCODING=ascii:strict {RUN}",
+    "warnings are errors": f"PYTHONWARNINGS=error {RUN}",
+    "standard input closed": f"{RUN} <&-",
+    "standard error closed": f"{RUN} 2>&-",
+    "standard error full": f"{RUN} 2>/dev/full",
+    "SIGCHLD ignored": AFTER.format("signal.signal(signal.SIGCHLD, signal.SIG_IGN)"),
+    "all signals blocked": AFTER.format("signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())"),
+    "few descriptors": f"ulimit -n 64; {RUN}",
+    "little memory": f"ulimit -v 1000000; {RUN}",
+    "an unreadable current directory": "mkdir no; cd no; chmod 0 .; codebatch --store {0}/store run {0}/tree --json",
+}
+
+REFUSED = {
+    "standard output closed": (f"{RUN} >&-", 4, "standard output: Bad file descriptor"),
+    "standard output full": (f"{RUN} >/dev/full", 4, "standard output: No space left on device"),
+    "all streams closed": (f"{RUN} <&- >&- 2>&-", 4, ""),
+    "the version to a closed output": ("codebatch --version >&-", 4, "standard output"),
+    "the help to a full output": ("codebatch --help >/dev/full", 4, "standard output"),
+    "files of 1 kB at most": (f"ulimit -f 1; {RUN}", 4, "File too large"),
+    "files of no byte at all": (f"ulimit -f 0; {RUN}", 4, ""),
+    "12 descriptors": (f"ulimit -n 12; {RUN}", 4, "Too many open files"),
+    "a current directory that is gone": (f"mkdir gone; cd gone; rmdir ../gone; {RUN}", 2, "the current directory"),
+    "its summary": ("mkdir gone; cd gone; rmdir ../gone; codebatch summary", 2, "the current directory"),
+    "a name of 5,000 characters": (f"codebatch init {'a' * 5000}", 4, "File name too long"),
+    "a store that leads to itself": ("ln -s store store; codebatch --store store run tree", 4, "symbolic links"),
+    "a name that is no UTF-8": (f"{RUN} -q; codebatch --store store references $'\\xff'", 2, "no UTF-8"),
+    "a pattern that is no UTF-8": ("codebatch --store store run tree --include $'\\xff'", 5, "to be taken"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def digest(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The result digest of an undisturbed run over the tree."""
+    codebatch = CommandLine(_make(tmp_path_factory.mktemp("undisturbed")))
+    answer = codebatch(*RUN.split()[1:]).json
+    assert answer["status"] == "COMPLETED"
+    return str(answer["result_digest"])
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> CommandLine:
+    """The command line beside a small tree."""
+    return CommandLine(_make(tmp_path))
+
+
+def _make(root: Path) -> Path:
+    write(root / "tree" / "a.py", "import os\n\n\ndef f(x):\n    return eval(x)\n")
+    write(root / "tree" / "b.js", "export const a = 1;\n")
+    write(root / "tree" / "__init__.py", "")
+    return root
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_work_is_the_same(here: CommandLine, digest: str, name: str) -> None:
+    ended = here.shell(SAME[name].replace("{0}", str(here.directory)))
+    assert (ended.json["status"], ended.json["result_digest"]) == ("COMPLETED", digest)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_done_is_said(here: CommandLine, name: str) -> None:
+    line, status, problem = REFUSED[name]
+    process = subprocess.run(
+        ["bash", "-c", line], cwd=here.directory, env=here.environment, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    ended = Ended(command=line, status=process.returncode, stdout=process.stdout, stderr=process.stderr)
+    assert ended.status == status, ended.notes
+    assert "Traceback" not in ended.notes
+    assert problem in ended.notes
+
+
+def test_path_of_a_store_may_be_no_utf8(here: CommandLine, digest: str) -> None:
+    store = os.fsdecode(b"st\xffore")
+    assert here("--store", store, "run", "tree", "--json").json["result_digest"] == digest
+    assert here("--store", store, "errors", "--json").json == []
+    assert os.fsencode(here("--json", "init", store).json["store"]).endswith(b"st\xffore")
+
+
+@pytest.mark.skipif(UNSHARE is None, reason="only root can hide /proc")
+def test_machine_may_have_no_proc(here: CommandLine, digest: str) -> None:
+    ended = here.shell(f"{UNSHARE} --mount sh -c 'mount -t tmpfs none /proc || exit 99; exec {RUN}' || exit $?")
+    assert ended.json["result_digest"] == digest
+
+
+@pytest.mark.parametrize("module", ["codebatch.cli.ending", "click", "msgspec"])
+def test_ctrl_c_while_the_program_is_imported_is_no_traceback(here: CommandLine, module: str) -> None:
+    """The signal comes as soon as a module is looked for."""
+    write(
+        here.directory / "site" / "sitecustomize.py",
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r} and 'codebatch.__main__' in sys.modules: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n",
+    )
+    here.environment["PYTHONPATH"] = str(here.directory / "site")
+    ended = here.finish(here.start("--store", "store", "run", "tree", "--json"), status=130)
+    assert ended.error["code"] == "interrupted"
+
+
+def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
+    code = (
+        "import json, subprocess, sys\n"
+        "from codebatch.model.record import Metric\n"
+        "SAY = 'import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler,'\n"
+        "SAY += 'signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL, not signal.pthread_sigmask(0, []))'\n"
+        "def task(file):\n"
+        "    said = subprocess.run([sys.executable, '-c', SAY], capture_output=True, text=True).stdout\n"
+        "    yield Metric(path=file.path.decode(), metric=said.strip(), value=1)\n"
+    )
+    write(here.directory / "tools" / "own.py", code)
+    write(here.directory / "codebatch.toml", "[tasks.own]\npython = 'tools/own.py:task'\n")
+    ended = here.finish(here.start("run", "tree", "--json"))
+    assert json.loads(ended.stdout)["status"] == "COMPLETED"
+    said = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").json}
+    assert said == {"True True True"}
+
+
+def test_ctrl_c_is_not_heard_where_it_is_ignored(here: CommandLine, digest: str) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ended = here(*RUN.split()[1:])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.json["result_digest"] == digest

@@ -1,0 +1,102 @@
+"""Where there is nothing: no file, only empty files, only links, no records, a task that fails over no file at all."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from codebatch.store.objects import ObjectStore
+from codebatch.store.pack_writer import PackWriter
+from codebatch.system.files import RealFiles
+from tests.cli.process import CommandLine, write
+from tests.execution.harness import finished, open_latest
+
+READING = {
+    "status": 0, "summary": 0, "errors": 0, "top": 0, "graph": 0, "graph --cycles": 0, "references x": 0,
+    "query outputs": 0, "query diagnostics": 0, "files": 0, "tasks": 0, "shards --task parse": 0, "batch list": 0,
+    "snapshot list": 0, "run-shard --task parse --shard 0": 0, "resume": 0, "run": 0, "run --batch latest": 0,
+    "inspect no.py": 2, "impact no.py": 2,
+}  # fmt: skip
+
+
+def _nothing(tree: Path) -> None:
+    tree.mkdir()
+
+
+def _only_empty(tree: Path) -> None:
+    write(tree / "__init__.py", "")
+    write(tree / "a" / "empty", "")
+
+
+def _only_links(tree: Path) -> None:
+    tree.mkdir()
+    (tree / "link").symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("contents", [[b""], [b"", b""], [b"", b"x"]])
+def test_objects_without_a_byte_are_stored_like_any_other(tmp_path: Path, contents: list[bytes]) -> None:
+    objects = ObjectStore(RealFiles(), tmp_path / "objects")
+    with PackWriter(RealFiles(), objects) as writer:
+        digests = [writer.add(content) for content in contents]
+    again = ObjectStore(RealFiles(), tmp_path / "objects")
+    assert [again.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents
+
+
+def test_empty_file_may_be_all_that_is_new(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree")
+    write(codebatch.directory / "tree" / "__init__.py", "")
+    answer = codebatch("run", "tree", "--json").json
+    assert (answer["status"], answer["files"]) == ("COMPLETED", 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [_nothing, pytest.param(_only_empty, marks=pytest.mark.slow), pytest.param(_only_links, marks=pytest.mark.slow)],
+)
+def test_every_command_answers_where_there_is_nothing(codebatch: CommandLine, make: Callable[[Path], None]) -> None:
+    make(codebatch.directory / "tree")
+    answer = codebatch("run", "tree", "--allow-empty", "--json").json
+    assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
+    for command, status in READING.items():
+        codebatch(*command.split(), "--json", status=status)
+    again = codebatch("run", "tree", "--allow-empty", "--json").json
+    assert (again["action"], again["result_digest"]) == ("up to date", answer["result_digest"])
+
+
+def test_output_without_records_is_one_that_tools_can_read(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.bin", bytes(range(256)))
+    codebatch("run", "tree")
+    one = finished(open_latest(codebatch.directory / ".codebatch"))
+    outputs = sorted((one.batch.root / "outputs" / one.result_digest).glob("*.zst"))
+    empty = [path for path in outputs if not zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())]
+    assert empty, "no task is without records"
+    assert all(path.stat().st_size for path in outputs)
+    if zstdcat := shutil.which("zstdcat"):
+        subprocess.run([zstdcat, *empty], check=True, capture_output=True)
+
+
+def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", "[tasks.layers]\npython = 'tools/layers.py:task'\n")
+    code = "import os\ndef task(project):\n    if os.path.exists({!r}): raise ValueError('no')\n    return []\n"
+    trouble = write(codebatch.directory / "trouble", "")
+    write(codebatch.directory / "tools" / "layers.py", code.format(str(trouble)))
+    (codebatch.directory / "tree").mkdir()
+    failed = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
+    assert (failed["status"], failed["failures"]) == ("PARTIAL", 1)
+    assert codebatch("status", "--json").json["status"] == "PARTIAL"
+    (row,) = codebatch("errors", "--json").json
+    assert (row["path"], row["task"], row["reason"]) == (".", "layers", "exception")
+    assert "ValueError: no" in row["evidence"]
+    again = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
+    assert again["action"] == "ended before"
+    trouble.unlink()
+    mended = codebatch("resume", "--json").json
+    assert (mended["status"], mended["failures"]) == ("COMPLETED", 0)
+    assert mended["result_digest"] != failed["result_digest"]
+    assert codebatch("errors", "--json").json == []
