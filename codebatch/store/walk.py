@@ -9,7 +9,8 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
-from codebatch.store.rules import IGNORE_FILE, Rules, chain_of, parents_of, read_ignore_file
+from codebatch.store.nearest import Nearest, parent_of
+from codebatch.store.rules import IGNORE_FILE, Rules, parents_of, read_ignore_file
 
 GITIGNORE = b".gitignore"
 
@@ -29,7 +30,7 @@ def walk(directories: Directories, top: bytes, rules: Rules) -> Walked:
     Raises SourceUnreadable.
     """
     walked = Walked([], [], [])
-    ignore_files: dict[bytes, PatternList] = {}
+    ignore_files: Nearest[PatternList] = Nearest()
     left = [top]
     while left:
         directory = left.pop()
@@ -42,7 +43,7 @@ def _visit(
     directory: bytes,
     top: bytes,
     rules: Rules,
-    ignore_files: dict[bytes, PatternList],
+    ignore_files: Nearest[PatternList],
     walked: Walked,
 ) -> list[bytes]:
     """Read one directory; returns the directories to go on with."""
@@ -57,7 +58,7 @@ def _visit(
     if GITIGNORE in names:
         data, _ = read_ignore_file(directories, directory, GITIGNORE)
         if data is not None:
-            ignore_files[directory] = parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix)
+            ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
     if IGNORE_FILE in names:
         rules.add_ignore_file(directory)
     below = []
@@ -74,11 +75,11 @@ def _visit(
     return below
 
 
-def is_ignored(ignore_files: dict[bytes, PatternList], path: bytes, *, is_directory: bool) -> bool:
+def is_ignored(ignore_files: Nearest[PatternList], path: bytes, *, is_directory: bool) -> bool:
     """Whether .gitignore files ignore a path whose parents they do not."""
     if not ignore_files:
         return False
-    decided = decide_chain(chain_of(ignore_files, path), path, is_directory=is_directory)
+    decided = decide_chain(ignore_files.above(path), path, is_directory=is_directory)
     return decided is not None and not decided[1].negated
 
 
@@ -93,15 +94,15 @@ def ignored_by(target: bytes, *, is_directory: bool) -> str | None:
             return None
         top = os.path.dirname(top)
     relative = os.path.relpath(target, top)
-    files: dict[bytes, PatternList] = {}
+    files: Nearest[PatternList] = Nearest()
     with Directories(top) as directories:
         for part in parents_of(relative):
-            above = part[: max(part.rfind(b"/"), 0)]
+            above = parent_of(part)
             prefix = above + b"/" if above else b""
             data, _ = read_ignore_file(directories, above, GITIGNORE)
             if data is not None:
-                files[above] = parse_ignore_file(data, os.fsdecode(os.path.join(top, prefix + GITIGNORE)), prefix)
-            decided = decide_chain(chain_of(files, part), part, is_directory=is_directory or part != relative)
+                files.put(above, parse_ignore_file(data, os.fsdecode(os.path.join(top, prefix + GITIGNORE)), prefix))
+            decided = decide_chain(files.above(part), part, is_directory=is_directory or part != relative)
             if decided is not None and not decided[1].negated:
                 return describe(*decided)
     return None
