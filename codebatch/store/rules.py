@@ -14,9 +14,10 @@ from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
 from codebatch.store.nearest import Nearest, parent_of
 from codebatch.store.stat_cache import ABSENT, Stat, stat_of
+from codebatch.system.regular import read_regular
 
 IGNORE_FILE = b".codebatchignore"
-IGNORE_FILE_BYTES_MAX = 16 << 20
+IGNORE_FILE_BYTES_MAX = 4 << 20
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -146,15 +147,9 @@ def read_ignore_file(directories: Directories, directory: bytes, name: bytes) ->
         found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
         if not stat.S_ISREG(found.mode):
             return None, found
-        fd = os.open(name, READ_FLAGS, dir_fd=parent)
+        data = read_regular(name, bytes_max=IGNORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
     except (FileNotFoundError, NotADirectoryError):
         return None, ABSENT
     except OSError as error:
         raise SourceUnreadable(f"cannot read {display_path(path)}: {error.strerror}") from error
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None, ABSENT
-        data = file.read(IGNORE_FILE_BYTES_MAX + 1)
-    if len(data) > IGNORE_FILE_BYTES_MAX:
-        raise SourceUnreadable(f"{display_path(path)} is longer than any ignore file should be")
     return data, found

@@ -21,6 +21,7 @@ from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
 from codebatch.store.walk import ignored_by, special_files, unreadable, walk
+from codebatch.system.regular import read_regular
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
@@ -237,16 +238,12 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
+        parent = self._directories.enter(directory)
         try:
-            fd = os.open(
-                _STORE_DOCUMENT,
-                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-                dir_fd=self._directories.enter(directory),
-            )
+            document = read_regular(_STORE_DOCUMENT, bytes_max=4096, dir_fd=parent, is_link_followed=False)
         except OSError:
             return False
-        with open(fd, "rb") as file:
-            return stat.S_ISREG(os.fstat(fd).st_mode) and b"codebatch" in file.read(4096)
+        return b"codebatch" in document
 
     def _is_outcast(self, directory: bytes) -> bool:
         """Whether a repository around a named directory ignores it: then git would list next to nothing."""
