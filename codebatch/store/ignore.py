@@ -8,9 +8,11 @@ and line of the pattern that decided. `tests/snapshot/test_ignore.py` compares i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from codebatch.errors import SourceUnreadable
+from codebatch.model.entry import display_path
 from codebatch.store.globs import PARENTS, REST, STAR, GlobSet, Token
 
 _CLASSES: dict[bytes, frozenset[int]] = {
@@ -27,6 +29,8 @@ _CLASSES: dict[bytes, frozenset[int]] = {
     b"upper": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
+_CHAIN_MAX = 256
+_SHOWN_BYTES = 200
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
@@ -49,18 +53,24 @@ class Pattern(NamedTuple):
 
 
 class PatternList:
-    """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end)."""
+    """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end).
 
-    def __init__(self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False) -> None:
+    Paths are given as from a directory `way` below the file's own, if that lies above the tree.
+    """
+
+    def __init__(
+        self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False, way: bytes = b""
+    ) -> None:
         self.origin = origin
         self.base = base
         self.patterns = patterns
         self.is_option = is_option
+        self._way = way
         self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_of)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
         """The last pattern that matches a path itself; its parents are the caller's to ask about."""
-        for_file, for_directory = self._globs.find(path[len(self.base) :])
+        for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
         return for_directory if is_directory else for_file
 
     def _last_of(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
@@ -74,7 +84,9 @@ class PatternList:
         return None, for_directory
 
 
-def parse_ignore_file(data: bytes, origin: str, base: bytes, *, is_option: bool = False) -> PatternList:
+def parse_ignore_file(
+    data: bytes, origin: str, base: bytes, *, is_option: bool = False, way: bytes = b""
+) -> PatternList:
     """Read an ignore file, line by line as git's add_patterns_from_buffer does."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     patterns = []
@@ -83,7 +95,7 @@ def parse_ignore_file(data: bytes, origin: str, base: bytes, *, is_option: bool 
             pattern = parse_pattern(_trim_trailing_spaces(line.removesuffix(b"\r")), number)
             if pattern is not None:
                 patterns.append(pattern)
-    return PatternList(origin, base, patterns, is_option=is_option)
+    return PatternList(origin, base, patterns, is_option=is_option, way=way)
 
 
 def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
@@ -99,9 +111,17 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 
 
 def decide_chain(
-    chain: Iterable[PatternList], path: bytes, *, is_directory: bool
+    chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, Pattern] | None:
-    """The pattern that decides a path: the first of the lists, nearest directory first, that says anything."""
+    """The pattern that decides a path: the first of the lists, nearest directory first, that says anything.
+
+    Raises SourceUnreadable where there are more lists than anyone would write.
+    """
+    if len(chain) > _CHAIN_MAX:
+        raise SourceUnreadable(
+            f"more than {_CHAIN_MAX} ignore files have a say about {display_path(path[:_SHOWN_BYTES])}…",
+            hint="leave it out with --exclude",
+        )
     for patterns in chain:
         pattern = patterns.decide(path, is_directory=is_directory)
         if pattern is not None:

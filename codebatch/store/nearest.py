@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -49,3 +50,12 @@ class Nearest(Generic[T]):
 def parent_of(path: bytes) -> bytes:
     """The directory that a path lies in; that of the top of the tree is itself."""
     return path[: max(path.rfind(b"/"), 0)]
+
+
+def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:
+    """A directory and those above it of which nothing is known, the highest first; of the top something must be."""
+    unknown = []
+    while directory not in known:
+        unknown.append(directory)
+        directory = parent_of(directory)
+    return unknown[::-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
-from codebatch.store.nearest import Nearest, parent_of
+from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.store.stat_cache import ABSENT, Stat, stat_of
 from codebatch.system.regular import read_regular
 
@@ -93,7 +92,7 @@ class Rules:
 
     def _decide_parents(self, directory: bytes) -> None:
         """Fill `_verdicts` for a directory and its parents, from the top; a loop, for trees are deep."""
-        for part in reversed(_unknown(directory, self._verdicts)):
+        for part in unknown_from_top(directory, self._verdicts):
             self._verdicts[part] = self._verdicts[parent_of(part)] or self._own_verdict(part, is_directory=True)
 
     def _own_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
@@ -113,7 +112,7 @@ class Rules:
         if not self._include.patterns:
             return None
         parent = parent_of(path)
-        for part in reversed(_unknown(parent, self._included)):
+        for part in unknown_from_top(parent, self._included):
             self._included[part] = self._included[parent_of(part)] or self._includes(part, is_directory=True)
         if self._included[parent] or self._includes(path, is_directory=False):
             return None
@@ -122,15 +121,6 @@ class Rules:
     def _includes(self, path: bytes, *, is_directory: bool) -> bool:
         pattern = self._include.decide(path, is_directory=is_directory)
         return pattern is not None and not pattern.negated
-
-
-def _unknown(directory: bytes, known: Mapping[bytes, object]) -> list[bytes]:
-    """A directory and its parents up to the first of which something is known."""
-    unknown = []
-    while directory not in known:
-        unknown.append(directory)
-        directory = parent_of(directory)
-    return unknown
 
 
 def parents_of(path: bytes) -> list[bytes]:
