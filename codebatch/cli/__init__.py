@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -92,6 +93,8 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Ends the process."""
+    # Ignored by whoever started us, it would hide how a child ended: wait(2) then says that all went well.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     given = list(sys.argv[1:] if arguments is None else arguments)
     status = run_to_exit_status(cli, given)
     # Nothing is left to do but to free memory, which the kernel does faster.

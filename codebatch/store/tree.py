@@ -22,8 +22,10 @@ from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
 from codebatch.store.walk import (
     GitIgnore,
+    Walked,
     ignore_files_above,
     ignored_by,
+    iter_walk,
     special_files,
     unreadable,
     walk,
@@ -35,7 +37,7 @@ MODE_GIT = "git"
 MODE_WALK = "walk"
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
-_GIT_SECONDS = 5.0
+_GIT_SECONDS = 3.0
 _GIT_SECONDS_MIN = 0.1
 _GIT_FILES_A_SECOND = 10_000
 
@@ -110,6 +112,21 @@ class TreeLister:
                 return None
         answer = self._answer(directory)
         return answer.digest if answer.mode == mode else None
+
+    def lists_a_file(self) -> bool:
+        """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
+        for directory in self._sources.directories:
+            walked = Walked([], [], [])
+            for _ in iter_walk(self._directories, directory, self._rules, walked):
+                tree = Tree()
+                for path in walked.paths:
+                    if self._rules.leaves_out(path) is None:
+                        self._add(tree, path)
+                if any(stat.S_ISREG(found.mode) for found in tree.stats.values()):
+                    return True
+                walked.paths.clear()
+        # What a walk does not find, git may know of: files that are tracked and ignored, repositories inside.
+        return any(stat.S_ISREG(found.mode) for found in self.list_all().stats.values())
 
     def list_all(self) -> Tree:
         """List everything that was named. Raises SourceUnreadable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
@@ -32,12 +33,21 @@ def walk(directories: Directories, top: bytes, rules: Rules, above: tuple[Patter
     Raises SourceUnreadable.
     """
     walked = Walked([], [], [])
+    for _ in iter_walk(directories, top, rules, walked, above):
+        pass
+    return walked
+
+
+def iter_walk(
+    directories: Directories, top: bytes, rules: Rules, walked: Walked, above: tuple[PatternList, ...] = ()
+) -> Iterator[None]:
+    """`walk` into `walked`, which may be looked at after each directory."""
     ignore_files: Nearest[PatternList] = Nearest()
     left = [top]
     while left:
         directory = left.pop()
         left.extend(_visit(directories, directory, top, rules, ignore_files, above, walked))
-    return walked
+        yield
 
 
 def _visit(

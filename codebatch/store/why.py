@@ -54,8 +54,13 @@ _INCLUDED = {
 }
 
 
+_IS_DIRECTORY = "it is a directory; only what is in it is taken"
+
+
 def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
     """The first reason that holds, outermost first."""
+    if not path:
+        return _IS_DIRECTORY
     if any(map(is_git, path.split(b"/"))):
         return "it is in .git, which is never taken"
     verdict = rules.leaves_out(path)
@@ -76,7 +81,7 @@ def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: 
         if rule is not None:
             return rule
         if part == path and is_directory:
-            return "it is a directory; only what is in it is taken"
+            return _IS_DIRECTORY
     return "the listing does not have it"
 
 

@@ -25,6 +25,7 @@ def main(arguments: list[str]) -> int:
     die_with_parent(launch.parent)
     OWN_TASKS.use(launch.own_tasks)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
     gc.set_threshold(50_000, 20, 50)
