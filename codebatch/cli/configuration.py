@@ -6,7 +6,6 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +15,10 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
+from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
 from codebatch.system.host import usable_cores
 from codebatch.system.own_tasks import OWN_TASKS, place_of
+from codebatch.system.regular import read_regular
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 
@@ -102,24 +103,22 @@ def _find(start: Path) -> Configuration:
 
 def _read(path: Path) -> dict[str, object] | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, bytes_max=BYTES_MAX, is_link_followed=True).decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InvalidConfiguration(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"cannot read {path}: {error}") from error
-    # Here, for most commands find no file to parse.
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        if path.name == "pyproject.toml":
+        document = parse_toml(text)
+    except TomlError as error:
+        # A pyproject.toml that does not speak of us is for others to complain of.
+        if path.name == "pyproject.toml" and "codebatch" not in text:
             return None
         raise InvalidConfiguration(f"{path} is no TOML: {error}") from error
     if path.name == "codebatch.toml":
-        return dict(document)
+        return document
     tool = document.get("tool", {})
     own = tool.get("codebatch") if isinstance(tool, dict) else None
     return own if isinstance(own, dict) else None

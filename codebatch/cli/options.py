@@ -58,7 +58,7 @@ class Answering:
             if self._named() is None:
                 return open_store(RealFiles(), path)
         else:
-            path = _project_root(Path.cwd()) / STORE_DIRECTORY
+            path = project_root(Path.cwd()) / STORE_DIRECTORY
         try:
             store, is_new = create_store(RealFiles(), path)
         except StoreUnwritable as error:
@@ -67,6 +67,11 @@ class Answering:
         if is_new:
             self.note(f"new store: {store.root}")
         return store
+
+    def has_store(self) -> bool:
+        """Whether there is a store; if not, `store_or_new` makes one."""
+        path = self.store_root()
+        return path is not None and path.exists()
 
     def batch(self, reference: str | None) -> tuple[Store, Batch]:
         """The store and the batch that was named, the latest by default."""
@@ -205,5 +210,6 @@ def _json(document: object) -> bytes:
         return json.dumps(msgspec.to_builtins(document), indent=2).encode("ascii")
 
 
-def _project_root(start: Path) -> Path:
+def project_root(start: Path) -> Path:
+    """The top of the git work tree around a directory, else the directory."""
     return next((directory for directory in (start, *start.parents) if (directory / ".git").exists()), start)

@@ -33,7 +33,7 @@ from codebatch.query.summary import failures, summarise, worst_findings
 from codebatch.store.batches import Batch, batch_ids, create_batch, iter_batches
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.snapshotting import SnapshotResult, take_snapshot
+from codebatch.store.snapshotting import SnapshotResult, take_snapshot, takes_a_file
 from codebatch.store.sources import resolve_sources
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -184,6 +184,8 @@ def run(
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
     display = choose_display(quiet=answering.quiet)
     try:
+        if not (allow_empty or answering.has_store() or takes_a_file(paths, rules)):
+            raise _nothing_to_do(paths)
         store = answering.store_or_new()
         with store.writing():
             taken = _snapshot(answering, store, paths, rules, display, allow_empty=allow_empty)
@@ -287,13 +289,17 @@ def _snapshot(
     for note in taken.notes:
         answering.note(note)
     if taken.files == 0 and not allow_empty:
-        raise NothingToDo(
-            f"no file in {', '.join(map(str, paths))} is to be taken",
-            hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
-        )
+        raise _nothing_to_do(paths)
     how = "unchanged" if taken.read_files == 0 else f"{taken.read_files:,} read"
     display.phase(f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)} ({how})")
     return taken
+
+
+def _nothing_to_do(paths: tuple[Path, ...]) -> NothingToDo:
+    return NothingToDo(
+        f"no file in {', '.join(map(str, paths))} is to be taken",
+        hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
+    )
 
 
 def _find_or_make_batch(

@@ -9,7 +9,7 @@ import click
 
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
+from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, project_root, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
@@ -168,18 +168,27 @@ def files(
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
     settings = load_configuration(Path.cwd()).settings
     rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
-    here = Path.cwd()
-    target = Path(os.path.abspath(path))
-    root = here if target.is_relative_to(here) else target.parent
-    if root != here and not os.path.lexists(target):  # Its directory may be the root of everything.
-        raise InvalidInput(f"{display_path(os.fsencode(path))} is not there")
-    answer = why([root], path, rules, store_root=answering.store_root())
+    answer = why([_tree_with(path)], path, rules, store_root=answering.store_root())
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
         {**_path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
         [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
     )
+
+
+def _tree_with(path: Path) -> Path:
+    """The current directory, or the work tree around it, whichever has the path in it. Raises InvalidInput."""
+    here = Path.cwd()
+    parent, name = os.path.split(os.path.abspath(path))
+    for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
+        for root in (here, project_root(here)):
+            if target.is_relative_to(root):
+                return root
+    shown = display_path(os.fsencode(path))
+    if not os.path.lexists(path):
+        raise InvalidInput(f"{shown} is not there")
+    raise InvalidInput(f"{shown} is in no tree here", hint="ask in the directory that was analysed, or above it")
 
 
 def _entry_row(entry: Entry) -> dict[str, str | int | bool]:

@@ -19,6 +19,9 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.task import Json
 from codebatch.query.records import BatchRecords, JsonRecord
 from codebatch.system.plugins import load_question
+from codebatch.system.regular import read_regular
+
+_FILE_BYTES_MAX = 256 << 20
 
 
 @click.command()
@@ -97,6 +100,6 @@ def _lint_settings() -> dict[str, Json]:
 def _read(path: Path) -> bytes:
     """A file as it is on disk. Raises SourceUnreadable."""
     try:
-        return path.read_bytes()
+        return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
     except OSError as error:
         raise SourceUnreadable(f"cannot read {path}: {error.strerror}") from error

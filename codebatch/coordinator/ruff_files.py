@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import sys
 from collections.abc import Iterator
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.toml import TomlError, parse_toml
 from codebatch.store.snapshots import Snapshot
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
 _EXTENDS_MAX = 10
@@ -49,8 +44,8 @@ def _with_extended(snapshot: Snapshot, path: str) -> Iterator[tuple[str, str]]:
 
 def _settings(text: str, path: str) -> dict[str, object]:
     try:
-        document: dict[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        document = parse_toml(text)
+    except TomlError:
         return {}
     if posixpath.basename(path) != "pyproject.toml":
         return document

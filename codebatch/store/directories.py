@@ -11,21 +11,21 @@ import os
 from collections.abc import Iterator
 
 _HELD_MAX = 64
+_OUTSIDE = (b"", b".", b"..")
 _FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A directory that may be searched but not read can be entered all the same.
 _FLAGS_TO_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | _FLAGS
 
 
 class Directories:
-    """Descriptors of the directory entered last and of its parents, at most 64 of them. A context manager."""
+    """Descriptors of the directory entered last and of its parents: the top 64 and the lowest 64. A context manager."""
 
     def __init__(self, base: bytes) -> None:
         """Raises OSError where the base is no directory."""
         self._base = _open(base)
         self._parts: list[bytes] = []
-        self._fds: list[int] = []
+        self._fds: list[int | None] = []
         self._entered: tuple[bytes, int] = (b"", self._base)
-        self._deep: int | None = None
 
     def __enter__(self) -> Directories:
         return self
@@ -37,13 +37,19 @@ class Directories:
     def enter(self, directory: bytes) -> int:
         """A descriptor of a directory, good until the next call; for `dir_fd` only. Empty means the base.
 
-        Raises OSError: FileNotFoundError, NotADirectoryError (also for a symbolic link), PermissionError.
+        Raises OSError: FileNotFoundError (also for `..`, whatever is there), NotADirectoryError (also for a symbolic
+        link), PermissionError.
         """
         entered, fd = self._entered
         if entered == directory:
             return fd
         self._entered = (b"", self._base)
-        fd = self._enter(directory.split(b"/") if directory else [])
+        if entered and directory.startswith(entered + b"/"):
+            fd = self._descend(fd, directory[len(entered) + 1 :].split(b"/"))
+        else:
+            parts = directory.split(b"/") if directory else []
+            self._leave_to(_common_length(self._parts, parts))
+            fd = self._descend(self._nearest_held(), parts[len(self._parts) :])
         self._entered = (directory, fd)
         return fd
 
@@ -58,32 +64,34 @@ class Directories:
                 raise
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from error
 
-    def _enter(self, parts: list[bytes]) -> int:
-        common = _common_length(self._parts, parts)
-        self._leave_to(common)
-        fd = self._fds[-1] if self._fds else self._base
-        for part in parts[common:_HELD_MAX]:
+    def _descend(self, fd: int, parts: list[bytes]) -> int:
+        for part in parts:
+            if part in _OUTSIDE:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), part)
             fd = _open(part, fd)
             self._parts.append(part)
             self._fds.append(fd)
-        return self._enter_deep(fd, parts[_HELD_MAX:]) if len(parts) > _HELD_MAX else fd
-
-    def _enter_deep(self, fd: int, parts: list[bytes]) -> int:
-        """Below the 64th level only the last descriptor is kept: trees that deep are rare, descriptors are few."""
-        for part in parts:
-            below = _open(part, fd)
-            if self._deep is not None:
-                os.close(self._deep)
-            self._deep = fd = below
+            self._let_go(len(self._fds) - 1 - _HELD_MAX)
         return fd
 
+    def _let_go(self, level: int) -> None:
+        """Close the descriptor of a level in the middle: descriptors are few, and who goes up goes by single steps."""
+        if level >= _HELD_MAX and (fd := self._fds[level]) is not None:
+            os.close(fd)
+            self._fds[level] = None
+
+    def _nearest_held(self) -> int:
+        """The descriptor of the lowest level that has one; what is below it is left."""
+        while self._fds and self._fds[-1] is None:
+            self._leave_to(len(self._fds) - 1)
+        return self._base if not self._fds or self._fds[-1] is None else self._fds[-1]
+
     def _leave_to(self, depth: int) -> None:
-        if self._deep is not None:
-            os.close(self._deep)
-        self._deep = None
         while len(self._fds) > depth:
-            os.close(self._fds.pop())
+            fd = self._fds.pop()
             self._parts.pop()
+            if fd is not None:
+                os.close(fd)
 
 
 def _open(name: bytes, parent: int | None = None) -> int:

@@ -2,7 +2,9 @@
 
 A repository's own configuration may name programs (`core.fsmonitor`, hooks, transports) and the user's may name further
 ignore files. The first must not run, the second must not make one tree two snapshots: both are overridden, and every
-`GIT_*` of the environment is dropped.
+`GIT_*` of the environment is dropped. What git answers comes from an index that anyone may have written: a path that
+can be in no tree makes the answer void. And git may never answer: it waits for a fifo that is called `.gitignore`, and
+takes exponential time over some patterns. So nothing waits for it for long.
 """
 
 from __future__ import annotations
@@ -14,9 +16,7 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
-from codebatch.errors import SourceUnreadable
-
-SECONDS_MAX = 600.0
+from codebatch.model.entry import display_path
 
 _SETTINGS = (
     "core.fsmonitor=false",
@@ -38,12 +38,18 @@ _ENVIRONMENT = {
 }
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
+# Empty, `.` and `..` as parts of a path, a slash at its beginning, and `.git` in whatever case.
+_NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
 
 
 class GitError(Exception):
     """git is not there, is too old, or cannot read this tree; the text says which."""
+
+
+class GitSilent(GitError):
+    """git did not answer in time; it is still at it."""
 
 
 class GitListing(NamedTuple):
@@ -60,22 +66,18 @@ class GitList:
         """Start listing a directory. `is_top` says that the repository must begin there and nowhere above."""
         self._process = _start(git, directory, _LIST, is_top=is_top)
 
-    def wait(self) -> GitListing:
-        """The answer. Raises GitError."""
-        output, errors = _finish(self._process)
-        if self._process.returncode != 0:
-            raise GitError(_first_line(errors) or f"git ended with status {self._process.returncode}")
+    def wait(self, seconds: float) -> GitListing:
+        """The answer. Raises GitError, and GitSilent, after which it may be waited for again."""
+        output, errors = _finish(self._process, seconds)
         found = [(name, reason.decode("utf-8", "replace")) for name, reason in _UNREADABLE.findall(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
         if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
             raise GitError("git cannot read paths as long as this tree has")
-        return GitListing(output, tuple(found))
+        return GitListing(_checked(output), tuple(found))
 
     def close(self) -> None:
         """End git if nobody waited for it."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.communicate()
+        _end(self._process)
 
 
 def find_git() -> str | None:
@@ -83,17 +85,26 @@ def find_git() -> str | None:
     return shutil.which("git")
 
 
-def gitlinks(git: str, directory: bytes, *, is_top: bool) -> set[bytes]:
+def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
     """The paths below a directory that the index has as submodules. Raises GitError."""
     found = set()
-    for line in _ask(git, directory, ("ls-files", "-sz"), is_top=is_top).split(b"\0"):
+    for line in _ask(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
         if mode.startswith(b"160000 "):
             found.add(path)
     return found
 
 
-def _start(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
+def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
+    """The paths below a directory that the index has. Raises GitError.
+
+    Here git looks at no file of the work tree, and at no pattern.
+    """
+    names = set(_checked(_ask(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
+    return names - {b""}
+
+
+def _start(git: str, directory: bytes, arguments: tuple[str, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
     # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
@@ -112,23 +123,39 @@ def _start(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is
         raise GitError(f"git does not start: {error.strerror}") from error
 
 
-def _finish(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _finish(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
     try:
-        return process.communicate(timeout=SECONDS_MAX)
+        output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
-        raise SourceUnreadable(
-            f"git did not list the tree within {SECONDS_MAX:.0f} s", hint="is a .gitignore in it no regular file?"
-        ) from error
-
-
-def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> bytes:
-    process = _start(git, directory, arguments, is_top=is_top)
-    output, errors = _finish(process)
+        raise GitSilent("git does not answer") from error
     if process.returncode != 0:
         raise GitError(_first_line(errors) or f"git ended with status {process.returncode}")
-    return output
+    return output, errors
+
+
+def _ask(git: str, directory: bytes, arguments: tuple[str, ...], seconds: float, *, is_top: bool) -> bytes:
+    process = _start(git, directory, arguments, is_top=is_top)
+    try:
+        return _finish(process, seconds)[0]
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    if process.stdout is not None and not process.stdout.closed:
+        process.communicate()
+
+
+def _checked(names: bytes) -> bytes:
+    """An answer in which each path can be one below the directory that was asked about. Raises GitError."""
+    wrong = _NO_PATH.search(names)
+    if wrong is not None:
+        start = names.rfind(b"\0", 0, wrong.start() + 1) + 1
+        name = names[start : names.find(b"\0", start)]
+        raise GitError(f"git says that {display_path(name)} is in it, which cannot be")
+    return names
 
 
 def _first_line(errors: bytes) -> str:

@@ -1,4 +1,4 @@
-"""gitignore patterns: read, translated to regular expressions over bytes, and decided as git decides (gitignore(5)).
+"""gitignore patterns: read, turned into globs over bytes, and decided as git decides (gitignore(5)).
 
 Written out rather than taken from pathspec because three things are needed that it does not do: paths that are no
 UTF-8, git's own answer where a pattern inside an excluded directory negates (pathspec issues 129 and 137), and the file
@@ -8,8 +8,12 @@ and line of the pattern that decided. `tests/snapshot/test_ignore.py` compares i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from codebatch.errors import SourceUnreadable
+from codebatch.model.entry import display_path
+from codebatch.store.globs import PARENTS, REST, STAR, GlobSet, Token
 
 _CLASSES: dict[bytes, frozenset[int]] = {
     b"alnum": frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),
@@ -25,10 +29,13 @@ _CLASSES: dict[bytes, frozenset[int]] = {
     b"upper": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
+_CHAIN_MAX = 256
+_SHOWN_BYTES = 200
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
-_SPECIAL = re.compile(rb"[*?\[\\]")
+_SPECIAL = re.compile(rb"[*?\[\\]|\Z")
+_ANY = frozenset(range(256)) - {_SLASH}
 
 
 class _MalformedError(Exception):
@@ -36,67 +43,65 @@ class _MalformedError(Exception):
 
 
 class Pattern(NamedTuple):
-    """One line of an ignore file. `regex` is matched against the last part of a path, or the path below `base`."""
+    """One line of an ignore file. `glob` is for the path below the directory that the file speaks of."""
 
     text: bytes
     line: int
     negated: bool
     directory_only: bool
-    by_name: bool
-    regex: re.Pattern[bytes]
+    glob: Sequence[Token]
 
 
-class PatternList(NamedTuple):
+class PatternList:
     """The patterns of one file, which speak of paths below `base` (empty, or a directory with a slash at the end).
 
-    `by_name` and `by_path` match what any pattern of that sort matches: most paths match none, and that is soon said.
+    Paths are given as from a directory `way` below the file's own, if that lies above the tree.
     """
 
-    origin: str
-    base: bytes
-    patterns: tuple[Pattern, ...]
-    by_name: re.Pattern[bytes]
-    by_path: re.Pattern[bytes]
-    is_option: bool = False
+    def __init__(
+        self, origin: str, base: bytes, patterns: Sequence[Pattern], *, is_option: bool = False, way: bytes = b""
+    ) -> None:
+        self.origin = origin
+        self.base = base
+        self.patterns = patterns
+        self.is_option = is_option
+        self._way = way
+        self._globs = GlobSet([pattern.glob for pattern in patterns], self._last_of)
 
     def decide(self, path: bytes, *, is_directory: bool) -> Pattern | None:
         """The last pattern that matches a path itself; its parents are the caller's to ask about."""
-        below = path[len(self.base) :]
-        name = below[below.rfind(b"/") + 1 :]
-        if not (self.by_name.fullmatch(name) or self.by_path.fullmatch(below)):
-            return None
-        for pattern in reversed(self.patterns):
-            if pattern.directory_only and not is_directory:
-                continue
-            if pattern.regex.fullmatch(name if pattern.by_name else below):
-                return pattern
-        return None
+        for_file, for_directory = self._globs.find(self._way + path[len(self.base) :])
+        return for_directory if is_directory else for_file
+
+    def _last_of(self, matching: Iterator[int]) -> tuple[Pattern | None, Pattern | None]:
+        """The last pattern that matches if the path is a file, and if it is a directory."""
+        for_directory = None
+        for index in matching:
+            pattern = self.patterns[index]
+            for_directory = for_directory or pattern
+            if not pattern.directory_only:
+                return pattern, for_directory
+        return None, for_directory
 
 
-def parse_ignore_file(data: bytes, origin: str, base: bytes) -> PatternList:
+def parse_ignore_file(
+    data: bytes, origin: str, base: bytes, *, is_option: bool = False, way: bytes = b""
+) -> PatternList:
     """Read an ignore file, line by line as git's add_patterns_from_buffer does."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     patterns = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if line and not line.startswith(b"#"):
-            pattern = _parse_line(_trim_trailing_spaces(line.removesuffix(b"\r")), number)
+            pattern = parse_pattern(_trim_trailing_spaces(line.removesuffix(b"\r")), number)
             if pattern is not None:
                 patterns.append(pattern)
-    by_name, by_path = (
-        _any_of([pattern for pattern in patterns if pattern.by_name is is_name]) for is_name in (True, False)
-    )
-    return PatternList(origin, base, tuple(patterns), by_name, by_path)
-
-
-def _any_of(patterns: Sequence[Pattern]) -> re.Pattern[bytes]:
-    sources = b"|".join(b"(?:" + pattern.regex.pattern + b")" for pattern in patterns)
-    return re.compile(sources or b"(?!)", re.DOTALL)
+    return PatternList(origin, base, patterns, is_option=is_option, way=way)
 
 
 def parse_arguments(arguments: Sequence[str], option: str) -> PatternList:
     """Patterns of an option that may be given several times; they speak of the whole tree."""
     lines = "\n".join(arguments).encode("utf-8", "surrogateescape")
-    return parse_ignore_file(lines, option, b"")._replace(is_option=True)
+    return parse_ignore_file(lines, option, b"", is_option=True)
 
 
 def describe(patterns: PatternList, pattern: Pattern) -> str:
@@ -106,9 +111,17 @@ def describe(patterns: PatternList, pattern: Pattern) -> str:
 
 
 def decide_chain(
-    chain: Iterable[PatternList], path: bytes, *, is_directory: bool
+    chain: Sequence[PatternList], path: bytes, *, is_directory: bool
 ) -> tuple[PatternList, Pattern] | None:
-    """The pattern that decides a path: the first of the lists, nearest directory first, that says anything."""
+    """The pattern that decides a path: the first of the lists, nearest directory first, that says anything.
+
+    Raises SourceUnreadable where there are more lists than anyone would write.
+    """
+    if len(chain) > _CHAIN_MAX:
+        raise SourceUnreadable(
+            f"more than {_CHAIN_MAX} ignore files have a say about {display_path(path[:_SHOWN_BYTES])}…",
+            hint="leave it out with --exclude",
+        )
     for patterns in chain:
         pattern = patterns.decide(path, is_directory=is_directory)
         if pattern is not None:
@@ -116,7 +129,8 @@ def decide_chain(
     return None
 
 
-def _parse_line(line: bytes, number: int) -> Pattern | None:
+def parse_pattern(line: bytes, number: int) -> Pattern | None:
+    """A line that holds a pattern, None where it is one that matches nothing."""
     text = line
     negated = line.startswith(b"!")
     line = line.removeprefix(b"!")
@@ -128,10 +142,10 @@ def _parse_line(line: bytes, number: int) -> Pattern | None:
     if not line:
         return None
     try:
-        source = _translate(line, by_name=by_name)
+        glob = _tokens(line, by_name=by_name)
     except _MalformedError:
         return None
-    return Pattern(text, number, negated, directory_only, by_name, re.compile(source, re.DOTALL))
+    return Pattern(text, number, negated, directory_only, [PARENTS, *glob] if by_name else glob)
 
 
 def _trim_trailing_spaces(line: bytes) -> bytes:
@@ -150,51 +164,53 @@ def _trim_trailing_spaces(line: bytes) -> bytes:
     return line[:end]
 
 
-def _translate(pattern: bytes, *, by_name: bool) -> bytes:
-    """A pattern as a regular expression, by the rules of git's wildmatch.c (with WM_PATHNAME unless `by_name`)."""
-    out: list[bytes] = []
+def _tokens(pattern: bytes, *, by_name: bool) -> list[Token]:
+    """A pattern's tokens, by the rules of git's wildmatch.c (with WM_PATHNAME unless `by_name`)."""
+    tokens: list[Token] = []
+    literal_end = next(_SPECIAL.finditer(pattern)).start()
     at = 0
     while at < len(pattern):
         char = pattern[at]
+        token: Token = char
         if char == _STAR:
-            end = at
-            while end < len(pattern) and pattern[end] == _STAR:
-                end += 1
-            source, at = _translate_stars(pattern, at, end, by_name=by_name)
-            out.append(source)
+            token, at = _stars(pattern, at, by_name=by_name, is_behind_literal=at == literal_end)
+            if tokens and tokens[-1] == token == PARENTS:
+                continue
         elif char == ord("?"):
-            out.append(b"[^/]")
+            token = _ANY
             at += 1
         elif char == ord("["):
-            source, at = _translate_set(pattern, at)
-            out.append(source)
+            token, at = _set(pattern, at)
         elif char == _BACKSLASH:
             if at + 1 == len(pattern):
                 raise _MalformedError
-            out.append(re.escape(pattern[at + 1 : at + 2]))
+            token = pattern[at + 1]
             at += 2
         else:
-            out.append(re.escape(pattern[at : at + 1]))
             at += 1
-    return b"".join(out)
+        tokens.append(token)
+    return tokens
 
 
-def _translate_stars(pattern: bytes, start: int, end: int, *, by_name: bool) -> tuple[bytes, int]:
-    """One run of stars from `start` to `end`; returns the expression and where to go on."""
+def _stars(pattern: bytes, start: int, *, by_name: bool, is_behind_literal: bool) -> tuple[Token, int]:
+    """The run of stars at `start`; returns what it stands for and where to go on."""
+    end = start
+    while pattern[end : end + 1] == b"*":
+        end += 1
     if by_name or end - start == 1:
-        return b"[^/]*", end
+        return STAR, end
     after = pattern[end : end + 2]
     # git compares the literal beginning of a pattern by itself, so stars right behind it count as at the start:
     # `/a**/b` is `a` and then `**/b` (dir.c, match_pathname).
-    opens = pattern[start - 1 : start] in (b"", b"/") or not _SPECIAL.search(pattern, 0, start)
+    opens = pattern[start - 1 : start] in (b"", b"/") or is_behind_literal
     if opens and after.startswith(b"/"):
-        return b"(?:.*/)?", end + 1
+        return PARENTS, end + 1
     if opens and (not after or after == b"\\/"):
-        return b".*", end
-    return b"[^/]*", end
+        return REST, end
+    return STAR, end
 
 
-def _translate_set(pattern: bytes, start: int) -> tuple[bytes, int]:
+def _set(pattern: bytes, start: int) -> tuple[frozenset[int], int]:
     """A bracket expression, from its `[`. The first character after the opening is a member even if it is `]`."""
     at = start + 1
     negated = pattern[at : at + 1] in (b"!", b"^")
@@ -209,9 +225,7 @@ def _translate_set(pattern: bytes, start: int) -> tuple[bytes, int]:
         previous, at = _set_member(pattern, at, previous, members)
     chosen = set(range(1, 256)) - members if negated else members
     chosen.discard(_SLASH)
-    if not chosen:
-        return b"(?!)", at + 1
-    return b"[" + b"".join(b"\\x%02x" % value for value in sorted(chosen)) + b"]", at + 1
+    return frozenset(chosen), at + 1
 
 
 def _set_member(pattern: bytes, at: int, previous: int | None, members: set[int]) -> tuple[int | None, int]:

@@ -11,10 +11,12 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
+from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.store.stat_cache import ABSENT, Stat, stat_of
+from codebatch.system.regular import read_regular
 
 IGNORE_FILE = b".codebatchignore"
-IGNORE_FILE_BYTES_MAX = 16 << 20
+IGNORE_FILE_BYTES_MAX = 4 << 20
 
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -48,9 +50,10 @@ class Rules:
         self._exclude = parse_arguments(rules.exclude, "--exclude")
         self._directories = directories
         self._stores = set() if store is None else {store}
-        self._files: dict[bytes, PatternList] = {}
+        self._files: Nearest[PatternList] = Nearest()
         self.rule_files: dict[bytes, Stat] = {}
         self._verdicts: dict[bytes, Verdict | None] = {b"": None}
+        self._included = {b"": False}
 
     def add_store(self, directory: bytes) -> None:
         """Leave out another store's directory."""
@@ -66,8 +69,10 @@ class Rules:
         self.rule_files[path] = found
         if data is not None:
             base = directory + b"/" if directory else b""
-            self._files[directory] = parse_ignore_file(data, display_path(path), base)
-            self._verdicts = {b"": None}
+            self._files.put(directory, parse_ignore_file(data, display_path(path), base))
+            # A verdict on something below was made of one on the directory.
+            if directory in self._verdicts:
+                self._verdicts = {b"": None}
 
     @property
     def is_empty(self) -> bool:
@@ -80,20 +85,15 @@ class Rules:
 
     def leaves_out_below(self, path: bytes, *, is_directory: bool = False) -> Verdict | None:
         """Why a path and all below it are left out, whatever `--include` says; None where they are not."""
-        parent = path[: max(path.rfind(b"/"), 0)]
+        parent = parent_of(path)
         if parent not in self._verdicts:
             self._decide_parents(parent)
         return self._verdicts[parent] or self._own_verdict(path, is_directory=is_directory)
 
     def _decide_parents(self, directory: bytes) -> None:
         """Fill `_verdicts` for a directory and its parents, from the top; a loop, for trees are deep."""
-        verdict: Verdict | None = None
-        for part in parents_of(directory):
-            if part in self._verdicts:
-                verdict = self._verdicts[part]
-            else:
-                verdict = verdict or self._own_verdict(part, is_directory=True)
-                self._verdicts[part] = verdict
+        for part in unknown_from_top(directory, self._verdicts):
+            self._verdicts[part] = self._verdicts[parent_of(part)] or self._own_verdict(part, is_directory=True)
 
     def _own_verdict(self, path: bytes, *, is_directory: bool) -> Verdict | None:
         if path in self._stores:
@@ -103,7 +103,7 @@ class Rules:
             return Verdict(describe(self._exclude, excluded), path)
         if not self._files:
             return None
-        decided = decide_chain(chain_of(self._files, path), path, is_directory=is_directory)
+        decided = decide_chain(self._files.above(path), path, is_directory=is_directory)
         if decided is not None and not decided[1].negated:
             return Verdict(describe(*decided), path)
         return None
@@ -111,23 +111,22 @@ class Rules:
     def _not_included(self, path: bytes) -> Verdict | None:
         if not self._include.patterns:
             return None
-        for part in (*parents_of(path)[:-1], path):
-            pattern = self._include.decide(part, is_directory=part != path)
-            if pattern is not None and not pattern.negated:
-                return None
+        parent = parent_of(path)
+        for part in unknown_from_top(parent, self._included):
+            self._included[part] = self._included[parent_of(part)] or self._includes(part, is_directory=True)
+        if self._included[parent] or self._includes(path, is_directory=False):
+            return None
         return Verdict("no --include pattern matches", path)
+
+    def _includes(self, path: bytes, *, is_directory: bool) -> bool:
+        pattern = self._include.decide(path, is_directory=is_directory)
+        return pattern is not None and not pattern.negated
 
 
 def parents_of(path: bytes) -> list[bytes]:
     """A path's parents from the top, then the path itself; the base is not among them."""
     parts = path.split(b"/") if path else []
     return [b"/".join(parts[: end + 1]) for end in range(len(parts))]
-
-
-def chain_of(files: dict[bytes, PatternList], path: bytes) -> list[PatternList]:
-    """The ignore files that have a say about a path, the nearest directory's first."""
-    above = [b"", *parents_of(path)[:-1]]
-    return [files[directory] for directory in reversed(above) if directory in files]
 
 
 def read_ignore_file(directories: Directories, directory: bytes, name: bytes) -> tuple[bytes | None, Stat]:
@@ -138,15 +137,9 @@ def read_ignore_file(directories: Directories, directory: bytes, name: bytes) ->
         found = stat_of(os.stat(name, dir_fd=parent, follow_symlinks=False))
         if not stat.S_ISREG(found.mode):
             return None, found
-        fd = os.open(name, READ_FLAGS, dir_fd=parent)
+        data = read_regular(name, bytes_max=IGNORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
     except (FileNotFoundError, NotADirectoryError):
         return None, ABSENT
     except OSError as error:
         raise SourceUnreadable(f"cannot read {display_path(path)}: {error.strerror}") from error
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None, ABSENT
-        data = file.read(IGNORE_FILE_BYTES_MAX + 1)
-    if len(data) > IGNORE_FILE_BYTES_MAX:
-        raise SourceUnreadable(f"{display_path(path)} is longer than any ignore file should be")
     return data, found

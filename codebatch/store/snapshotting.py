@@ -54,7 +54,7 @@ from codebatch.store.tree import MODE_GIT, Tree, TreeLister, by_directory
 from codebatch.store.walk import unreadable
 from codebatch.system.files import Files
 
-__all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot"]
+__all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
 
 REPORT_EVERY_FILES = 500
 
@@ -118,6 +118,15 @@ def take_snapshot(
                 return known
             with _collector_paused():
                 return taker.take(lister, chosen, now, report)
+
+
+def takes_a_file(roots: Sequence[Path], rules: SourceRules) -> bool:
+    """Whether a snapshot would have a file in it: asked before there is a store. Raises as `take_snapshot` does."""
+    sources = resolve_sources(roots, None)
+    with Directories(sources.base) as directories:
+        chosen = Rules(rules, directories, None)
+        with TreeLister(sources, directories, chosen) as lister:
+            return lister.lists_a_file()
 
 
 class _Taker:

@@ -16,21 +16,40 @@ from typing import NamedTuple
 
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
-from codebatch.store.git import GitError, GitList, find_git, gitlinks
+from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
-from codebatch.store.walk import ignored_by, special_files, unreadable, walk
+from codebatch.store.walk import (
+    GitIgnore,
+    Walked,
+    ignore_files_above,
+    ignored_by,
+    iter_walk,
+    special_files,
+    unreadable,
+    walk,
+    work_tree_around,
+)
+from codebatch.system.regular import read_regular
 
 MODE_GIT = "git"
 MODE_WALK = "walk"
+
+# How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
+_GIT_SECONDS = 3.0
+_GIT_SECONDS_MIN = 0.1
+_GIT_FILES_A_SECOND = 10_000
 
 _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_DOCUMENT = b"store.json"
 
 
 class Answer(NamedTuple):
-    """One directory's list: paths below the base; those that are repositories of their own; those that are special."""
+    """One directory's list: paths below the base; those that are repositories of their own; those that are special.
+
+    `why_walk` is empty where git said it all.
+    """
 
     mode: str
     why_walk: str
@@ -61,6 +80,9 @@ class TreeLister:
         self._git = find_git()
         self._running: dict[bytes, GitList] = {}
         self._raw: dict[bytes, bytes] = {}
+        self._failed: dict[bytes, GitError] = {}
+        self._unheard: dict[bytes, str] = {}
+        self._patience = _GIT_SECONDS
         self._answers: dict[bytes, Answer] = {}
 
     def __enter__(self) -> TreeLister:
@@ -90,6 +112,21 @@ class TreeLister:
                 return None
         answer = self._answer(directory)
         return answer.digest if answer.mode == mode else None
+
+    def lists_a_file(self) -> bool:
+        """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
+        for directory in self._sources.directories:
+            walked = Walked([], [], [])
+            for _ in iter_walk(self._directories, directory, self._rules, walked):
+                tree = Tree()
+                for path in walked.paths:
+                    if self._rules.leaves_out(path) is None:
+                        self._add(tree, path)
+                if any(stat.S_ISREG(found.mode) for found in tree.stats.values()):
+                    return True
+                walked.paths.clear()
+        # What a walk does not find, git may know of: files that are tracked and ignored, repositories inside.
+        return any(stat.S_ISREG(found.mode) for found in self.list_all().stats.values())
 
     def list_all(self) -> Tree:
         """List everything that was named. Raises SourceUnreadable."""
@@ -170,7 +207,7 @@ class TreeLister:
     def _gitlinks(self, listing: bytes) -> set[bytes]:
         assert self._git is not None
         try:
-            return gitlinks(self._git, self._absolute(listing), is_top=self._is_top(listing))
+            return gitlinks(self._git, self._absolute(listing), self._patience, is_top=self._is_top(listing))
         except GitError:
             return set()
 
@@ -196,27 +233,64 @@ class TreeLister:
         repositories = [prefix + name[:-1] for name in names if name.endswith(b"/")]
         paths = [prefix + name for name in names if name and not name.endswith(b"/")]
         special = self._special(directory, paths)
-        return Answer(MODE_GIT, "", hashlib.sha256(raw).digest(), paths, repositories, special)
+        why = self._unheard.get(directory, "")
+        return Answer(MODE_GIT, why, hashlib.sha256(raw).digest(), paths, repositories, special)
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Special files beside what git lists, to be said: git passes over them in silence."""
         around = {path[: max(path.rfind(b"/"), 0)] for path in paths} | {listing}
-        found = (path for directory in sorted(around) for path in special_files(self._directories, directory))
-        return [path for path in found if ignored_by(self._absolute(path), is_directory=False) is None]
+        found = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
+        top = work_tree_around(self._absolute(listing)) if found else None
+        if top is None:
+            return found
+        with GitIgnore(top, self._sources.base) as ignore:
+            return [path for path in found if ignore.rule_for(self._absolute(path), is_directory=False) is None]
 
     def _git_raw(self, directory: bytes) -> bytes:
         """git's answer for a directory. Raises GitError, and SourceUnreadable for what git could not read."""
+        if directory in self._failed:
+            raise self._failed[directory]
         if directory not in self._raw:
-            self.start(directory)
-            if directory not in self._running:
-                raise GitError("git does not start")
-            listing = self._running.pop(directory).wait()
-            for name, reason in listing.unreadable:
-                path = self._below_base(directory, name)
-                if self._rules.leaves_out_below(path, is_directory=True) is None:
-                    raise unreadable(path, reason)
-            self._raw[directory] = listing.raw
+            try:
+                self._raw[directory] = self._hear_git(directory)
+            except GitError as error:
+                self._failed[directory] = error
+                raise
         return self._raw[directory]
+
+    def _hear_git(self, directory: bytes) -> bytes:
+        self.start(directory)
+        if directory not in self._running:
+            raise GitError("git does not start")
+        running = self._running.pop(directory)
+        try:
+            listing = running.wait(self._patience)
+        except GitSilent:
+            # What git does not answer for one repository it may not answer for the next.
+            self._patience = max(self._patience / 2, _GIT_SECONDS_MIN)
+            assert self._git is not None
+            names = tracked(self._git, self._absolute(directory), _GIT_SECONDS, is_top=self._is_top(directory))
+            try:
+                listing = running.wait(len(names) / _GIT_FILES_A_SECOND)
+            except GitSilent:
+                return self._list_unheard(directory, names)
+        finally:
+            running.close()
+        for name, reason in listing.unreadable:
+            path = self._below_base(directory, name)
+            if self._rules.leaves_out_below(path, is_directory=True) is None:
+                raise unreadable(path, reason)
+        return listing.raw
+
+    def _list_unheard(self, directory: bytes, names: set[bytes]) -> bytes:
+        """What git would say, in its form: what it tracks, and by a walk what it does not."""
+        self._unheard[directory] = "git is silent; is a .gitignore no file, or has it patterns with many stars?"
+        above = ignore_files_above(self._sources.base, directory)
+        walked = walk(self._directories, directory, self._rules, above)
+        cut = len(directory) + 1 if directory else 0
+        names.update(path[cut:] for path in walked.paths)
+        names.update(path[cut:] + b"/" for path in walked.repositories)
+        return b"".join(name + b"\0" for name in sorted(names))
 
     def _walk(self, directory: bytes, why: str) -> Answer:
         walked = walk(self._directories, directory, self._rules)
@@ -237,20 +311,18 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
+        parent = self._directories.enter(directory)
         try:
-            fd = os.open(
-                _STORE_DOCUMENT,
-                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-                dir_fd=self._directories.enter(directory),
-            )
+            document = read_regular(_STORE_DOCUMENT, bytes_max=4096, dir_fd=parent, is_link_followed=False)
         except OSError:
             return False
-        with open(fd, "rb") as file:
-            return stat.S_ISREG(os.fstat(fd).st_mode) and b"codebatch" in file.read(4096)
+        return b"codebatch" in document
 
     def _is_outcast(self, directory: bytes) -> bool:
         """Whether a repository around a named directory ignores it: then git would list next to nothing."""
-        return not self._is_top(directory) and ignored_by(self._absolute(directory), is_directory=True) is not None
+        if self._is_top(directory):
+            return False
+        return ignored_by(self._absolute(directory), self._sources.base, is_directory=True) is not None
 
     def _is_top(self, directory: bytes) -> bool:
         """Whether a directory has a `.git` of its own: a repository, a submodule, a work tree."""
@@ -274,7 +346,13 @@ def by_directory(paths: Iterable[bytes]) -> list[bytes]:
 
 def _note(directory: bytes, answer: Answer) -> str:
     where = display_path(directory) or "the tree"
-    return f"{where} is listed by git" if answer.mode == MODE_GIT else f"{where} is listed by a walk: {answer.why_walk}"
+    if answer.mode == MODE_WALK:
+        return f"{where} is listed by a walk: {answer.why_walk}"
+    return (
+        f"{where} is listed by git's index and a walk: {answer.why_walk}"
+        if answer.why_walk
+        else f"{where} is listed by git"
+    )
 
 
 def _without_repeats(notes: list[str]) -> list[str]:

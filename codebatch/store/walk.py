@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
-from codebatch.store.rules import IGNORE_FILE, Rules, chain_of, parents_of, read_ignore_file
+from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
+from codebatch.store.rules import IGNORE_FILE, Rules, read_ignore_file
 
 GITIGNORE = b".gitignore"
 
@@ -22,19 +24,30 @@ class Walked(NamedTuple):
     special: list[bytes]
 
 
-def walk(directories: Directories, top: bytes, rules: Rules) -> Walked:
+def walk(directories: Directories, top: bytes, rules: Rules, above: tuple[PatternList, ...] = ()) -> Walked:
     """List what lies below `top` (a path below the base). A directory that the rules leave out is not entered.
+
+    `above` are ignore files further up that have a say too, the nearest first.
 
     An ignored directory is never entered, so nothing in it can be taken back by a `!` pattern: as git has it.
     Raises SourceUnreadable.
     """
     walked = Walked([], [], [])
-    ignore_files: dict[bytes, PatternList] = {}
+    for _ in iter_walk(directories, top, rules, walked, above):
+        pass
+    return walked
+
+
+def iter_walk(
+    directories: Directories, top: bytes, rules: Rules, walked: Walked, above: tuple[PatternList, ...] = ()
+) -> Iterator[None]:
+    """`walk` into `walked`, which may be looked at after each directory."""
+    ignore_files: Nearest[PatternList] = Nearest()
     left = [top]
     while left:
         directory = left.pop()
-        left.extend(_visit(directories, directory, top, rules, ignore_files, walked))
-    return walked
+        left.extend(_visit(directories, directory, top, rules, ignore_files, above, walked))
+        yield
 
 
 def _visit(
@@ -42,7 +55,8 @@ def _visit(
     directory: bytes,
     top: bytes,
     rules: Rules,
-    ignore_files: dict[bytes, PatternList],
+    ignore_files: Nearest[PatternList],
+    above: tuple[PatternList, ...],
     walked: Walked,
 ) -> list[bytes]:
     """Read one directory; returns the directories to go on with."""
@@ -57,13 +71,13 @@ def _visit(
     if GITIGNORE in names:
         data, _ = read_ignore_file(directories, directory, GITIGNORE)
         if data is not None:
-            ignore_files[directory] = parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix)
+            ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
     if IGNORE_FILE in names:
         rules.add_ignore_file(directory)
     below = []
     for name, kind in items:
         path = prefix + name
-        if name == b".git" or is_ignored(ignore_files, path, is_directory=kind == "directory"):
+        if is_git(name) or _is_ignored(ignore_files.above(path) + above, path, is_directory=kind == "directory"):
             continue
         if kind == "file":
             walked.paths.append(path)
@@ -74,37 +88,100 @@ def _visit(
     return below
 
 
-def is_ignored(ignore_files: dict[bytes, PatternList], path: bytes, *, is_directory: bool) -> bool:
+def _is_ignored(chain: tuple[PatternList, ...], path: bytes, *, is_directory: bool) -> bool:
     """Whether .gitignore files ignore a path whose parents they do not."""
-    if not ignore_files:
+    if not chain:
         return False
-    decided = decide_chain(chain_of(ignore_files, path), path, is_directory=is_directory)
+    decided = decide_chain(chain, path, is_directory=is_directory)
     return decided is not None and not decided[1].negated
 
 
-def ignored_by(target: bytes, *, is_directory: bool) -> str | None:
-    """The .gitignore pattern that ignores an absolute path or a parent of it within the work tree around it.
+def ignore_files_above(base: bytes, directory: bytes) -> tuple[PatternList, ...]:
+    """The .gitignore files that have a say in a directory below the base and lie above it, in the work tree around it.
 
-    The work tree is taken to begin at the nearest directory above that has a `.git`. Raises SourceUnreadable.
+    The nearest comes first. Raises SourceUnreadable.
     """
-    top = os.path.dirname(target)
-    while not os.path.lexists(os.path.join(top, b".git")):
-        if top == os.path.dirname(top):
-            return None
-        top = os.path.dirname(top)
-    relative = os.path.relpath(target, top)
-    files: dict[bytes, PatternList] = {}
+    target = os.path.join(base, directory) if directory else base
+    top = work_tree_around(target)
+    if top is None or top == target:
+        return ()
+    parts = os.path.relpath(target, top).split(b"/")
+    below_base = directory.split(b"/") if directory else []
+    found: list[PatternList] = []
     with Directories(top) as directories:
-        for part in parents_of(relative):
-            above = part[: max(part.rfind(b"/"), 0)]
-            prefix = above + b"/" if above else b""
-            data, _ = read_ignore_file(directories, above, GITIGNORE)
+        for depth in range(len(parts)):
+            data, _ = read_ignore_file(directories, b"/".join(parts[:depth]), GITIGNORE)
+            if data is None:
+                continue
+            # How far the file lies above the base, or below it.
+            beyond = len(parts) - len(below_base) - depth
+            way = b"".join(part + b"/" for part in parts[depth : depth + max(beyond, 0)])
+            prefix = b"".join(part + b"/" for part in below_base[: max(-beyond, 0)])
+            found.insert(0, parse_ignore_file(data, display_path(GITIGNORE), prefix, way=way))
+    return tuple(found)
+
+
+class GitIgnore:
+    """The .gitignore files of a tree, each read when it is first asked about. A context manager."""
+
+    def __init__(self, top: bytes, base: bytes) -> None:
+        """`top` is the directory, absolute, whose ignore file is the first to have a say; rules are told from `base`.
+
+        Raises OSError where it is no directory.
+        """
+        self._top = top
+        self._base = base.rstrip(b"/") + b"/"
+        self._directories = Directories(top)
+        self._files: Nearest[PatternList] = Nearest()
+        self._read: set[bytes] = set()
+        self._rules: dict[bytes, str | None] = {b"": None}
+
+    def __enter__(self) -> GitIgnore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._directories.__exit__()
+
+    def rule_for(self, target: bytes, *, is_directory: bool) -> str | None:
+        """The pattern that ignores an absolute path below the top, or a directory above it. Raises SourceUnreadable."""
+        path = target[len(self._top.rstrip(b"/")) + 1 :]
+        parent = parent_of(path)
+        for directory in unknown_from_top(parent, self._rules):
+            self._rules[directory] = self._rules[parent_of(directory)] or self._own_rule(directory, is_directory=True)
+        return self._rules[parent] or self._own_rule(path, is_directory=is_directory)
+
+    def _own_rule(self, path: bytes, *, is_directory: bool) -> str | None:
+        directory = parent_of(path)
+        if directory not in self._read:
+            self._read.add(directory)
+            data, _ = read_ignore_file(self._directories, directory, GITIGNORE)
             if data is not None:
-                files[above] = parse_ignore_file(data, os.fsdecode(os.path.join(top, prefix + GITIGNORE)), prefix)
-            decided = decide_chain(chain_of(files, part), part, is_directory=is_directory or part != relative)
-            if decided is not None and not decided[1].negated:
-                return describe(*decided)
-    return None
+                prefix = directory + b"/" if directory else b""
+                shown = os.path.join(self._top, prefix + GITIGNORE).removeprefix(self._base)
+                self._files.put(directory, parse_ignore_file(data, display_path(shown), prefix))
+        decided = decide_chain(self._files.above(path), path, is_directory=is_directory)
+        return describe(*decided) if decided is not None and not decided[1].negated else None
+
+
+def ignored_by(target: bytes, base: bytes, *, is_directory: bool) -> str | None:
+    """The .gitignore pattern that ignores an absolute path, or a directory above it, within the work tree around it.
+
+    Told as from `base`. Raises SourceUnreadable.
+    """
+    top = work_tree_around(os.path.dirname(target))
+    if top is None:
+        return None
+    with GitIgnore(top, base) as ignore:
+        return ignore.rule_for(target, is_directory=is_directory)
+
+
+def work_tree_around(directory: bytes) -> bytes | None:
+    """An absolute directory if it has a `.git`, else the nearest above it that has one, None where none has."""
+    while not os.path.lexists(os.path.join(directory, b".git")):
+        if directory == os.path.dirname(directory):
+            return None
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def list_directory(directories: Directories, directory: bytes) -> list[tuple[bytes, str]] | None:
@@ -125,6 +202,11 @@ def special_files(directories: Directories, directory: bytes) -> list[bytes]:
         return [prefix + os.fsencode(item.name) for item in directories.scan(directory) if _kind(item) == "special"]
     except OSError:
         return []
+
+
+def is_git(name: bytes) -> bool:
+    """Whether a name is `.git`, in whatever case: there are file systems to which that is the same."""
+    return name.lower() == b".git"
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:

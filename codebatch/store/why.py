@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codebatch.store.directories import Directories
+from codebatch.store.nearest import parent_of
 from codebatch.store.rules import Rules, SourceRules, parents_of
 from codebatch.store.sources import Sources, resolve_sources, store_below
 from codebatch.store.stat_cache import is_special
 from codebatch.store.tree import MODE_GIT, TreeLister
-from codebatch.store.walk import ignored_by
+from codebatch.store.walk import GitIgnore, ignored_by, is_git
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +39,11 @@ def why(roots: Sequence[Path], path: Path, rules: SourceRules, *, store_root: Pa
         chosen = Rules(rules, directories, store)
         with TreeLister(sources, directories, chosen) as lister:
             tree = lister.list_all()
-            mode = _mode(tree.listings, sources, relative)
+            mode = "named" if relative in sources.files else _listing(tree.listings, relative)[1]
             found = tree.stats.get(relative)
         if found is not None and not is_special(found.mode) and found.mode:
             return Why(included=True, rule=_INCLUDED[mode], mode=mode)
-        rule = _exclusion(chosen, directories, sources, relative)
+        rule = _exclusion(chosen, directories, _Ignored(sources, tree.listings), relative)
         return Why(included=False, rule=rule, mode=mode)
 
 
@@ -53,9 +54,14 @@ _INCLUDED = {
 }
 
 
-def _exclusion(rules: Rules, directories: Directories, sources: Sources, path: bytes) -> str:
+_IS_DIRECTORY = "it is a directory; only what is in it is taken"
+
+
+def _exclusion(rules: Rules, directories: Directories, ignored: _Ignored, path: bytes) -> str:
     """The first reason that holds, outermost first."""
-    if b".git" in path.split(b"/"):
+    if not path:
+        return _IS_DIRECTORY
+    if any(map(is_git, path.split(b"/"))):
         return "it is in .git, which is never taken"
     verdict = rules.leaves_out(path)
     if verdict is not None:
@@ -71,12 +77,29 @@ def _exclusion(rules: Rules, directories: Directories, sources: Sources, path: b
         if part == path and is_special(mode):
             return "it is a fifo, socket or device"
         is_directory = stat.S_ISDIR(mode)
-        ignored = ignored_by(os.path.join(sources.base, part), is_directory=is_directory)
-        if ignored is not None:
-            return ignored
+        rule = ignored.rule_for(part, is_directory=is_directory)
+        if rule is not None:
+            return rule
         if part == path and is_directory:
-            return "it is a directory; only what is in it is taken"
+            return _IS_DIRECTORY
     return "the listing does not have it"
+
+
+class _Ignored:
+    """The .gitignore files as each listing heeded them."""
+
+    def __init__(self, sources: Sources, listings: list[tuple[bytes, str, bytes]]) -> None:
+        self._base = sources.base
+        self._listings = listings
+
+    def rule_for(self, path: bytes, *, is_directory: bool) -> str | None:
+        """The pattern that ignores a path below the base, if its parents are not ignored. Raises SourceUnreadable."""
+        listing, mode = _listing(self._listings, parent_of(path))
+        target = os.path.join(self._base, path)
+        if mode == MODE_GIT:
+            return ignored_by(target, self._base, is_directory=is_directory)
+        with GitIgnore(os.path.join(self._base, listing).rstrip(b"/") or b"/", self._base) as ignore:
+            return ignore.rule_for(target, is_directory=is_directory)
 
 
 def _below_roots(sources: Sources, target: bytes) -> bytes | None:
@@ -89,9 +112,7 @@ def _below_roots(sources: Sources, target: bytes) -> bytes | None:
     return None
 
 
-def _mode(listings: list[tuple[bytes, str, bytes]], sources: Sources, path: bytes) -> str:
-    """How the innermost listing around a path was made."""
-    if path in sources.files:
-        return "named"
+def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
+    """The innermost listing around a path, and how it was made; both empty where there is none."""
     around = [item for item in listings if not item[0] or path == item[0] or path.startswith(item[0] + b"/")]
-    return max(around, key=lambda item: len(item[0]))[1] if around else ""
+    return max(around, key=lambda item: len(item[0]))[:2] if around else (b"", "")

@@ -28,10 +28,12 @@ from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.record import KINDS
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, NoConfig, TaskDeclaration
+from codebatch.system.regular import read_regular
 
 _PARAMETERS_MAX = 2
 _STDOUT = 1
 _STDERR = 2
+_FILE_BYTES_MAX = 16 << 20
 
 
 class OwnTasks:
@@ -120,7 +122,7 @@ def said(error: BaseException) -> str:
 def _load(name: str, place: str) -> OwnTask:
     path, _, attribute = place.rpartition(":")
     try:
-        source = Path(path).read_bytes()
+        source = read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
         code = compile(source, path, "exec", dont_inherit=True)

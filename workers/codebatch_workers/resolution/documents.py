@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from codebatch.model.toml import TomlError, parse_toml
 from codebatch_workers.resolution.tree import Tree
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Document = Mapping[str, object]
 
-# tomllib takes quadratic time over the parts of a dotted key.
-_TOML_BYTES_MAX = 1024 * 1024
-_TOML_LINE_CHARS_MAX = 10_000
 _JSON_BYTES_MAX = 1024 * 1024
 
 # A string is taken whole even where it does not end, so that no character is looked at twice.
@@ -48,12 +40,9 @@ def _decoded(text: str) -> object:
 
 def read_toml(tree: Tree, path: str) -> Document:
     """The table in a TOML file."""
-    text = read_text(tree, path)
-    if len(text) > _TOML_BYTES_MAX or any(len(line) > _TOML_LINE_CHARS_MAX for line in text.splitlines()):
-        return {}
     try:
-        return mapping(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return parse_toml(read_text(tree, path))
+    except TomlError:
         return {}
 
 

@@ -7,17 +7,20 @@ a snapshot must mean the same on every machine. The attributes are those of GitH
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codebatch.model.entry import Entry
 from codebatch.model.task import SnapshotView
-from codebatch.store.ignore import Pattern, parse_ignore_file
+from codebatch.store.globs import GlobSet, Token
+from codebatch.store.ignore import parse_pattern
+from codebatch.store.nearest import Nearest
 
 FILE_NAME = b".gitattributes"
 _PREFIX = b"linguist-"
 _KNOWN = (b"language", b"generated", b"vendored", b"documentation")
+_KNOWN_IN_FULL = frozenset(_PREFIX + name for name in _KNOWN)
 _MACRO = b"[attr]"
 _FIELD = re.compile(rb'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t]+))')
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -27,24 +30,20 @@ _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 Settings = Mapping[bytes, bytes | None]
 
 
-class _Rule(NamedTuple):
-    pattern: Pattern
-    settings: Settings
-
-
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
     """Of a file: `name=value` of each of linguist's attributes that is set, NUL-separated, sorted; false is empty."""
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
-    rules: dict[bytes, list[_Rule]] = {}
+    rules: Nearest[tuple[int, GlobSet[Settings]]] = Nearest()
     # The file at the root comes first, for only it may define macros.
     files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
     for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
         if path.rpartition(b"/")[2] != FILE_NAME:
             continue
         directory = path.rpartition(b"/")[0]
-        here = _read(view.read(path) or b"", macros, is_root=not directory)
-        if here:
-            rules[directory] = here
+        globs, settings = _read(view.read(path) or b"", macros, is_root=not directory)
+        if globs:
+            found = GlobSet(globs, functools.partial(_together, settings))
+            rules.put(directory, (len(directory) + 1 if directory else 0, found))
 
     def context(entry: Entry) -> bytes:
         if not rules or entry.kind != "file":
@@ -63,24 +62,28 @@ def attributes_of(context: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _attributes(rules: Mapping[bytes, Sequence[_Rule]], path: bytes) -> dict[bytes, bytes | None]:
+def _attributes(rules: Nearest[tuple[int, GlobSet[Settings]]], path: bytes) -> dict[bytes, bytes | None]:
     said: dict[bytes, bytes | None] = {}
-    directory = path
-    while directory:
-        directory = directory.rpartition(b"/")[0]
-        below = path[len(directory) + 1 :] if directory else path
-        name = path.rpartition(b"/")[2]
-        for pattern, settings in reversed(rules.get(directory, ())):
-            if pattern.regex.fullmatch(name if pattern.by_name else below):
-                for key, value in settings.items():
-                    said.setdefault(key, value)
+    for cut, globs in rules.above(path):
+        said = {**globs.find(path[cut:]), **said}
     return said
 
 
-def _read(content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool) -> list[_Rule]:
+def _together(settings: Sequence[Settings], matching: Iterator[int]) -> Settings:
+    """What the lines of one file say that match, given the last one first."""
+    said: dict[bytes, bytes | None] = {}
+    for index in matching:
+        said = {**settings[index], **said}
+    return said
+
+
+def _read(
+    content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
+) -> tuple[list[Sequence[Token]], list[Settings]]:
     """The lines of one file that say something of linguist's attributes; macros are learnt from the root's."""
-    rules = []
-    for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    globs: list[Sequence[Token]] = []
+    all_settings: list[Settings] = []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         match = _FIELD.match(line.removesuffix(b"\r"))
         if match is None or (match[2] or b"").startswith(b"#"):
             continue
@@ -90,23 +93,17 @@ def _read(content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_
             if is_root:
                 macros[name.removeprefix(_MACRO)] = settings
             continue
-        known = {key.removeprefix(_PREFIX): value for key, value in settings.items() if key.startswith(_PREFIX)}
-        pattern = _pattern(name)
-        if known and pattern is not None:
-            rules.append(_Rule(pattern, known))
-    return rules
-
-
-def _pattern(text: bytes) -> Pattern | None:
-    """A pattern as in an ignore file; one that negates, or is for directories, matches no file."""
-    if text.startswith(b"!"):
-        return None
-    patterns = parse_ignore_file(b"\\" + text if text.startswith(b"#") else text, "", b"").patterns
-    return patterns[0] if patterns and not patterns[0].directory_only else None
+        known = {key.removeprefix(_PREFIX): value for key, value in settings.items()}
+        pattern = parse_pattern(name, number) if known else None
+        # One that negates, or is for directories, matches no file.
+        if pattern is not None and not pattern.negated and not pattern.directory_only:
+            globs.append(pattern.glob)
+            all_settings.append(known)
+    return globs, all_settings
 
 
 def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes | None]]) -> dict[bytes, bytes | None]:
-    """The attributes of a line, the last word about each counting; a macro that is set brings its own along."""
+    """The known attributes of a line, the last word about each counting; a macro that is set brings its own along."""
     settings: dict[bytes, bytes | None] = {}
     for word in words:
         name, has_value, value = word.lstrip(b"-!").partition(b"=")
@@ -119,7 +116,7 @@ def _settings(words: Sequence[bytes], macros: Mapping[bytes, dict[bytes, bytes |
         else:
             settings[name] = b"true"
             settings.update(macros.get(name, {}))
-    return settings
+    return {name: value for name, value in settings.items() if name in _KNOWN_IN_FULL}
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:

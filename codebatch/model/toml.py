@@ -1,0 +1,50 @@
+"""TOML that anyone may have written."""
+
+from __future__ import annotations
+
+import sys
+
+BYTES_MAX = 1 << 20
+
+_DEPTH_MAX = 100
+# tomllib takes quadratic time over the parts of a dotted key, which stands on one line.
+_SQUARED_DOTS_MAX = 10_000_000
+
+
+class TomlError(ValueError):
+    """It is no TOML, or none that we read; the text says why."""
+
+
+def parse_toml(text: str) -> dict[str, object]:
+    """The document. Raises TomlError also for what would take long or nests deeper than we care to follow."""
+    # Here, for most commands find no file to parse.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    if len(text) > BYTES_MAX:
+        raise TomlError(f"it is longer than {BYTES_MAX} characters")
+    if sum(line.count(".") ** 2 for line in text.splitlines()) > _SQUARED_DOTS_MAX:
+        raise TomlError("its keys have too many parts")
+    try:
+        document: dict[str, object] = tomllib.loads(text)
+    except ValueError as error:  # Not only TOMLDecodeError: a number may have too many digits.
+        raise TomlError(str(error)) from error
+    except RecursionError as error:
+        raise TomlError("it is nested too deep") from error
+    if _is_deep(document):
+        raise TomlError("it is nested too deep")
+    return document
+
+
+def _is_deep(document: object) -> bool:
+    level: list[object] = [document]
+    for _ in range(_DEPTH_MAX):
+        level = [
+            below
+            for value in level
+            if isinstance(value, dict | list)
+            for below in (value.values() if isinstance(value, dict) else value)
+        ]
+    return bool(level)

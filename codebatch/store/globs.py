@@ -1,0 +1,176 @@
+"""Globs of gitignore(5), all of a file's in one automaton, so that no pattern and no path can make matching slow.
+
+A glob is a row of tokens. A set of globs is a row of bits, one for each token and for each glob's end, and a byte of a
+path moves all of them at once (Shift-And: Baeza-Yates and Gonnet 1992). Nothing is tried twice, as a regular expression
+would: a path costs no more than its length times that of the globs. Which bits a byte led to is remembered, within a
+bound, so that in most trees a byte costs one look into a dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+STAR = -1
+"""Any bytes but slashes (`*`)."""
+PARENTS = -2
+"""Nothing, or whole directories with the slash behind them (`**/`)."""
+REST = -3
+"""Anything, slashes too (`**` at the end)."""
+
+Token = int | frozenset[int]
+"""A byte, one of a set of bytes, or what the constants above say. No two that may be empty stand together, but for
+PARENTS and one behind it."""
+
+_SLASH = ord("/")
+_NOT_ZERO = re.compile(rb"[^\0]")
+_REMEMBERED_BYTES_MAX = 16 << 20
+_STATE_BYTES = 500
+
+
+class GlobSet(Generic[T]):
+    """Globs, and what follows for a path from those that match it."""
+
+    def __init__(self, globs: Sequence[Sequence[Token]], answer: Callable[[Iterator[int]], T]) -> None:
+        """`answer` gets the indexes of the globs that match, the last first; it is asked once for each state."""
+        self._answer = answer
+        self._read(globs)
+        self._accepted: dict[int, int] = {}
+        self._states: dict[int, _State[T]] = {}
+        self._held_bytes = 0
+        self._start = _State(self, self._initial)
+        self._entered = (b"", self._start)
+
+    def _read(self, globs: Sequence[Sequence[Token]]) -> None:
+        """Number the tokens. A glob that begins with PARENTS needs no bit for it: it begins behind every slash."""
+        places: dict[Token, list[int]] = {STAR: [], PARENTS: [], REST: []}
+        starts: list[int] = []
+        anywhere: list[int] = []
+        self._ends: dict[int, int] = {}
+        at = 0
+        for index, glob in enumerate(globs):
+            is_anywhere = bool(glob) and glob[0] == PARENTS
+            (anywhere if is_anywhere else starts).append(at)
+            for token in glob[is_anywhere:]:
+                places.setdefault(token, []).append(at)
+                at += 1
+            self._ends[at] = index
+            at += 1
+        stars, self._parents, rests = (_bits(places.pop(token), at) for token in (STAR, PARENTS, REST))
+        self._literals = {token: _bits(found, at) for token, found in places.items() if isinstance(token, int)}
+        self._sets = [(token, _bits(found, at)) for token, found in places.items() if not isinstance(token, int)]
+        self._loops_in_name = stars | self._parents | rests
+        self._loops_at_slash = self._parents | rests
+        # What may be left after any byte; PARENTS only after a slash.
+        self._left_at_once = stars | rests
+        self._anywhere = self._with_skipped(_bits(anywhere, at))
+        self._initial = self._with_skipped(_bits(starts, at)) | self._anywhere
+        self._all_ends = _bits(list(self._ends), at)
+        self._state_bytes = _STATE_BYTES + at // 8
+
+    def find(self, path: bytes) -> T:
+        """The answer for a path: no slash at its beginning or end."""
+        cut = path.rfind(b"/") + 1
+        state = self._enter(path[:cut])
+        for byte in path[cut:]:
+            state = state[byte]
+        return state.answer
+
+    def _enter(self, directory: bytes) -> _State[T]:
+        """The state behind a directory's slash. Files of one directory come together, and then what is below it."""
+        entered, state = self._entered
+        if entered != directory:
+            if not directory.startswith(entered):
+                entered, state = b"", self._start
+            for byte in directory[len(entered) :]:
+                state = state[byte]
+            self._entered = (directory, state)
+        return state
+
+    def step(self, bits: int, byte: int) -> _State[T]:
+        """The state after one more byte."""
+        state_bits = self._move(bits, byte)
+        state = self._states.get(state_bits)
+        if state is None:
+            self._held_bytes += self._state_bytes
+            if self._held_bytes > _REMEMBERED_BYTES_MAX:
+                self._forget()
+            state = self._states[state_bits] = _State(self, state_bits)
+        self._held_bytes += 100  # for what the one before remembers of it
+        return state
+
+    def answer_of(self, bits: int) -> T:
+        """What follows from the globs that end in a state."""
+        return self._answer(self._ends[place] for place in _iter_bits_from_last(bits & self._all_ends))
+
+    def _move(self, bits: int, byte: int) -> int:
+        stay = bits & (self._loops_at_slash if byte == _SLASH else self._loops_in_name)
+        moved = self._with_skipped((bits & self._accepted_by(byte) | stay & self._left_at_once) << 1) | stay
+        return moved | self._anywhere if byte == _SLASH else moved
+
+    def _with_skipped(self, bits: int) -> int:
+        """With what is reached over tokens that may be empty: two at most stand together."""
+        bits |= (bits & self._loops_in_name) << 1
+        return bits | (bits & self._loops_in_name) << 1
+
+    def _accepted_by(self, byte: int) -> int:
+        accepted = self._accepted.get(byte)
+        if accepted is None:
+            accepted = self._literals.get(byte, 0) | (self._parents if byte == _SLASH else 0)
+            for members, places in self._sets:
+                if byte in members:
+                    accepted |= places
+            self._accepted[byte] = accepted
+        return accepted
+
+    def _forget(self) -> None:
+        for state in self._states.values():
+            state.clear()
+        self._start.clear()
+        self._states = {}
+        self._held_bytes = 0
+
+
+class _State(dict[int, "_State[T]"], Generic[T]):
+    """Which bits are set; and the states that bytes lead to, made when they are first asked for."""
+
+    __slots__ = ("_answer", "_bits", "_globs")
+
+    def __init__(self, globs: GlobSet[T], bits: int) -> None:
+        super().__init__()
+        self._globs = globs
+        self._bits = bits
+
+    def __missing__(self, byte: int) -> _State[T]:
+        after = self._globs.step(self._bits, byte)
+        self[byte] = after
+        return after
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def answer(self) -> T:
+        """What the set answers for a path that ends here."""
+        try:
+            return self._answer
+        except AttributeError:
+            self._answer: T = self._globs.answer_of(self._bits)
+            return self._answer
+
+
+def _bits(places: Iterable[int], width: int) -> int:
+    row = bytearray(width // 8 + 1)
+    for place in places:
+        row[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(row, "little")
+
+
+def _iter_bits_from_last(bits: int) -> Iterator[int]:
+    row = bits.to_bytes(bits.bit_length() // 8 + 1, "big")
+    for match in _NOT_ZERO.finditer(row):
+        place = (len(row) - 1 - match.start()) * 8
+        yield from (place + bit for bit in range(7, -1, -1) if match[0][0] >> bit & 1)
