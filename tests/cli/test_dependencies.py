@@ -73,3 +73,14 @@ def test_impact_needs_dependencies(codebatch: CommandLine) -> None:
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     ended = codebatch("impact", "a.py", status=2)
     assert ended.notes.splitlines() == ["error: the batch has no dependencies", "hint: run the pipeline `full`"]
+
+
+def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: CommandLine) -> None:
+    for path, content in {"a.py": "import a\n", "b.py": "import c\n", "c.py": "import b\nimport a\n"}.items():
+        write(codebatch.directory / "src" / path, content)
+    codebatch("run", "src", "--task", "dependencies", "--quiet")
+    told = codebatch("query", "outputs", "--task", "dependencies", "--kind", "metric", "--json").json
+    assert {(each["path"], each["metric"]): each["value"] for each in told} == {
+        ("a.py", "dependents"): 1, ("b.py", "dependencies"): 1, ("b.py", "dependents"): 1, ("b.py", "cycle"): 2,
+        ("c.py", "dependencies"): 2, ("c.py", "dependents"): 1, ("c.py", "cycle"): 2,
+    }  # fmt: skip

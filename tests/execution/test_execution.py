@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from codebatch.errors import ObjectMissing
+from codebatch.errors import InvalidConfiguration, ObjectMissing
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
@@ -18,8 +19,10 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.own_tasks import OWN_TASKS, load_own_task
 from codebatch_workers import execution
 from codebatch_workers.execution import EVIDENCE_CHARACTERS_MAX, Failed, Task, TaskRunner, UnitResults, load_source
+from codebatch_workers.findings import diagnostic
 from codebatch_workers.project import Project
 from codebatch_workers.source import SourceFile
 from tests.proof.plans import make_batch
@@ -206,6 +209,34 @@ def test_failure_names_its_item_in_a_unit_that_begins_later() -> None:
     unit, results = done(runner, {"a": b"", "b": b""}, "one")
     results.start = 7
     assert told(list(runner.encode(unit, results))) == [("one", 7, 8, ""), ("one", 8, 9, "exception")]
+
+
+class Finding(Tool):
+    """A tool that finds something in the first line of each file."""
+
+    def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+        return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
+
+
+def test_notes_are_read_while_the_tree_is_there() -> None:
+    runner = Runner({"tool": Finding()}, {})
+    files = [SourceFile(name, b"x  # codebatch: ignore\n", executable=False, contexts={}) for name in (b"a.py", b"b")]
+    results = [runner.run_item(file, ("tool",))["tool"] for file in files]
+    for file in files:
+        file.release()
+    assert runner.complete("tool", files, results) == [[], []]
+    assert not any("tree" in file.__dict__ for file in files)
+
+
+def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "words.py").write_text("def task(file): return []\n")
+    monkeypatch.setattr(OWN_TASKS, "places", {"words": f"{tmp_path}/words.py:task"})
+    own = load_own_task("words")
+    assert own is not None
+    planned = Runner({"words": Each(lambda _: [])}, {})._planned["words"]
+    TaskRunner([msgspec.structs.replace(planned, implementation_digest=own.digest)], tmp_path).set_up(["words"])
+    with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
+        TaskRunner([planned], tmp_path).set_up(["words"])
 
 
 @pytest.fixture

@@ -226,6 +226,11 @@ def test_units_together_say_what_ruff_says_of_the_whole_tree(name: str, version:
     assert ours == whole
 
 
+def test_findings_of_a_rule_are_capped(tmp_path: Path) -> None:
+    file = source("a.txt", "x \n" * (FINDINGS_MAX + 1))
+    assert [len(found) for found in lint_all([file], tmp_path, {"on": ["trailing-whitespace"]})] == [FINDINGS_MAX]
+
+
 def test_findings_of_a_rule_of_ruff_are_capped_like_those_of_others(tmp_path: Path) -> None:
     undefined = source(
         "a.py", "".join(f"x{number} = y{number}\n" for number in range(FINDINGS_MAX + 10)) + "assert (1, 2)\n"

@@ -57,6 +57,14 @@ def test_callee_is_what_is_called_however_it_is_written(path: str, content: str,
     assert calls(path, content) == targets.split()
 
 
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [("a.py", "@", "\ndef f(): pass\n"), ("a.rs", "fn f() { ", "!(); }"), ("a.tsx", "x = <A.", " />")],
+)
+def test_callee_that_is_longer_than_a_name_is_cut(path: str, before: str, after: str) -> None:
+    assert [target.rstrip("!") for target in calls(path, before + "a" * 600 + after)] == ["a" * 512]
+
+
 def test_type_that_is_called_is_a_name_and_no_alias() -> None:
     content = "type(x).z = 1\ntype X[T] = type(y)\ntype\\\n Y \\\n [T] = int\n"
     assert [each.name for each in outline(source("a.py", content)).symbols] == ["X", "Y"]

@@ -40,7 +40,7 @@ def test_file_that_ruff_cannot_read_is_no_file_without_findings(make: Callable[[
 
 def test_ruff_that_fell_over_has_not_answered(tmp_path: Path) -> None:
     with pytest.raises(RuffError, match="ruff ended with"):
-        Ruff(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 50_000 + "]" * 50_000 + "\n")])
+        Ruff(["F401"], tmp_path).check([source("a.py", "x = " + "[" * 20_000 + "]" * 20_000 + "\n")])
 
 
 def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> None:
@@ -59,3 +59,21 @@ def test_answers_are_kept_for_who_asks_next_and_no_longer(tmp_path: Path) -> Non
     ruff.want(["E711"])
     ruff.check([one])
     assert calls[1:] == [[b"a.py"]]
+
+
+def test_more_files_than_a_command_line_takes_are_asked_about_in_several(tmp_path: Path) -> None:
+    commands: list[int] = []
+
+    class Measuring(Ruff):
+        def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
+            commands.append(sum(map(len, names)))
+            return super()._call(directory, names)
+
+    deep = "/".join(["d" * 200] * 9)
+    files = [source(f"{deep}/{number:03}.py", f"import os{number}\n") for number in range(60)]
+    answers = Measuring(["F401"], tmp_path).check(files)
+    assert [each.message for answer in answers for each in answer] == [
+        f"`os{number}` imported but unused" for number in range(60)
+    ]
+    assert len(commands) == 2
+    assert max(commands) <= 100_000

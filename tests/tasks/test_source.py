@@ -224,3 +224,10 @@ def test_language_without_its_grammar_has_the_neutral_part(monkeypatch: pytest.M
         assert (file.language, file.has_grammar, file.tree) == ("ruby", False, None)
     finally:
         has_grammar.cache_clear()
+
+
+def test_bounds_of_what_is_binary_and_huge() -> None:
+    for at, is_binary in ((8191, True), (8192, False)):
+        assert source("a.txt", b"x" * at + b"\0").is_binary is is_binary
+    for size, file_class in ((HUGE_BYTES_MIN, "text"), (HUGE_BYTES_MIN + 1, "huge")):
+        assert source("a.txt", b"x" * size).file_class == file_class

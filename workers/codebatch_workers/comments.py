@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from codebatch_workers.source import SourceFile
 
-IsComment = Callable[[int, int], bool]
+IsComment = Callable[[int], bool]
 
 
 class _Kind(NamedTuple):
@@ -67,14 +67,14 @@ _EMBEDDED = {
 
 
 def comments_of(file: SourceFile) -> IsComment:
-    """What tells of a range of a file's `utf8` whether it is in a comment."""
+    """What tells of an offset in a file's `utf8` whether it is in a comment."""
     tree = file.tree
     return _in_text(file.utf8, file.language) if tree is None else _in_tree(file, tree)
 
 
 def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
-    def is_comment(start: int, end: int) -> bool:
-        node = tree.root_node.descendant_for_byte_range(start, end)
+    def is_comment(offset: int) -> bool:
+        node = tree.root_node.descendant_for_byte_range(offset, offset + 1)
         if node is None:
             return False
         if "comment" in node.type or node.type == "marginalia":
@@ -84,7 +84,7 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
         if language is None:
             return False
         first = node.start_byte
-        return _in_text(file.utf8[first : node.end_byte], language)(start - first, end - first)
+        return _in_text(file.utf8[first : node.end_byte], language)(offset - first)
 
     return is_comment
 
@@ -92,14 +92,14 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
 def _in_text(text: bytes, language: str) -> IsComment:
     pattern = _pattern(language)
     if pattern is None:
-        return lambda _start, _end: True
+        return lambda _: True
     found = [match.span() for match in pattern.finditer(text) if match.lastgroup == "comment"]
-    return lambda start, end: _is_within(found, start, end)
+    return lambda offset: _is_within(found, offset)
 
 
-def _is_within(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    before = bisect_right(spans, start, key=lambda span: span[0])
-    return before > 0 and end <= spans[before - 1][1]
+def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
+    before = bisect_right(spans, offset, key=lambda span: span[0])
+    return before > 0 and offset < spans[before - 1][1]
 
 
 @cache

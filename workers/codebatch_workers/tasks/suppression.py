@@ -49,7 +49,7 @@ def suppressions(file: SourceFile) -> Suppressions:
     found = Suppressions()
     is_comment = comments_of(file)
     for note in _NOTE.finditer(utf8):
-        if not is_comment(*note.span(0)):
+        if not is_comment(note.start()):
             continue
         named = note[2].decode("utf-8", "replace").split(",") if note[2] is not None else _EVERYTHING
         codes = tuple(code.strip() for code in named)

@@ -1,0 +1,90 @@
+"""What a project task is given: all records of the tasks that it needs, each with its file, however they were cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.plan import items_of
+from codebatch.model.record import Diagnostic, Metric, Record
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+from codebatch_workers.execution import UnitResults
+from codebatch_workers.project import Project
+from tests.proof.plans import CheapRunner, make_batch
+
+PATHS = ["a", "b", "c", "d", "e", "f", "g"]
+SHARD = 4
+CUTS = [(0, 0, 1), (0, 1, 4), (1, 0, 2), (1, 2, 3)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Of each file but `c` a metric and a diagnostic that names it, by four units in two shards."""
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, [path.encode() for path in PATHS], shard_items=SHARD)
+    plan = batch.plan()
+    runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
+    items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    committer = Committer(store.files, batch.root, HolderId("0" * 32))
+    for shard, start, end in CUTS:
+        first = plan.shards[shard].start
+        done = UnitResults(start=start, items=items[first + start : first + end])
+        done.results["parse"] = [_records(entry.text) for entry in done.items]
+        unit = Unit(shard=plan.shards[shard].id, start=start, end=end, tasks=("parse",))
+        committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    outcomes = Outcomes(store.files, batch.root)
+    ledger = load_ledger(plan, outcomes)
+    return Project(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
+
+
+def _records(path: str) -> list[Record]:
+    if path == "c":
+        return []
+    found = Diagnostic(
+        path=path, line=1, column=1, end_line=1, end_column=1, severity="hint", code="code", message="", tool="t"
+    )
+    return [Metric(path=path, metric="code", value=1), found]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "holding", "expected"),
+    [
+        ((), "", [Metric, Diagnostic]),
+        (("metric",), "", [Metric]),
+        (("diagnostic",), "code", [Diagnostic]),
+        (("metric", "diagnostic"), "severity", [Diagnostic]),
+        (("metric",), "severity", []),
+        (("symbol",), "", []),
+    ],
+)
+def test_records_come_with_their_files(
+    project: Project, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
+) -> None:
+    told = [
+        (file.text, [(type(each), each.path) for each in found])
+        for file, found in project.records("parse", *kinds, holding=holding)
+    ]
+    wanted = [path for path in PATHS if path != "c"] if expected else []
+    assert told == [(path, [(kind, path) for kind in expected]) for path in wanted]
+
+
+def test_only_what_is_needed_can_be_asked_for(project: Project) -> None:
+    with pytest.raises(ValueError, match="does not need 'lint'"):
+        list(project.records("lint"))
+
+
+def test_files_are_found_by_path_and_by_what_is_said_of_them(project: Project) -> None:
+    for place, path in enumerate(PATHS):
+        file = project.find(path.encode())
+        assert file is not None
+        assert (file.text, project.read(file)) == (path, path.encode())
+        assert project.item_of(Metric(path=path, metric="m", value=1)) == place
+    assert project.find(b"h") is None
+    with pytest.raises(ValueError, match="no file of the snapshot"):
+        project.item_of(Metric(path="h", metric="m", value=1))

@@ -1,0 +1,213 @@
+"""A worker's end of the conversation, over a real socket and a real store: what it heeds, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidConfiguration, StoreUnwritable
+from codebatch.model.outcome import HolderId, Unit
+from codebatch.protocol.launch import Launch
+from codebatch.protocol.messages import (
+    Assign,
+    Committed,
+    Drain,
+    Finished,
+    FromWorker,
+    GaveUp,
+    Hello,
+    MessageBuffer,
+    Shrink,
+    Stop,
+    ToWorker,
+    decode_from_worker,
+    encode_message,
+)
+from codebatch.store.batches import Batch
+from codebatch.store.outcomes import EncodedOutcome
+from codebatch.store.store import Store, create_store
+from codebatch.system.clock import running_ns
+from codebatch.system.files import RealFiles
+from codebatch_workers.channel import Channel, CoordinatorGone
+from codebatch_workers.execution import Result, UnitResults
+from codebatch_workers.source import SourceFile
+from codebatch_workers.worker import DESCRIPTORS_LEAKED_MAX, Worker
+from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+
+ITEMS = 20
+HEEDED_AGAIN_NS = 2_000_000
+
+
+class Runner(CheapRunner):
+    """Does something at the first item of a unit, and something before it is committed."""
+
+    def __init__(self, batch: Batch, at_first: Callable[[], None], before_commit: Callable[[], None]) -> None:
+        super().__init__(batch.plan().tasks, lambda: None, lambda: False)
+        self._at_first = at_first
+        self._before_commit = before_commit
+        self._items = 0
+
+    def run_item(
+        self, file: SourceFile, tasks: Sequence[str], begin: Callable[[str], None] | None = None
+    ) -> dict[str, Result]:
+        self._items += 1
+        if self._items == 1:
+            self._at_first()
+            # A worker does not ask again at once.
+            began = running_ns()
+            while running_ns() - began < HEEDED_AGAIN_NS:
+                pass
+        return super().run_item(file, tasks, begin)
+
+    def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
+        self._before_commit()
+        return super().encode(unit, done)
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The other end: sends, and reads what was said."""
+
+    connection: socket.socket
+
+    def send(self, *messages: ToWorker) -> None:
+        for message in messages:
+            self.connection.sendall(encode_message(message))
+
+    def heard(self) -> list[FromWorker]:
+        self.connection.setblocking(False)
+        buffer, found = MessageBuffer(), []
+        with contextlib.suppress(BlockingIOError):
+            while data := self.connection.recv(1 << 16):
+                found += [decode_from_worker(body) for body in buffer.feed(data)]
+        return found
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Coordinator, Channel]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield Coordinator(ours), Channel(theirs)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def work(
+    store: Store,
+    pair: tuple[Coordinator, Channel],
+    at_first: Callable[[Coordinator], None] = lambda _: None,
+    before_commit: Callable[[], None] = lambda: None,
+) -> tuple[Unit, list[FromWorker]]:
+    """One unit of all items, and what the worker said of it. It is told to stop when it is about to commit."""
+    coordinator, channel = pair
+    batch = make_batch(store, [b"a/%03d" % number for number in range(ITEMS)], shard_items=ITEMS)
+    unit = Unit(shard=batch.plan().shards[0].id, start=0, end=ITEMS, tasks=FILE_TASKS)
+
+    def stop() -> None:
+        before_commit()
+        coordinator.send(Stop())
+
+    launch = Launch(
+        store=str(store.root), batch=batch.id, holder=HolderId("1" * 32), coordinator=HolderId("2" * 32), channel=0,
+        parent=0,
+    )  # fmt: skip
+    worker = Worker(launch, channel, pid=os.getpid(), runner=Runner(batch, lambda: at_first(coordinator), stop))
+    coordinator.send(Assign(unit=unit, epoch=1))
+    worker.run()
+    return unit, coordinator.heard()
+
+
+def end_of(heard: Sequence[FromWorker]) -> int:
+    """The item at which what is committed ends."""
+    hello, committed, finished = heard
+    assert (type(hello), type(committed), type(finished)) == (Hello, Committed, Finished)
+    assert isinstance(committed, Committed)
+    (end,) = {outcome.end for outcome in committed.commit.outcomes}
+    return end
+
+
+def test_unit_is_done_to_its_end(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    unit, heard = work(store, pair)
+    assert end_of(heard) == unit.end == ITEMS
+
+
+def test_unit_ends_where_the_least_of_its_ends_is(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    """A message for a unit that began elsewhere is none for this one."""
+    ends = (Shrink(start=7, end=1), Shrink(start=0, end=3), Shrink(start=0, end=5))
+    _, heard = work(store, pair, lambda coordinator: coordinator.send(*ends))
+    assert end_of(heard) == 3
+
+
+def test_drain_ends_a_unit_after_the_item_at_hand(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    _, heard = work(store, pair, lambda coordinator: coordinator.send(Drain()))
+    assert end_of(heard) == 1
+
+
+def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
+    store: Store, pair: tuple[Coordinator, Channel]
+) -> None:
+    with contextlib.ExitStack() as leaked:
+        _, heard = work(
+            store,
+            pair,
+            lambda _: [leaked.enter_context(open(os.devnull)) for _ in range(DESCRIPTORS_LEAKED_MAX + 50)] and None,
+        )
+    assert end_of(heard) == 16
+    assert isinstance(heard[-1], Finished)
+    assert heard[-1].is_worn
+
+
+def test_worker_that_cannot_go_on_says_why_and_ends(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    def refuse() -> None:
+        raise StoreUnwritable("full") from OSError(errno.ENOSPC, "full")
+
+    _, heard = work(store, pair, before_commit=refuse)
+    assert heard[1:] == [GaveUp(code="store_unwritable", message="full", hint=None)]
+
+
+def test_worker_without_descriptors_is_no_fault_of_the_disk(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    """It crashes, and what it was at is done again by another."""
+
+    def refuse() -> None:
+        raise StoreUnwritable("none left") from OSError(errno.EMFILE, "none left")
+
+    with pytest.raises(StoreUnwritable):
+        work(store, pair, before_commit=refuse)
+
+
+def test_task_that_cannot_be_set_up_is_told(store: Store, pair: tuple[Coordinator, Channel]) -> None:
+    def refuse() -> None:
+        raise InvalidConfiguration("no such task", hint="look")
+
+    _, heard = work(store, pair, before_commit=refuse)
+    assert heard[1:] == [GaveUp(code="invalid_configuration", message="no such task", hint="look")]
+
+
+def test_channel_that_ends_says_that_nobody_is_left(pair: tuple[Coordinator, Channel]) -> None:
+    coordinator, channel = pair
+    coordinator.send(Drain())
+    coordinator.connection.close()
+    assert channel.receive() == Drain()
+    for ask in (channel.receive, channel.try_receive, lambda: channel.send(GaveUp(code="", message="", hint=None))):
+        with pytest.raises(CoordinatorGone):
+            ask()
+
+
+def test_channel_whose_other_end_died_with_words_unread_says_that_nobody_is_left(
+    pair: tuple[Coordinator, Channel],
+) -> None:
+    coordinator, channel = pair
+    channel.send(GaveUp(code="", message="", hint=None))
+    coordinator.connection.close()
+    with pytest.raises(CoordinatorGone):
+        channel.receive()

@@ -1,0 +1,41 @@
+"""The paths of a snapshot as resolution asks for them, at their bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
+from codebatch_workers.resolution.tree import FITS_MAX, nearest, relative_to
+
+
+@pytest.mark.parametrize(
+    ("directory", "written", "expected"),
+    [
+        ("a/b", "../c/./d", "a/c/d"),
+        ("a/b", "../..", ""),
+        ("a/b", "../../..", None),
+        ("", "..", None),
+        ("a", "b/../../../c", None),
+        ("a", "/c", None),
+    ],
+)
+def test_no_written_path_leads_out_of_the_tree(directory: str, written: str, expected: str | None) -> None:
+    assert relative_to(directory, written) == expected
+
+
+def test_nearest_shares_most_from_the_top() -> None:
+    assert nearest("a/b/c", ["a/x", "a/b/x", "a/b/y", "x/b/c"]) == ["a/b/x", "a/b/y"]
+    assert nearest("a/b", ["x/b", "y/b"]) == ["x/b", "y/b"]
+
+
+@pytest.mark.parametrize(("count", "resolution"), [(1, "file"), (FITS_MAX, "name"), (FITS_MAX + 1, "external")])
+def test_name_that_fits_too_many_files_says_nothing(count: int, resolution: str) -> None:
+    paths = [f"d{number}/util.py" for number in range(count)]
+    found = Resolver(["tests/a.py", "tests/__init__.py", *paths], lambda _: b"").resolve("tests/a.py", "python", "util")
+    assert (found.resolution, len(found.paths)) == (resolution, count if resolution != "external" else 0)
+
+
+@pytest.mark.parametrize(("size", "resolution"), [(DOCUMENT_BYTES_MAX, "exact"), (DOCUMENT_BYTES_MAX + 1, "external")])
+def test_configuration_file_above_the_bound_is_not_read(size: int, resolution: str) -> None:
+    files = {"go.mod": b"module acme.org/x\n//".ljust(size, b" "), "a/a.go": b"", "b/b.go": b""}
+    assert Resolver(files, files.get).resolve("a/a.go", "go", "acme.org/x/b").resolution == resolution
