@@ -50,7 +50,7 @@ from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
 from codebatch.protocol import messages
 from codebatch.protocol.frames import FrameWriter
 from codebatch.protocol.launch import HOLDER_VARIABLE
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
@@ -131,6 +131,7 @@ class Coordinator:
         self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
         self._committer = Committer(batch.files, batch.root, about.holder)
         self._frame_writer = FrameWriter()
+        make_batch_directories(batch)
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root)
         self.ledger = load_ledger(plan, self._outcomes)

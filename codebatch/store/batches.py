@@ -113,6 +113,15 @@ def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
     return Batch(files, store.batches / about.batch_id, about)
 
 
+def make_batch_directories(batch: Batch) -> None:
+    """Make what a copy left out for being empty. On return they are on disk. Before anybody works on the batch here."""
+    missing = [batch.root / name for name in _SUBDIRECTORIES if batch.files.size(batch.root / name) is None]
+    for path in missing:
+        batch.files.make_directory(path)
+    if missing:
+        batch.files.sync_directory(batch.root)
+
+
 def open_batch(store: Store, batch_id: str) -> Batch:
     """Open a batch by its full id. Raises UnknownId or StoreCorrupt.
 

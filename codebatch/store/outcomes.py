@@ -169,7 +169,10 @@ class Outcomes:
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
         """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
         hidden = self._directory / f".{holder}.{sequence}.tmp"
-        self._files.write_new(hidden, encode_commit(commit))
+        try:
+            self._files.write_new(hidden, encode_commit(commit))
+        except FileNotFoundError as error:
+            raise lost_outcomes(self._directory.parent) from error
         try:
             lost = [
                 outcome
@@ -253,6 +256,14 @@ class Outcomes:
             return decode_frames(frames, outcome.bytes)
         except ValueError as error:
             raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
+
+
+def lost_outcomes(batch_root: Path) -> StoreCorrupt:
+    """What was committed while we run is not there any more."""
+    return StoreCorrupt(
+        f"somebody removed outcomes from {batch_root / names.OUTCOMES}",
+        hint=f"what is left is kept; continue with: codebatch run --batch {batch_root.name}",
+    )
 
 
 _HINT = "run the batch anew with: codebatch run --again PATH"

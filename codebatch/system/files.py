@@ -44,7 +44,7 @@ class Files(Protocol):
     """What a store needs of a file system. Every method raises StoreUnwritable where the disk refuses a write.
 
     What makes a name makes its directory where that is missing: copies that hold no empty directories (git, zip, object
-    stores) lose it. Not so an unfinished directory, whose name begins with `.`: what else was in it would be missing.
+    stores) lose it. Not so `write_new`: where the directory of such a file is gone, so is what else was in it.
     """
 
     def read(self, path: Path) -> bytes:
@@ -210,7 +210,7 @@ class RealFiles:
     def write_atomic(self, path: Path, data: bytes) -> None:
         temporary = _temporary_beside(path)
         try:
-            self._write(temporary, data, sync=True)
+            _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=True))
             with refusals(path):
                 self._calls.rename(temporary, path)
         except BaseException:
@@ -221,7 +221,7 @@ class RealFiles:
     def write_volatile(self, path: Path, data: bytes) -> None:
         temporary = _temporary_beside(path)
         try:
-            self._write(temporary, data, sync=False)
+            _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=False))
             with refusals(path):
                 self._calls.rename(temporary, path)
         except BaseException:
@@ -296,7 +296,7 @@ class RealFiles:
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         with refusals(path):
-            fd = _with_directory(self._calls, path, lambda: self._calls.open(path, flags))
+            fd = self._calls.open(path, flags)
             try:
                 _write_all(self._calls, fd, data)
                 if sync:

@@ -24,7 +24,7 @@ DIRECTORIES = ("objects", "snapshots", "batches", "indexes", "cache")
 def left_in(store: Path) -> list[str]:
     """Everything unfinished in a store, and every working directory."""
     found = [path for path in store.rglob("*") if path.name.endswith((".tmp", ".part"))]
-    return sorted(str(path.relative_to(store)) for path in [*found, *store.glob("batches/*/scratch/*")])
+    return sorted(str(path.relative_to(store)) for path in [*found, *store.glob("batches/batch-*/scratch/*")])
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_what_a_killed_run_left_goes_with_the_next_one(codebatch: CommandLine, d
     make_many(codebatch.directory / "many", 40)
     store = codebatch.directory / ".codebatch"
     for count in (1, 2, 3):
-        _kill_when(codebatch, ("run", "many", "-j", "2"), lambda: len([*store.glob("batches/*/scratch/*")]) > 0)
+        _kill_when(codebatch, ("run", "many", "-j", "2"), lambda: len([*store.glob("batches/batch-*/scratch/*")]) > 0)
         batch = min(store.glob("batches/batch-*"))
         write(batch / "outputs" / TMP / "lint.jsonl.zst", "as if it had been merging")
         write(batch / "scratch" / f"{count:032}" / "file", "as if its worker had been killed while Python started")

@@ -17,7 +17,7 @@ from typing import NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing
+from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
@@ -337,6 +337,8 @@ def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T
         return call(*arguments, **options)
     except ObjectMissing as error:
         return Failed(reason="object", evidence=error.message)
+    except StoreError:
+        raise  # What other tasks said cannot be read: no fault of this one, and no outcome.
     except MemoryError:
         return Failed(reason="memory", evidence=_evidence())
     except BaseException:

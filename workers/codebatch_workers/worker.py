@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreUnwritable
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import items_of
@@ -30,7 +30,7 @@ from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
 from codebatch.store.store import open_store
 from codebatch.system.cell import (
     PHASE_BATCHED,
@@ -111,7 +111,7 @@ class Worker:
                 case Assign(unit=unit, epoch=epoch):
                     try:
                         self._do(unit, epoch)
-                    except (InvalidConfiguration, StoreUnwritable) as error:
+                    except (InvalidConfiguration, StoreError) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
                             raise  # No fault of the disk: some task has used up this process's descriptors.
                         give_up(self._channel, error)
@@ -202,6 +202,9 @@ class Worker:
         outcomes = Outcomes(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
         needs = self._plan.tasks[self._task_numbers[name]].needs
+        if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
+            # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
+            raise lost_outcomes(self._root)
         project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=needs)
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 

@@ -1,0 +1,119 @@
+"""Directories that are not there: copies drop the empty ones (git, zip, object stores), and people remove others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, make_many, make_project, wait_until
+
+SMALL_SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n"
+EMPTY_AT_FIRST = ("holders", "journal", "leases", "results", "outcomes", "outputs", "scratch")
+
+
+def the_batch(codebatch: CommandLine) -> Path:
+    (batch,) = codebatch.directory.glob(".codebatch/batches/batch-*")
+    return batch
+
+
+def unfinish(batch: Path) -> None:
+    """As a coordinator leaves it that was killed: nothing merged, a task open."""
+    shutil.rmtree(batch / "outputs")
+    (batch / "outputs").mkdir()
+    for register in (*batch.glob("outcomes/*.lint.r1"), *batch.glob("outcomes/project-*")):
+        register.unlink()
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A project with a store, and the digest of its results. Copied by every test."""
+    root = tmp_path_factory.mktemp("ran")
+    make_project(root / "project")
+    return root, str(CommandLine(root)("run", "project", "--json").json["result_digest"])
+
+
+@pytest.fixture
+def unfinished(ran: tuple[Path, str], tmp_path: Path) -> CommandLine:
+    shutil.copytree(ran[0], tmp_path, dirs_exist_ok=True, symlinks=True)
+    codebatch = CommandLine(tmp_path)
+    unfinish(the_batch(codebatch))
+    return codebatch
+
+
+@pytest.mark.parametrize("missing", [*((name,) for name in EMPTY_AT_FIRST if name != "results"), EMPTY_AT_FIRST])
+def test_an_unfinished_batch_goes_on_without(
+    unfinished: CommandLine, ran: tuple[Path, str], missing: tuple[str, ...]
+) -> None:
+    for name in missing:
+        shutil.rmtree(the_batch(unfinished) / name)
+    unfinished("status")
+    ended = unfinished("run", "--batch", "latest", "--json").json
+    assert (ended["status"], ended["result_digest"]) == ("COMPLETED", ran[1])
+
+
+def test_a_batch_without_results_that_others_rest_on_is_told_and_can_be_made_anew(
+    unfinished: CommandLine, ran: tuple[Path, str]
+) -> None:
+    shutil.rmtree(the_batch(unfinished) / "results")
+    told = unfinished("run", "project", "--json", status=4).error
+    assert (told["code"], "--again" in told["hint"]) == ("store_corrupt", True)
+    assert unfinished("run", "project", "--again", "--json").json["result_digest"] == ran[1]
+
+
+def test_a_batch_that_was_made_and_copied_without_empty_directories_runs(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    codebatch("snapshot", "project")
+    codebatch("batch", "init")
+    for path in sorted(codebatch.directory.glob(".codebatch/**/"), reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()
+    assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("holders", "outcomes") else pytest.param(name, marks=pytest.mark.slow)
+        for name in EMPTY_AT_FIRST
+    ],
+)
+def test_a_directory_that_is_removed_while_running_is_made_again_or_told(
+    codebatch: CommandLine, digest_of_many: str, name: str
+) -> None:
+    make_many(codebatch.directory / "many", 40)
+    (codebatch.directory / "codebatch.toml").write_text(SMALL_SHARDS, encoding="utf-8")
+    process = codebatch.start("run", "many", "-j", "2", "--json")
+    wait_until(
+        lambda: (
+            len([*codebatch.directory.glob(".codebatch/batches/batch-*/outcomes/*.r1")]) > 3
+            or process.poll() is not None
+        ),
+        "outcomes",
+    )
+    shutil.rmtree(the_batch(codebatch) / name, ignore_errors=True)
+    stdout, stderr = process.communicate()
+    is_lossy = name in ("results", "outcomes")
+    assert process.returncode in ((0, 4) if is_lossy else (0,)), stderr
+    assert b"store_corrupt" in stderr if process.returncode else digest_of_many.encode() in stdout
+    arguments = ("run", "many", "--json", *(["--again"] if name == "results" else []))
+    assert codebatch(*arguments).json["result_digest"] == digest_of_many
+
+
+def test_what_a_project_task_cannot_read_is_no_failure_of_it(unfinished: CommandLine, ran: tuple[Path, str]) -> None:
+    batch = the_batch(unfinished)
+    segment = max(batch.glob("results/*.seg"), key=lambda path: path.stat().st_size)
+    sound = segment.read_bytes()
+    statuses = set()
+    for place in range(8, len(sound), len(sound) // 3):
+        segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
+        shutil.copytree(unfinished.directory, unfinished.directory / "copy", symlinks=True)
+        copied = CommandLine(unfinished.directory / "copy")
+        process = copied.start("run", "--batch", "latest", "--json")
+        stdout, _ = process.communicate()
+        assert process.returncode in (0, 4)
+        assert ran[1].encode() in stdout or process.returncode == 4
+        statuses.add(process.returncode)
+        shutil.rmtree(copied.directory)
+    assert 4 in statuses
