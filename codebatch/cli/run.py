@@ -76,6 +76,7 @@ class _Runner:
     file_seconds: float
     memory_mb: int | None
     shuffle_seed: int | None = None
+    take_over: bool = False
 
     def execute(self, store: Store, batch: Batch, scope: Scope, display: Display) -> int:
         memory_bytes = self.memory_mb << 20 if self.memory_mb else default_memory_bytes(self.jobs)
@@ -89,7 +90,7 @@ class _Runner:
                     project_seconds=self.configuration.settings.project_seconds_max,
                     memory_bytes=memory_bytes,
                 ),
-                scope=replace(scope, shuffle_seed=self.shuffle_seed),
+                scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
                 watcher=display,
             )
 
@@ -106,9 +107,11 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
         type=click.IntRange(min=1),
         help="Most MiB a worker and its children may hold. Default: 2048, or the worker's share of what is available.",
     )
+    @click.option("--take-over", is_flag=True, help="Do what processes on other hosts hold too: they are gone.")
     @functools.wraps(function)
     def wrapped(
         answering: Answering,
+        take_over: bool,
         jobs: int | None,
         file_seconds: float | None,
         memory_mb: int | None,
@@ -121,6 +124,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
             jobs=jobs or configuration.jobs,
             file_seconds=file_seconds or configuration.settings.file_seconds_max,
             memory_mb=memory_mb or configuration.settings.memory_mb_max,
+            take_over=take_over,
         )
         return function(runner=runner, **arguments)
 

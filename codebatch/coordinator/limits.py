@@ -15,7 +15,7 @@ from codebatch.model.record import FailureReason
 from codebatch.protocol import names
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_PROJECT, Cell, Step
-from codebatch.system.host import this_host
+from codebatch.system.host import is_here
 from codebatch.system.machine import available_memory, oom_kills, resident_bytes
 
 MEMORY_TICK_SECONDS = 0.2
@@ -25,6 +25,7 @@ MEMORY_BYTES_MIN = 256 << 20
 BATCHED_SHARE = 0.1
 PATIENCE_SECONDS = 5.0
 PAUSE_SECONDS = 1.0
+HOST_SECONDS_MAX = 60.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -38,12 +39,13 @@ def default_memory_bytes(jobs: int) -> int:
 class Limits:
     """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
 
-    No part of a plan's digest.
+    `host_seconds`: how long a holder on another host is waited for that gives no sign. No part of a plan's digest.
     """
 
     file_seconds: float
     project_seconds: float
     memory_bytes: int
+    host_seconds: float = HOST_SECONDS_MAX
 
     def seconds_for(self, step: Step) -> float:
         """The time a step may take: for a tool that is asked about many files at once a tenth more for each further."""
@@ -124,16 +126,16 @@ class Guard:
 
     def is_stuck(self, batch_root: Path, holder: HolderFile) -> bool:
         """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
-        if holder.host != this_host():
+        step = _step_of(batch_root, holder)
+        if step is None or not is_here(holder.host):
             return False
-        try:
-            cell = Cell(batch_root / names.HOLDERS / names.cell_name(holder.holder), create=False)
-        except FileNotFoundError:
-            return False
-        step = cell.read()
-        cell.close()
         patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
+
+    def is_silent(self, batch_root: Path, holder: HolderFile, commits: int) -> bool:
+        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell."""
+        state = (commits, _step_of(batch_root, holder))
+        return not is_here(holder.host) and self._waiting.seconds(holder.holder, state) > self._limits.host_seconds
 
     def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
         with_children = self._now >= self._children_looked_at + CHILDREN_TICK_SECONDS
@@ -142,3 +144,13 @@ class Guard:
         for pid, resident in resident_bytes(workers, with_children=with_children).items():
             if resident > self._limits.memory_bytes:
                 workers[pid].kill("memory")
+
+
+def _step_of(batch_root: Path, holder: HolderFile) -> Step | None:
+    try:
+        cell = Cell(batch_root / names.HOLDERS / names.cell_name(holder.holder), create=False)
+    except FileNotFoundError:
+        return None
+    step = cell.read()
+    cell.close()
+    return step

@@ -7,7 +7,6 @@ engine's actions into messages, processes and commits. Nothing here decides what
 from __future__ import annotations
 
 import os
-import random
 import selectors
 import signal
 from collections import deque
@@ -15,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from codebatch.coordinator.costs import COST_PER_WORKER, estimate
+from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import NONSENSE, WorkerProcess, start_worker
@@ -39,6 +40,7 @@ from codebatch.engine.events import (
     Started,
     Survey,
     Surveyed,
+    UnitKey,
     WorkerId,
 )
 from codebatch.engine.session import Session
@@ -65,9 +67,6 @@ from codebatch.system.machine import kill_marked
 from codebatch.system.processes import kill_group
 
 TICK_SECONDS = 0.1
-COST_PER_FILE = 2048
-COST_PER_WORKER = 1_500_000
-PROJECT_SHARE = 0.02
 
 
 class Watcher(Protocol):
@@ -94,12 +93,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units."""
+    """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units.
+
+    `take_over`: what processes on other hosts hold is done here too.
+    """
 
     tasks: frozenset[str] | None = None
     shards: frozenset[ShardId] | None = None
     retry_failed: bool = False
     shuffle_seed: int | None = None
+    take_over: bool = False
 
 
 class Coordinator:
@@ -133,7 +136,7 @@ class Coordinator:
         self._frame_writer = FrameWriter()
         make_batch_directories(batch)
         self._outcomes = Outcomes(batch.files, batch.root)
-        self._leases = LeaseReader(batch.files, batch.root)
+        self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
         self.ledger = load_ledger(plan, self._outcomes)
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
@@ -141,7 +144,7 @@ class Coordinator:
         leases = self._leases.leases()
         self._session = Session(
             self.ledger,
-            costs=_costs(plan, self._items, scope.shuffle_seed),
+            costs=estimate(plan, self._items, scope.shuffle_seed),
             jobs=jobs,
             cost_per_worker=COST_PER_WORKER,
             tasks=scope.tasks,
@@ -152,7 +155,7 @@ class Coordinator:
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
         self._events: deque[Event] = deque()
-        self._spawned = 0
+        self._spawned = self._learned = 0
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
         self._selector = selectors.DefaultSelector()
@@ -391,6 +394,7 @@ class Coordinator:
         found = self._outcomes.scan()
         for register in found.unreadable:
             self.ledger.mark_unreadable(register)
+        self._learned += len(found.commits)
         if found.commits:
             self._handle(Committed(tuple(found.commits)))
 
@@ -400,10 +404,17 @@ class Coordinator:
         if not self._session.foreign or self._end is not None:
             return
         leases = self._leases.leases()
+        held: dict[UnitKey, HolderFile] = {}
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
             if lease is None or not lease.is_live or self._guard.is_stuck(self._batch.root, lease.holder):
                 self._handle(Released(key, lease.epoch if lease else 0))
+            else:
+                held[key] = lease.holder
+        silent = [self._guard.is_silent(self._batch.root, holder, self._learned) for holder in held.values()]
+        if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
+            self._refusal = held_elsewhere(self._batch.id, held)
+            self._handle(DrainRequested())
 
     def _obey_signals(self) -> None:
         if self._signals.is_suspension_asked:
@@ -466,21 +477,3 @@ class Coordinator:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
         left.sweep(holders, self._holder.id)
-
-
-def _costs(plan: Plan, items: list[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
-    """Cumulative cost estimates: bytes, and some more for each file's own overhead; at random where a seed is given.
-
-    A project task costs a share of it all: about what was measured for the built-in ones.
-    """
-    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
-    costs: dict[ShardId, list[float]] = {}
-    for shard in plan.shards:
-        factor = chance.random() if chance else 1.0
-        column = [0.0]
-        for item in items[shard.start : shard.end]:
-            column.append(column[-1] + factor * (item.size + COST_PER_FILE))
-        costs[shard.id] = column
-    whole = sum(column[-1] for column in costs.values())
-    costs.update((project_shard(task), [0.0, PROJECT_SHARE * whole]) for task in plan.project_tasks)
-    return costs

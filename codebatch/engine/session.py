@@ -161,6 +161,11 @@ class Session:
         """Whether a worker could do more than there is here, and others hold open units."""
         return not self._heap and len(self._pool.running) < self._jobs and bool(self._foreign)
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a worker of ours has a unit, or begins to live."""
+        return bool(self._pool.running or self._pool.spawning)
+
     def running_unit(self, worker: WorkerId) -> Unit | None:
         """The unit a worker has now."""
         return self._pool.running.get(worker)

@@ -21,7 +21,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.system.files import Files, Lock
-from codebatch.system.host import Host, this_host
+from codebatch.system.host import Host, is_here, this_host
 
 HOLDER_FORMAT = 1
 ATTEMPTS_MAX = 100
@@ -130,9 +130,11 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 class LeaseReader:
     """Reads who holds what in a batch."""
 
-    def __init__(self, files: Files, batch_root: Path) -> None:
+    def __init__(self, files: Files, batch_root: Path, *, take_over: bool = False) -> None:
+        """`take_over`: leases of other hosts count as those of the dead."""
         self._files = files
         self._root = batch_root
+        self._take_over = take_over
         self._by_inode: dict[int, HolderFile] = {}
 
     def holders(self) -> list[tuple[HolderFile, bool]]:
@@ -162,7 +164,7 @@ class LeaseReader:
         for (shard, start), (epoch, inode, name) in highest.items():
             holder = self._holder(inode, self._root / names.LEASES / name)
             if holder.holder not in live:
-                live[holder.holder] = self.is_live(holder)
+                live[holder.holder] = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
             leases[shard, start] = Lease(
                 shard=shard, start=start, epoch=epoch, holder=holder, is_live=live[holder.holder]
             )
@@ -170,11 +172,9 @@ class LeaseReader:
 
     def is_live(self, holder: HolderFile) -> bool:
         """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""
-        if holder.host.name != this_host().name:
-            return True
-        if holder.host.boot != this_host().boot:
-            return False
-        return self._files.is_locked(self._root / names.HOLDERS / holder.holder)
+        if is_here(holder.host):
+            return self._files.is_locked(self._root / names.HOLDERS / holder.holder)
+        return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: Path) -> HolderFile:
         """Whose lease it is. One that tells neither by its bytes nor by its inode is of nobody who lives."""

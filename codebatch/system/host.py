@@ -11,7 +11,7 @@ import msgspec
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """Two processes with equal Hosts see each other's flocks."""
+    """A machine since its last start. `boot` is the kernel's; empty where it does not say."""
 
     name: str
     boot: str
@@ -25,6 +25,12 @@ def this_host() -> Host:
     except OSError:
         boot = ""
     return Host(name=os.uname().nodename, boot=boot)
+
+
+def is_here(host: Host) -> bool:
+    """Whether it has our kernel, so that its processes' flocks can be asked for; containers give it several names."""
+    mine = this_host()
+    return host.boot == mine.boot and (bool(host.boot) or host.name == mine.name)
 
 
 def usable_cores() -> int:

@@ -1,0 +1,32 @@
+"""What work is estimated to cost, in bytes of source: by it work is ordered, and workers are worth starting."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from codebatch.model.entry import Entry
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ShardId, project_shard
+
+COST_PER_FILE = 2048
+COST_PER_WORKER = 1_500_000
+PROJECT_SHARE = 0.02
+
+
+def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> dict[ShardId, list[float]]:
+    """Cumulative cost estimates: bytes, and some more for each file's own overhead; at random where a seed is given.
+
+    A project task costs a share of it all: about what was measured for the built-in ones.
+    """
+    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
+    costs: dict[ShardId, list[float]] = {}
+    for shard in plan.shards:
+        factor = chance.random() if chance else 1.0
+        column = [0.0]
+        for item in items[shard.start : shard.end]:
+            column.append(column[-1] + factor * (item.size + COST_PER_FILE))
+        costs[shard.id] = column
+    whole = sum(column[-1] for column in costs.values())
+    costs.update((project_shard(task), [0.0, PROJECT_SHARE * whole]) for task in plan.project_tasks)
+    return costs

@@ -1,0 +1,31 @@
+"""What is told of holders on other hosts, whom nobody here can ask whether they live."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+from codebatch.engine.events import UnitKey
+from codebatch.errors import BatchIncomplete
+from codebatch.store.holders import HolderFile
+
+_SHOWN_MAX = 3
+
+
+def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIncomplete:
+    """The error that ends a run which waited in vain: who holds how much of the batch, where and since when."""
+    holders = {holder.holder: holder for holder in held.values()}
+    counts = {name: sum(holder.holder == name for holder in held.values()) for name in holders}
+    told = [_told(holder, counts[name]) for name, holder in list(holders.items())[:_SHOWN_MAX]]
+    more = f", and {len(holders) - _SHOWN_MAX} more" if len(holders) > _SHOWN_MAX else ""
+    return BatchIncomplete(
+        f"what is left is held on other hosts, where nothing moves: {'; '.join(told)}{more}",
+        hint=f"if they are gone: codebatch run --batch {batch_id} --take-over; should one still live, "
+        "some work is done twice and nothing is lost",
+    )
+
+
+def _told(holder: HolderFile, units: int) -> str:
+    since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
+    what = f"{units:,} unit{'' if units == 1 else 's'}"
+    return f"{what} by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"

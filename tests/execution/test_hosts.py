@@ -1,0 +1,106 @@
+"""Holders on other hosts: nobody here can ask whether they live. They are waited for, then told of, then taken over."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.protocol import names
+from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.system.files import RealFiles
+from codebatch.system.host import Host, this_host
+from tests.cli.process import CommandLine, make_project
+from tests.execution.harness import open_latest
+
+ELSEWHERE = Host(name="elsewhere", boot="00000000-0000-0000-0000-000000000000")
+
+_WAIT = """
+import json
+from pathlib import Path
+from codebatch.coordinator.limits import Limits
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.run import execute
+from codebatch.errors import CodebatchError
+from codebatch.store.batches import resolve_batch
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
+
+store = open_store(RealFiles(), Path("store"))
+limits = Limits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)
+try:
+    execute(store, resolve_batch(store, None), jobs=1, limits=limits, scope=Scope(), watcher=None)
+except CodebatchError as error:
+    print(json.dumps([error.exit_status, error.code, error.message, error.hint]))
+"""
+
+
+def _plan(codebatch: CommandLine) -> Path:
+    """A batch that is planned and of which nothing is done."""
+    make_project(codebatch.directory / "tree")
+    snapshot = codebatch("snapshot", "tree", "--store", "store", "--json").json["snapshot_id"]
+    codebatch("batch", "init", "--snapshot", snapshot, "--store", "store")
+    return open_latest(codebatch.directory / "store").root
+
+
+def _hold_elsewhere(root: Path, host: Host = ELSEWHERE) -> HolderFile:
+    """A worker of another host that leased the only shard there is, and of which nothing is heard again."""
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
+    (shard,) = open_latest(root.parent.parent).plan().shards
+    path = root / names.HOLDERS / about.holder
+    path.write_bytes(msgspec.json.encode(about) + b"\n")
+    os.link(path, root / names.LEASES / names.lease_name(shard.id, 0, 1))
+    return about
+
+
+@pytest.fixture
+def codebatch(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+def test_run_that_waits_in_vain_for_another_host_says_who_holds_what_and_ends(codebatch: CommandLine) -> None:
+    about = _hold_elsewhere(_plan(codebatch))
+    ended = subprocess.run(
+        [sys.executable, "-c", _WAIT], cwd=codebatch.directory, env=codebatch.environment, capture_output=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    status, code, message, hint = json.loads(ended.stdout)
+    assert (status, code) == (3, "batch_incomplete")
+    for part in ("1 unit", "pid 4242", "'elsewhere'", "since 2023-11-14T22:13:20Z", about.holder):
+        assert part in message
+    told = hint.split("codebatch ", 1)[1].partition(";")[0]
+    assert told.endswith("--take-over")
+    assert codebatch(*told.split(), "--store", "store", "--json").json["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("command", ["run tree", "run --batch latest", "resume"])
+def test_taking_over_does_what_another_host_holds(codebatch: CommandLine, command: str) -> None:
+    _hold_elsewhere(_plan(codebatch))
+    answer = codebatch(*command.split(), "--take-over", "--store", "store", "--json").json
+    assert answer["status"] == "COMPLETED"
+    assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
+
+
+def test_holder_of_this_kernel_may_have_another_name(codebatch: CommandLine) -> None:
+    """As in a container that was made anew: its flock is free, so it is dead, and nobody waits."""
+    root = _plan(codebatch)
+    about = _hold_elsewhere(root, Host(name="0123456789ab", boot=this_host().boot))
+    if this_host().boot:
+        assert not LeaseReader(RealFiles(), root).is_live(about)
+        assert codebatch("run", "tree", "--store", "store", "--json").json["status"] == "COMPLETED"
+
+
+def test_holder_that_lives_here_is_not_taken_over(tmp_path: Path) -> None:
+    root = _plan(CommandLine(tmp_path))
+    (shard,) = open_latest(tmp_path / "store").plan().shards
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=1)
+    holder = Holder(RealFiles(), root, about)
+    assert holder.try_lease(shard.id, 0, 1)
+    (lease,) = LeaseReader(RealFiles(), root, take_over=True).leases().values()
+    assert lease.is_live
+    holder.close()
