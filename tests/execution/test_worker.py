@@ -158,7 +158,7 @@ def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
 ) -> None:
     with contextlib.ExitStack() as leaked:
 
-        def leak(_: Coordinator) -> None:
+        def leak(_coordinator: Coordinator) -> None:
             for _ in range(DESCRIPTORS_LEAKED_MAX + 50):
                 leaked.enter_context(open(os.devnull))
 
