@@ -195,6 +195,8 @@ def test_outcome_counts_what_is_in_it() -> None:
         )
         return [parsed, metric(file, "m"), found, found]
 
+    (files,) = encoded(Runner({"one": Each(lambda file: run(file)[:1])}, {}), {"a": b""}, "one")
+    assert files.outcome.counts.languages == {"python": 1}
     (outcome,) = encoded(Runner({"one": Each(run)}, {}), {"a": b"", "b": b""}, "one")
     counts = outcome.outcome.counts
     assert counts.kinds == {"diagnostic": 4, "file": 2, "metric": 2}

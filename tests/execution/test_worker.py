@@ -157,11 +157,12 @@ def test_worker_whose_tasks_leak_descriptors_ends_its_unit_and_says_so(
     store: Store, pair: tuple[Coordinator, Channel]
 ) -> None:
     with contextlib.ExitStack() as leaked:
-        _, heard = work(
-            store,
-            pair,
-            lambda _: [leaked.enter_context(open(os.devnull)) for _ in range(DESCRIPTORS_LEAKED_MAX + 50)] and None,
-        )
+
+        def leak(_coordinator: Coordinator) -> None:
+            for _ in range(DESCRIPTORS_LEAKED_MAX + 50):
+                leaked.enter_context(open(os.devnull))
+
+        _, heard = work(store, pair, leak)
     assert end_of(heard) == 16
     assert isinstance(heard[-1], Finished)
     assert heard[-1].is_worn

@@ -52,6 +52,7 @@ COMMENTS = [
     ("a.erl", "f() -> $' . % @", "@"),
     ("a.vue", "<!-- @ -->\n<script>", "<script>\ns = '// @'\n</script>"),
     ("a.xml", "<a/> <!-- a\n@ -->", "<a>@</a>"),
+    ("a.svg", "<!-- a\n@ -->", "<!-- a --> @ <!-- b -->"),
     ("Makefile", "a: b # @", 'a: ; echo "# @"'),
     ("a.min.js", "f() /* @ */", "s = '/* @ */'"),
     # What is a comment there nobody knows: as the text stands.
