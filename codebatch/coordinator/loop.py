@@ -64,7 +64,7 @@ from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.machine import kill_marked
-from codebatch.system.processes import kill_group
+from codebatch.system.processes import Orphans, kill_group
 
 TICK_SECONDS = 0.1
 
@@ -156,6 +156,7 @@ class Coordinator:
         self._holders: set[HolderId] = set()
         self._events: deque[Event] = deque()
         self._spawned = self._learned = 0
+        self._orphans = Orphans()
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
         self._selector = selectors.DefaultSelector()
@@ -227,6 +228,8 @@ class Coordinator:
         self._guard.enforce(self._workers.values())
         if self._session.is_waiting_for_others and self._end is None:
             self._look_at_others()
+        if not events:
+            self._orphans.reap([worker.process.pid for worker in self._workers.values()])
         self._report()
 
     def _handle(self, event: Event) -> None:
@@ -468,6 +471,7 @@ class Coordinator:
         self._workers.clear()
         if self._holders:
             kill_marked(HOLDER_VARIABLE, self._holders)
+            self._orphans.kill()
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""

@@ -8,9 +8,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_GENERATIONS_MAX = 100
 
 
 def die_with_parent(parent: int) -> None:
@@ -22,6 +25,43 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)
+
+
+class Orphans:
+    """What our descendants leave behind as they die, detached as it may be and without a mark in its environment.
+
+    The kernel makes it our child (prctl(2), Linux), for us to reap, and to kill. Children that we had before are not
+    ours to touch: a shell may have started them and become us. Elsewhere, and without /proc, there are none.
+    """
+
+    def __init__(self) -> None:
+        self._before = _children()
+        if sys.platform == "linux":
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def reap(self, ours: Collection[int]) -> None:
+        """Reap those that ended. `ours` are processes that somebody else waits for."""
+        with contextlib.suppress(ChildProcessError):
+            for pid in _children() - self._before - set(ours):
+                os.waitpid(pid, os.WNOHANG)
+
+    def kill(self) -> None:
+        """Kill those that are left, and what these leave in turn; nobody else of ours may be alive."""
+        for _ in range(_GENERATIONS_MAX):
+            left = _children() - self._before
+            if not left:
+                return
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+
+
+def _children() -> set[int]:
+    try:
+        return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()))
+    except OSError:
+        return set()
 
 
 def start_process(

@@ -7,10 +7,16 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
+
 from codebatch.store.journal import JournalLine, read_journal
 from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.faults.conftest import Poisoned, orphans
+
+linux = pytest.mark.skipif(
+    not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="the kernel does not tell a process's children"
+)
 
 LIMITS = ("--batch", "latest", "--store", "store", "--file-seconds", "3", "--memory-mb", "300", "-j", "2")
 
@@ -104,8 +110,9 @@ def test_when_every_worker_dies_at_once_the_run_ends_and_says_so(poisoned: Poiso
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
 
 
-def test_children_that_tasks_leave_behind_do_not_outlive_the_run(poisoned: Poisoned) -> None:
-    run = poisoned({"a.txt": "leave_a_child", "b.txt": "b"})
+@pytest.mark.parametrize("deed", ["leave_a_child", pytest.param("detach", marks=linux)])
+def test_children_that_tasks_leave_behind_do_not_outlive_the_run(poisoned: Poisoned, deed: str) -> None:
+    run = poisoned({"a.txt": deed, "b.txt": "b"})
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
     assert not orphans()
 

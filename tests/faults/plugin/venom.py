@@ -111,6 +111,16 @@ def leave_a_child() -> None:
     subprocess.Popen(["sleep", ORPHAN_SECONDS], start_new_session=True)
 
 
+def detach() -> None:
+    """A daemon of the old school, and nothing of ours in its environment."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve("/bin/sleep", ["sleep", ORPHAN_SECONDS], {})
+        os._exit(0)
+    os.wait()
+
+
 def leak() -> None:
     for _ in range(20):
         os.open(os.devnull, os.O_RDONLY)
@@ -168,6 +178,7 @@ DEEDS = {
         unpicklable,
         recursion,
         leave_a_child,
+        detach,
         leak,
         die_before_the_links,
         die_behind_the_links,
