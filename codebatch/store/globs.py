@@ -40,7 +40,7 @@ class GlobSet(Generic[T]):
         self._read(globs)
         self._accepted: dict[int, int] = {}
         self._states: dict[int, _State[T]] = {}
-        self._held_bytes = 0
+        self.remembered_bytes = 0
         self._start = _State(self, self._initial)
         self._entered = (b"", self._start)
 
@@ -95,11 +95,11 @@ class GlobSet(Generic[T]):
         state_bits = self._move(bits, byte)
         state = self._states.get(state_bits)
         if state is None:
-            self._held_bytes += self._state_bytes
-            if self._held_bytes > _REMEMBERED_BYTES_MAX:
+            self.remembered_bytes += self._state_bytes
+            if self.remembered_bytes > _REMEMBERED_BYTES_MAX:
                 self._forget()
             state = self._states[state_bits] = _State(self, state_bits)
-        self._held_bytes += 100  # for what the one before remembers of it
+        self.remembered_bytes += 100  # for what the one before remembers of it
         return state
 
     def answer_of(self, bits: int) -> T:
@@ -131,7 +131,7 @@ class GlobSet(Generic[T]):
             state.clear()
         self._start.clear()
         self._states = {}
-        self._held_bytes = 0
+        self.remembered_bytes = 0
 
 
 class _State(dict[int, "_State[T]"], Generic[T]):

@@ -20,9 +20,10 @@ def read_regular(path: Path | bytes, *, bytes_max: int, dir_fd: int | None = Non
         if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, a device without a driver
             raise _no_regular_file(path) from error
         raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise _no_regular_file(path)
     with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _no_regular_file(path)
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
         raise OSError(errno.EFBIG, f"it is longer than {bytes_max} bytes", path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import tempfile
@@ -254,6 +255,36 @@ def test_a_repository_that_git_cannot_read_is_walked_and_said(bench: Workbench) 
     assert result.entries == 1
     assert result.notes[0].startswith("the tree is listed by a walk: ")
     assert "index" in result.notes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("below", ["", "d1"])
+def test_where_git_is_silent_the_list_is_git_s_all_the_same(bench: Workbench, below: str) -> None:
+    """A fifo that git takes for an ignore file keeps it waiting; of the same tree without the fifo it speaks."""
+    choose = random.Random(below)
+    names = ["a", "b", "c.log", "d1", "e2", "keep.log"]
+    for number in range(120):
+        path = (
+            "/".join(f"d{choose.randrange(3)}" for _ in range(choose.randrange(4))) + f"/{choose.choice(names)}{number}"
+        )
+        bench.write(path.lstrip("/"))
+    for directory in ("", "d0/", "d1/", "d1/d0/", "d2/d1/"):
+        patterns = choose.choices(["*7*", "/d0/", "!*.log*", "d2", "*.log*", "d1/**/a*", "/d1/d2/*3"], k=3)
+        bench.write(f"{directory}.gitignore", "\n".join(patterns))
+    bench.commit()
+    for number in range(60):
+        bench.write(f"d{number % 3}/d{number % 2}/{choose.choice(names)}-{number}")
+        bench.write(f"d{number % 3}/{choose.choice(names)}-{number}")
+    bench.git("init", "-q", cwd=bench.write("d1/inner/x.py").parent)
+    plain = bench.take(bench.source / below)
+    assert "is listed by git" in plain.notes[0]
+    os.mkfifo(bench.write("d1/last/y.py").parent / ".gitignore")
+    silent = bench.take(bench.source / below)
+    assert "git is silent" in silent.notes[0]
+    expected = {entry.path for entry in bench.load(plain).entries}
+    assert {entry.path for entry in bench.load(silent).entries} == expected | {
+        b"last/y.py" if below else b"d1/last/y.py"
+    }
 
 
 def test_a_fifo_among_the_files_does_not_hang_and_is_said(bench: Workbench) -> None:

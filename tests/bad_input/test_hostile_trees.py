@@ -1,0 +1,334 @@
+"""Trees that somebody made to harm whoever looks at them: each is taken, or refused with a reason, and soon."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import SCRIPT, CommandLine, Ended, write
+
+SECONDS_MAX = 20.0
+STARS = "*a" * 12 + "*b"
+LONG_NAME = "a" * 60
+
+
+def within_bound(codebatch: CommandLine, *arguments: str | Path, status: int = 0, cwd: Path | None = None) -> Ended:
+    """A command, which ends as expected and long before anybody would call it hung."""
+    ended = subprocess.run(
+        [SCRIPT, *arguments],
+        cwd=cwd or codebatch.directory,
+        env=codebatch.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
+    return codebatch.check(" ".join(map(str, arguments)), ended.returncode, ended.stdout, ended.stderr, status)
+
+
+def git(tree: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=tree, check=True, capture_output=True)
+
+
+def taken(codebatch: CommandLine) -> list[str]:
+    """The paths of the latest snapshot, sorted."""
+    (snapshot,) = codebatch("snapshot", "list", "--json").json
+    return [row["path"] for row in codebatch("files", "--snapshot", snapshot["snapshot_id"], "--json").json]
+
+
+def replace_in_index(tree: Path, old: bytes, new: bytes) -> None:
+    """Another name of the same length, as no git would write it."""
+    index = tree / ".git" / "index"
+    data = index.read_bytes()[:-20].replace(old, new)
+    index.write_bytes(data + hashlib.sha1(data, usedforsecurity=False).digest())
+
+
+def lead_out(tree: Path) -> None:
+    write(tree.parent / "secret.py", "SECRET = 1\n")
+    _index_with(tree, b"../secret.py")
+
+
+def take_the_configuration(tree: Path) -> None:
+    _index_with(tree, b".git/config")
+
+
+def take_the_configuration_in_capitals(tree: Path) -> None:
+    _index_with(tree, b".GIT/config")
+    write(tree / ".GIT" / "config", "token = 1\n")
+
+
+def name_this_directory(tree: Path) -> None:
+    _index_with(tree, b"./aa.py")
+
+
+def name_what_is_absolute(tree: Path) -> None:
+    _index_with(tree, b"/etc/passwd")
+
+
+def double_the_slash(tree: Path) -> None:
+    write(tree / "d" / "e.py", "x = 1\n")
+    _index_with(tree, b"d//e.py")
+
+
+def _index_with(tree: Path, name: bytes) -> None:
+    git(tree, "init", "-q")
+    stand_in = b"x" * len(name)
+    write(tree / os.fsdecode(stand_in), "x = 1\n")
+    git(tree, "add", ".")
+    (tree / os.fsdecode(stand_in)).unlink()
+    replace_in_index(tree, stand_in, name)
+
+
+def cut_the_index(tree: Path) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", ".")
+    index = tree / ".git" / "index"
+    index.write_bytes(index.read_bytes()[:40])
+
+
+def spoil_a_nested_index(tree: Path) -> None:
+    write(tree / "inner" / "b.py", "x = 1\n")
+    git(tree, "init", "-q")
+    cut_the_index(tree / "inner")
+
+
+def put_a_fifo(name: str) -> Callable[[Path], None]:
+    return lambda tree: os.mkfifo(tree / name)
+
+
+def put_a_fifo_in_git(tree: Path) -> None:
+    git(tree, "init", "-q")
+    os.mkfifo(tree / ".gitignore")
+
+
+def include_a_fifo(tree: Path) -> None:
+    git(tree, "init", "-q")
+    os.mkfifo(tree / ".git" / "fifo")
+    git(tree, "config", "include.path", "/dev/null")
+    config = (tree / ".git" / "config").read_text()
+    (tree / ".git" / "config").write_text(config.replace("/dev/null", str(tree / ".git" / "fifo")))
+
+
+def ignore_by_many_stars(name: str, *, in_git: bool = False) -> Callable[[Path], None]:
+    def make(tree: Path) -> None:
+        write(tree / LONG_NAME, "x = 1\n")
+        write(tree / name, f"{STARS}\n**/{STARS}\n{'**/a*' * 20}/b linguist-generated\n")
+        write(tree / f".codebatch{name}", "")
+        if in_git:
+            git(tree, "init", "-q")
+
+    return make
+
+
+def link_to_a_device(name: str) -> Callable[[Path], None]:
+    return lambda tree: os.symlink("/dev/zero", tree / name)
+
+
+def go_deep(tree: Path, *files: str) -> None:
+    fd = os.open(tree, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("dir", dir_fd=fd)
+        below = os.open("dir", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+        for name in files:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+    os.close(fd)
+
+
+def go_deep_with_ignore_files(tree: Path) -> None:
+    go_deep(tree, ".gitignore", ".codebatchignore")
+
+
+def nest_repositories(tree: Path) -> None:
+    for depth in range(1, 30):
+        write(tree.joinpath(*["d"] * depth) / "b.py", "x = 1\n")
+        git(tree.joinpath(*["d"] * depth), "init", "-q")
+
+
+def write_many_lines(name: str, line: str) -> Callable[[Path], object]:
+    return lambda tree: write(tree / name, "".join(line.format(number) + "\n" for number in range(50_000)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """`make` is given a tree with an `a.py`. `entries` are the other files taken, None where that does not matter."""
+
+    make: Callable[[Path], object]
+    said: str = ""
+    entries: tuple[str, ...] | None = ()
+    status: int = 0
+    command: str = "snapshot"
+    is_slow: bool = False
+
+
+CANNOT_BE = "which cannot be"
+ROWS = {
+    "index leads out": Row(make=lead_out, said=CANNOT_BE),
+    "index has .git": Row(make=take_the_configuration, said=CANNOT_BE),
+    "index has .GIT": Row(make=take_the_configuration_in_capitals, said=CANNOT_BE),
+    "index has ./": Row(make=name_this_directory, said=CANNOT_BE),
+    "index is absolute": Row(make=name_what_is_absolute, said=CANNOT_BE),
+    "index has //": Row(make=double_the_slash, said=CANNOT_BE, entries=("d/e.py",)),
+    "index is cut": Row(make=cut_the_index, said="by a walk"),
+    "nested index is cut": Row(make=spoil_a_nested_index, said="inner is listed by a walk", entries=("inner/b.py",)),
+    "fifo .gitignore": Row(make=put_a_fifo(".gitignore"), said="skipped 1 fifo"),
+    "fifo .codebatchignore": Row(make=put_a_fifo(".codebatchignore"), said="skipped 1 fifo"),
+    "fifo .gitattributes": Row(make=put_a_fifo(".gitattributes"), said="skipped 1 fifo", command="run", entries=None),
+    "fifo .gitignore in git": Row(make=put_a_fifo_in_git, said="git is silent", is_slow=True),
+    "fifo in git's include": Row(make=include_a_fifo, said="git does not answer", is_slow=True),
+    "device .gitignore": Row(make=link_to_a_device(".gitignore"), entries=(".gitignore",)),
+    "stars in .gitignore": Row(make=ignore_by_many_stars(".gitignore"), entries=None),
+    "stars in .gitignore in git": Row(make=ignore_by_many_stars(".gitignore", in_git=True), entries=None),
+    "stars in .codebatchignore": Row(make=ignore_by_many_stars(".codebatchignore"), entries=None),
+    "stars in .gitattributes": Row(make=ignore_by_many_stars(".gitattributes"), command="run", entries=None),
+    "1,500 levels": Row(make=go_deep),
+    "1,500 levels of files": Row(make=lambda tree: go_deep(tree, "b.py", "c.py"), entries=None, is_slow=True),
+    "1,500 ignore files": Row(
+        make=go_deep_with_ignore_files, said="more than 256 ignore files", entries=None, status=4, is_slow=True
+    ),
+    "30 repositories in each other": Row(make=nest_repositories, entries=None, is_slow=True),
+    "50,000 .gitignore lines": Row(make=write_many_lines(".gitignore", "/x{0}/*y{0}z?"), entries=(".gitignore",)),
+    "50,000 alike": Row(make=write_many_lines(".gitignore", "*{0}*"), entries=(".gitignore",)),
+    "50,000 attributes": Row(
+        make=write_many_lines(".gitattributes", "*x{0}.py linguist-generated"), command="run", entries=None
+    ),
+}
+
+
+@pytest.fixture
+def tree(codebatch: CommandLine) -> Iterator[Path]:
+    """A tree with one file. It is removed by rm(1), for what pytest would remove it with cannot go as deep."""
+    tree = codebatch.directory / "tree"
+    write(tree / "a.py", "import os\n")
+    yield tree
+    subprocess.run(["rm", "-rf", tree], check=True)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if row.is_slow else []) for name, row in ROWS.items()]
+)
+def test_hostile_tree_is_taken_or_refused_soon(codebatch: CommandLine, tree: Path, name: str) -> None:
+    row = ROWS[name]
+    row.make(tree)
+    ended = within_bound(codebatch, row.command, "tree", status=row.status)
+    assert row.said in ended.notes
+    if row.entries is not None:
+        assert taken(codebatch) == sorted((*row.entries, "a.py"))
+    if row.status == 0:
+        within_bound(codebatch, row.command, "tree")
+
+
+CONFIGURATION_ROWS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is no regular file"),
+    "fifo": (os.mkfifo, "it is no regular file"),
+    "socket": (lambda path: os.mknod(path, 0o140644), "it is no regular file"),
+    "directory": (lambda path: path.mkdir(), "it is no regular file"),
+    "long": (lambda path: write(path, "#" * (2 << 20)), "longer than"),
+    "deep": (lambda path: write(path, f"[tool.codebatch]\nx = {'[' * 100_000}"), "nested too deep"),
+    "deep keys": (lambda path: write(path, f"[tool.codebatch]\n{'a.' * 2000}b = 1"), "nested too deep"),
+    "long keys": (lambda path: write(path, f"[tool.codebatch]\n{'a.' * 500_000}b = 1"), "too many parts"),
+    "long number": (lambda path: write(path, f"[tool.codebatch]\njobs = {'9' * 5000}"), "digits"),
+    "no text": (lambda path: write(path, b"[tool.codebatch]\njobs = \xff"), "decode"),
+}
+
+
+@pytest.mark.parametrize("file", ["codebatch.toml", "pyproject.toml"])
+@pytest.mark.parametrize("name", CONFIGURATION_ROWS)
+def test_hostile_configuration_is_refused_soon(codebatch: CommandLine, name: str, file: str) -> None:
+    make, said = CONFIGURATION_ROWS[name]
+    make(codebatch.directory / file)
+    refused = within_bound(codebatch, "config", "show", "--json", status=2).error
+    assert refused["code"] == "invalid_configuration"
+    assert said in refused["message"]
+    assert file in refused["message"]
+
+
+def test_an_unsound_pyproject_that_does_not_speak_of_us_is_passed_over(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "pyproject.toml", "x = " + "[" * 100_000)
+    within_bound(codebatch, "config", "show")
+
+
+@pytest.mark.parametrize("command", ["ast", "rules test"])
+def test_a_file_that_is_asked_about_and_is_a_fifo_is_refused(codebatch: CommandLine, command: str) -> None:
+    os.mkfifo(codebatch.directory / "a.py")
+    assert "no regular file" in within_bound(codebatch, *command.split(), "a.py", status=4).notes
+
+
+def test_how_git_ended_is_known_where_whoever_started_us_ignores_sigchld(codebatch: CommandLine) -> None:
+    """Then the kernel forgets how children end, and wait(2) says nothing: what git refused would be an empty list."""
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
+    git(codebatch.directory / "tree", "init", "-q")
+    cut_the_index(codebatch.directory / "tree" / "inner")
+    ignore = "import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    script = f"{ignore}; os.execv({str(SCRIPT)!r}, ['codebatch', 'run', 'tree', '--json'])"
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=codebatch.directory,
+        env=codebatch.environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert codebatch.check("run", ended.returncode, ended.stdout, ended.stderr, 0).json["files"] == 2
+    assert signal.getsignal(signal.SIGCHLD) is not signal.SIG_IGN
+
+
+@pytest.mark.parametrize("content", ["nothing", "empty directories", "links", "fifos", "ignored files"])
+def test_a_tree_without_a_file_leaves_no_store_behind(codebatch: CommandLine, content: str) -> None:
+    tree = codebatch.directory / "tree"
+    tree.mkdir()
+    match content:
+        case "empty directories":
+            (tree / "a" / "b").mkdir(parents=True)
+        case "links":
+            (tree / "a").symlink_to("b")
+            (tree / "up").symlink_to("..")
+        case "fifos":
+            os.mkfifo(tree / "a")
+        case "ignored files":
+            write(tree / ".gitignore", "*\n")
+            write(tree / "a.py", "x = 1\n")
+        case _:
+            pass
+    before = sorted(tree.iterdir())
+    assert within_bound(codebatch, "run", ".", "--json", status=5, cwd=tree).error["code"] == "nothing_to_do"
+    assert sorted(tree.iterdir()) == before
+    answer = within_bound(codebatch, "snapshot", ".", "--json", cwd=tree).json
+    assert (answer["files"], answer["entries"]) == (0, 2 if content == "links" else 0)
+
+
+def test_a_file_that_is_ignored_and_tracked_is_something_to_take(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / ".gitignore", "*\n")
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    git(codebatch.directory / "tree", "init", "-q")
+    git(codebatch.directory / "tree", "add", "-f", "a.py")
+    assert within_bound(codebatch, "run", "tree", "--json").json["files"] == 1
+
+
+def test_why_is_asked_of_the_tree_here_and_of_nothing_else(codebatch: CommandLine) -> None:
+    tree = codebatch.directory / "tree"
+    write(tree / ".gitignore", "build/\n*.log\n")
+    for path in ("src/a.py", "build/b.py", "c.log"):
+        write(tree / path, "x = 1\n")
+    for path in ("/etc", "/etc/passwd", "..", "../other", "/", "/nowhere"):
+        assert within_bound(codebatch, "files", "--why", path, "--json", status=2, cwd=tree).error["message"]
+    for is_repository in (False, True):
+        if is_repository:
+            git(tree, "init", "-q")
+        mode = "git" if is_repository else "walk"
+        for path, rule in (("build/b.py", ".gitignore:1:build/"), ("c.log", ".gitignore:2:*.log")):
+            (line,) = within_bound(codebatch, "files", "--why", path, cwd=tree).lines
+            assert line == f"{path}: left out: {rule} (listing: {mode})"
+    assert within_bound(codebatch, "files", "--why", "../src/a.py", "--json", cwd=tree / "src").json["included"]
+    assert "directory" in within_bound(codebatch, "files", "--why", "..", "--json", cwd=tree / "src").json["rule"]
+    within_bound(codebatch, "files", "--why", "../..", status=2, cwd=tree / "src")

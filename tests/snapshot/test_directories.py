@@ -1,0 +1,68 @@
+"""Directories are entered below the base, at any depth, with few descriptors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codebatch.store.directories import Directories
+from codebatch.store.nearest import Nearest
+
+DEPTH = 300
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Path:
+    """A chain of directories, each with an `x` beside the next."""
+    fd = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(DEPTH):
+        os.mkdir("x", dir_fd=fd)
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    return tmp_path
+
+
+def test_every_level_is_entered_in_any_order_with_few_descriptors(deep: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    levels = [b"/".join([b"d"] * depth) for depth in range(1, DEPTH)]
+    beside = [level + b"/x" for level in levels]
+    with Directories(bytes(deep)) as directories:
+        for order in (levels, levels[::-1], beside, beside[::-1], levels[::7] + beside[::-11]):
+            for directory in order:
+                assert os.path.samestat(os.fstat(directories.enter(directory)), _stat(deep, directory))
+        assert len(os.listdir("/dev/fd")) - before < 140
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def _stat(top: Path, directory: bytes) -> os.stat_result:
+    return os.stat(bytes(top) + b"/" + directory)
+
+
+@pytest.mark.parametrize("path", [b"..", b"a/..", b"a/../..", b".", b"a/.", b"a//b", b"/etc", b"a/"])
+def test_nothing_but_names_is_entered(tmp_path: Path, path: bytes) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    with Directories(bytes(tmp_path)) as directories:
+        for _ in range(2):
+            with pytest.raises(FileNotFoundError):
+                directories.enter(path)
+            directories.enter(b"a")
+        assert os.path.samestat(os.fstat(directories.enter(b"a/b")), (tmp_path / "a" / "b").stat())
+
+
+def test_the_nearest_value_comes_first_whenever_it_was_put() -> None:
+    values: Nearest[int] = Nearest()
+    assert values.above(b"a/b/c") == ()
+    values.put(b"a", 1)
+    assert values.above(b"a/b/c") == (1,)
+    assert values.above(b"a") == ()
+    values.put(b"", 0)
+    values.put(b"a/b", 2)
+    assert values.above(b"a/b/c") == (2, 1, 0)
+    assert values.above(b"b") == (0,)
+    values.put(b"a", 3)
+    assert values.above(b"a/b/c") == (2, 3, 0)

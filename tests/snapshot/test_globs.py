@@ -1,0 +1,67 @@
+"""Matching takes no longer than the pattern times the path, whatever they are; and what is remembered is bounded."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+
+import pytest
+
+from codebatch.store import globs
+from codebatch.store.ignore import parse_ignore_file, parse_pattern
+
+SECONDS_MAX = 10.0  # Of CPU, a tenth of it where nothing else runs.
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        b"*a" * 40 + b"*b",
+        b"/" + b"*a" * 40 + b"*b",
+        b"**/a/" * 40 + b"b",
+        b"**/*a*/" * 40 + b"b",
+        b"?*" * 60 + b"b",
+        b"[a-z]*" * 60 + b"[!a]",
+        b"**/" * 2000 + b"b",
+        b"/" + b"a**" * 2000 + b"/b",
+        b"***" * 2000 + b"b",
+    ],
+)
+@pytest.mark.parametrize("path", [b"a" * 200, b"a/" * 100 + b"a", b"aa/" * 60 + b"a" * 100])
+def test_no_pattern_takes_long(pattern: bytes, path: bytes) -> None:
+    began = time.process_time()
+    assert parse_ignore_file(pattern, "x", b"").decide(path, is_directory=False) is None
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["name{0}.txt", "*x{0}.txt", "a/**/x{0}*/y", "*{0}*"])
+def test_fifty_thousand_patterns_over_ten_thousand_files_take_seconds(line: str) -> None:
+    choose = random.Random(1)
+    paths = [f"src/d{n % 97}/module{choose.randrange(10**6)}_{n}.py".encode() for n in range(10_000)]
+    began = time.process_time()
+    patterns = parse_ignore_file("".join(line.format(n) + "\n" for n in range(50_000)).encode(), "x", b"")
+    found = sum(patterns.decide(path, is_directory=False) is not None for path in paths)
+    assert found == (10_000 if line == "*{0}*" else 0)
+    assert time.process_time() - began < SECONDS_MAX * (3 if line == "*{0}*" else 1)
+
+
+def test_what_is_remembered_is_forgotten_when_it_grows_and_the_answers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"*a*b?", b"**/c*", b"/a/**", b"[ab]c", b"a"]
+    paths = [b"/".join(parts) for parts in itertools.product([b"a", b"cab", b"bc"], [b"aabc", b"ca", b"xabx"])]
+    parsed = [parse_pattern(line, 1) for line in lines]
+    tokens = [pattern.glob for pattern in parsed if pattern is not None]
+    expected = list(map(globs.GlobSet(tokens, list).find, paths))
+    assert any(expected)
+    monkeypatch.setattr(globs, "_REMEMBERED_BYTES_MAX", 2000)
+    forgetful = globs.GlobSet(tokens, list)
+    for _ in range(3):
+        assert list(map(forgetful.find, paths)) == expected
+        assert forgetful.remembered_bytes <= 2000 + 1000
+
+
+def test_matching_globs_are_told_from_the_last_to_the_first() -> None:
+    parsed = [parse_pattern(line, 1) for line in (b"*", b"b", b"a*", b"/a", b"?")] * 20
+    found = globs.GlobSet([pattern.glob for pattern in parsed if pattern is not None], list).find(b"a")
+    assert found == [at for at in range(99, -1, -1) if at % 5 != 1]
