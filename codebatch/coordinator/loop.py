@@ -6,6 +6,7 @@ engine's actions into messages, processes and commits. Nothing here decides what
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -44,7 +45,7 @@ from codebatch.engine.events import (
     WorkerId,
 )
 from codebatch.engine.session import Session
-from codebatch.errors import CodebatchError, EnvironmentBroken, error_of
+from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, error_of
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
@@ -200,8 +201,9 @@ class Coordinator:
 
     def close(self) -> None:
         """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
-        left = BatchLeftovers(self._batch.files, self._batch.root)
-        left.sweep(self._leases.holders(), self._holder.id)
+        with contextlib.suppress(OSError, StoreError):  # What we cannot look at now, the next one does.
+            left = BatchLeftovers(self._batch.files, self._batch.root)
+            left.sweep(self._leases.holders(), self._holder.id)
         self._journal.close()
         self._holder.close()
 
