@@ -19,11 +19,8 @@ from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, find_git, gitlinks
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
-from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
+from codebatch.store.stat_cache import ABSENT, MODE_GIT, MODE_WALK, Stat, is_special, stat_of
 from codebatch.store.walk import ignored_by, special_files, unreadable, walk
-
-MODE_GIT = "git"
-MODE_WALK = "walk"
 
 _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_DOCUMENT = b"store.json"
