@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,16 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, EntryKind, decode_entries, encode_entries, find_item, is_safe_path, snapshot_id
 from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, item_range, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
-from codebatch.model.plan import Plan, PlannedTask, decode_plan, encode_plan, order_tasks, plan_digest, task_key
+from codebatch.model.plan import (
+    Plan,
+    PlannedTask,
+    decode_plan,
+    encode_plan,
+    items_of,
+    order_tasks,
+    plan_digest,
+    task_key,
+)
 from codebatch.model.shard import Shard, ShardId, ShardRule
 from codebatch.model.task import task_name
 
@@ -49,7 +59,7 @@ COMMIT = Commit(
 )
 
 
-def _plan() -> Plan:
+def _plan(paths: tuple[bytes, ...] = ()) -> Plan:
     key = task_key(
         name="parse", version="1", implementation_digest=Digest("1" * 64), config={"a": [1]}, tools={"t": "2"}, needs=[]
     )
@@ -65,10 +75,11 @@ def _plan() -> Plan:
         key=key,
     )
     return Plan(
-        digest=plan_digest(Digest("2" * 64), [task]),
+        digest=plan_digest(Digest("2" * 64), [task], paths),
         snapshot_id=snapshot_id(Digest("2" * 64)),
         snapshot_digest=Digest("2" * 64),
         pipeline="parse",
+        paths=paths,
         tasks=(task,),
         shard_rule=ShardRule(files_average=64, files_min=16, files_max=256, bytes_max=4 << 20),
         shards=(Shard(id=ShardId("0123abcd"), start=0, end=5, bytes=10),),
@@ -86,6 +97,31 @@ def test_golden_commit() -> None:
 
 def test_golden_plan() -> None:
     assert encode_plan(_plan()) == (GOLDEN / "plan.json").read_bytes()
+
+
+def test_the_paths_of_a_plan_are_in_its_digest_and_checked() -> None:
+    restricted = _plan((b"a", b"caf\xe9/b"))
+    assert decode_plan(encode_plan(restricted)) == restricted
+    assert len({_plan().digest, restricted.digest, _plan((b"a",)).digest}) == 3
+    with pytest.raises(ValueError, match="digest does not fit"):
+        decode_plan(encode_plan(msgspec.structs.replace(restricted, paths=(b"a",))))
+    for unsound in ((b"b", b"a"), (b"a", b"a"), (b"../a",), (b"/a",), (b"",)):
+        with pytest.raises(ValueError, match="unsafe or out of order"):
+            decode_plan(encode_plan(_plan(unsound)))
+
+
+def test_paths_restrict_the_items_to_what_lies_at_or_below_them() -> None:
+    names = [b"a", b"a.py", b"a/b", b"a/b.py", b"a/b/c", b"ab", b"b"]
+    entries = [Entry(name, "file", False, 0, Digest("0" * 64)) for name in sorted(names)]
+    entries.append(Entry(b"z", "symlink", False, 1, Digest("0" * 64)))
+
+    def items(*paths: bytes) -> list[bytes]:
+        return [entry.path for entry in items_of(entries, paths)]
+
+    assert items() == sorted(names)
+    assert items(b"a") == [b"a", b"a/b", b"a/b.py", b"a/b/c"]
+    assert items(b"a/b", b"b") == [b"a/b", b"a/b/c", b"b"]
+    assert items(b"z") == items(b"x") == []
 
 
 def test_golden_item_row() -> None:

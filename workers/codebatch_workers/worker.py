@@ -80,7 +80,10 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._shards = {shard.id: shard for shard in self._plan.shards}
-        self._items: list[Entry] = items_of(load_snapshot(files, store.root, self._plan.snapshot_id).entries)
+        entries = load_snapshot(files, store.root, self._plan.snapshot_id).entries
+        self._items: list[Entry] = items_of(entries, self._plan.paths)
+        inside = {entry.path for entry in self._items}
+        self._outside = [entry for entry in items_of(entries) if entry.path not in inside] if self._plan.paths else []
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -203,7 +206,9 @@ class Worker:
         outcomes = Outcomes(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
         needs = self._plan.tasks[self._task_numbers[name]].needs
-        project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=needs)
+        project = Project(
+            self._plan, self._items, ledger, outcomes, read=self._read, needs=needs, outside=self._outside
+        )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
