@@ -68,15 +68,19 @@ class Answering:
             self.note(f"new store: {store.root}")
         return store
 
-    def batch(self, reference: str | None) -> tuple[Store, Batch]:
-        """The store and the batch that was named, the latest by default."""
+    def batch(self, reference: str | None, *, whole: bool = False) -> tuple[Store, Batch]:
+        """The store and the batch that was named, by default the latest; the latest `whole` one for questions."""
         store = self.store()
-        return store, resolve_batch(store, reference, self.note)
+        return store, resolve_batch(store, reference, self.note, whole=whole)
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
         if not self.quiet:
-            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+            self.tell(text)
+
+    def tell(self, text: str) -> None:
+        """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
+        print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""

@@ -99,13 +99,14 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
 
 
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
-    """The name of a stat cache that was written when a snapshot was taken of `base`; empty where there is none."""
+    """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
+    found = (0, "")
     for name, _ in files.listing(store_root / "cache"):
         cache = read_stat_cache(files, store_root / "cache" / name) if _CACHE_NAME.match(name) else None
         about = None if cache is None or cache.snapshot_id != snapshot_id else _about(cache)
-        if about is not None and display_path(about.base) == base:
-            return name
-    return ""
+        if cache is not None and about is not None and display_path(about.base) == base:
+            found = max(found, (cache.stamp_ns, name))
+    return found[1]
 
 
 def _about(cache: StatCache) -> _SourceKey | None:
