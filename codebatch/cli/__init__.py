@@ -29,7 +29,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
         "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list snapshots."),
-        "batch": ("batches:batch", "Make a batch without running it; list batches."),
+        "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
     },
     "Look": {
         "status": ("batches:status", "Progress and state of a batch."),
@@ -78,8 +78,10 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 done, 1 a policy failed, 2 wrong usage, 3 the batch is incomplete, 4 the store or disk, "
-    "5 nothing to do, 70 a bug, 130 and 143 stopped by a signal.",
+    epilog="Exit status: 0 done, 1 a policy failed, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the "
+    "store or disk, 5 nothing to do, 70 a bug, 130 and 143 stopped by a signal. An answer that is not the whole one "
+    "says so on standard error, and with --json is {complete, percent, batch_id, stale, paths, records} in the place "
+    "of an array.",
 )
 @click.version_option(__version__, prog_name="codebatch")
 @answering_group

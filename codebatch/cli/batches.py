@@ -8,18 +8,20 @@ from pathlib import Path
 import click
 import msgspec
 
+from codebatch.cli.asking import ask, no_outputs, shown_paths
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, count_of, table
-from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, resolve_tasks
+from codebatch.cli.planner import Frozen, planner_of
+from codebatch.coordinator.planning import check_overrides, find_pipeline
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
-from codebatch.store.batches import batch_ids, create_batch, open_batch
+from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.references import resolve_snapshot
+from codebatch.store.staleness import stat_cache_of
 from codebatch.store.store import Store
-from codebatch.system.clock import wall_ns
 from codebatch.system.plugins import load_declaration
 
 
@@ -40,7 +42,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 @click.group(cls=Group)
 @answering_group
 def batch() -> None:
-    """Make a batch without running it; list batches."""
+    """Make a batch without running it; list batches; say where the outputs of one lie."""
 
 
 @batch.command("init")
@@ -56,13 +58,22 @@ def batch() -> None:
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
     """Plan a batch over a snapshot."""
     store = answering.store()
-    settings = load_configuration(Path.cwd()).settings
+    configuration = load_configuration(Path.cwd())
+    settings = configuration.settings
     chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
     check_overrides(settings.tasks)
     with store.writing():
         snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
-        plan = make_plan(snapshot, chosen.name, resolve_tasks(chosen.tasks, settings.tasks), settings.shard)
-        made = create_batch(store, plan, source="\n".join(snapshot.document.source.roots), at_ns=wall_ns())
+        taken = snapshot.document.source
+        frozen = Frozen(
+            snapshot_id=snapshot.id,
+            digest=snapshot.digest,
+            source="\n".join(taken.roots),
+            stat_cache=stat_cache_of(store.files, store.root, snapshot.id, taken.base),
+        )
+        planner = planner_of(answering, configuration, store, frozen, chosen.name)
+        plan = planner.plan()
+        made = planner.make(plan)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
         {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
@@ -80,10 +91,41 @@ def batch_list(answering: Answering) -> None:
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
 
 
+@batch.command("show")
+@batch_option
+@click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
+@answering
+def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:
+    """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols.jsonl.zst`.
+
+    Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
+    """
+    asked = ask(answering, batch_reference)
+    about, outputs = asked.batch.about, asked.records.outputs
+    if only_outputs and outputs is None:
+        raise no_outputs(asked.batch)
+    root = None if outputs is None else str(outputs.root)
+    if only_outputs:
+        answering.print({"outputs": root}, [str(root)])
+        return
+    row: dict[str, object] = {
+        "batch_id": asked.batch.id,
+        "created_at": _instant(about.created_at_ns),
+        "snapshot_id": about.snapshot_id,
+        "pipeline": about.pipeline,
+        "source": about.source.replace("\n", ", "),
+        "paths": shown_paths(asked.batch),
+        "plan_digest": about.plan_digest,
+        "outputs": root,
+    }
+    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root or "none yet"}
+    answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
+
+
 def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, str | int]:
     """A batch in a list. One that cannot be read is listed as DAMAGED and hides no other."""
     row: dict[str, str | int] = dict.fromkeys(("batch_id", "created_at", "snapshot_id", "pipeline"), "")
-    row |= {"batch_id": batch_id, "status": "DAMAGED", "files": 0, "source": ""}
+    row |= {"batch_id": batch_id, "status": "DAMAGED", "files": 0, "source": "", "paths": ""}
     try:
         one = open_batch(store, batch_id)
         row |= {
@@ -92,6 +134,7 @@ def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, s
             "pipeline": one.about.pipeline,
             "files": one.about.items,
             "source": one.about.source.replace("\n", ", "),
+            "paths": ", ".join(shown_paths(one)),
         }
         row["status"] = standing(one)[0].state.value
     except (StoreCorrupt, UnknownId) as error:
@@ -117,6 +160,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         f"batch     {batch.id}",
         f"snapshot  {batch.about.snapshot_id}",
         f"pipeline  {batch.about.pipeline}",
+        *([f"of        {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
         f"status    {stands.state.value}{' (stalled: nobody is at work on it)' if stands.is_stalled else ''}",
         f"progress  {_percent(tally.planned - tally.open, tally.planned)} of {tally.planned:,} results",
         *(f"at work   {h['role']} {h['holder']} pid {h['pid']} on {h['host']} since {h['since']}" for h in holders),
@@ -130,6 +174,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
             "batch_id": batch.id,
             "snapshot_id": batch.about.snapshot_id,
             "pipeline": batch.about.pipeline,
+            "paths": shown_paths(batch),
             "status": stands.state.value,
             "stalled": stands.is_stalled,
             "result_digest": stands.outputs.manifest.result_digest

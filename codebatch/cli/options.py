@@ -73,15 +73,19 @@ class Answering:
         path = self.store_root()
         return path is not None and path.exists()
 
-    def batch(self, reference: str | None) -> tuple[Store, Batch]:
-        """The store and the batch that was named, the latest by default."""
+    def batch(self, reference: str | None, *, whole: bool = False) -> tuple[Store, Batch]:
+        """The store and the batch that was named, by default the latest; the latest `whole` one for questions."""
         store = self.store()
-        return store, resolve_batch(store, reference, self.note)
+        return store, resolve_batch(store, reference, self.note, whole=whole)
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
         if not self.quiet:
-            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+            self.tell(text)
+
+    def tell(self, text: str) -> None:
+        """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
+        print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
@@ -180,11 +184,6 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
 def count_of(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def rerun(batch: Batch) -> str:
-    """The command that looks at a batch's tree again."""
-    return f"codebatch run {' '.join(map(shlex.quote, batch.about.source.splitlines())) or 'PATH'}"
 
 
 def human_bytes(count: int) -> str:

@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import click
+import msgspec
 
+from codebatch.cli.asking import Asked, ask, shown_paths
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, human_bytes, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, record_path, summary_lines
@@ -16,6 +18,7 @@ from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.shard import PROJECT_PATH
+from codebatch.query.completeness import check_kinds, completeness, completeness_at, tasks_that_give
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.query.summary import summarise, worst_findings
 from codebatch.store.journal import JournalLine, read_journal
@@ -30,11 +33,14 @@ task_option = click.option("--task", "task", metavar="NAME", help="Only what thi
 @batch_option
 @task_option
 @answering
-def summary(answering: Answering, batch_reference: str | None, task: str | None) -> None:
+def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
     """Counts of what a batch found."""
-    records = BatchRecords(*answering.batch(batch_reference))
+    asked = ask(answering, batch_reference)
+    records = asked.records
     found = summarise(records, task)
-    answering.print(found, summary_lines(found, () if answering.as_json else worst_findings(records, WORST_SHOWN)))
+    lines = summary_lines(found, () if answering.as_json else worst_findings(records, WORST_SHOWN))
+    whole = completeness(records, records.choose_tasks(task), tells_failures=True)
+    return asked.answer_document(msgspec.structs.asdict(found), lines, whole)
 
 
 @click.command()
@@ -42,21 +48,25 @@ def summary(answering: Answering, batch_reference: str | None, task: str | None)
 @task_option
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {ERRORS_SHOWN}, with --json all.")
 @answering
-def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> None:
+def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
     """Error diagnostics and failures of a batch, failures first, with their evidence."""
-    store, batch = answering.batch(batch_reference)
-    records = BatchRecords(store, batch)
+    question = ask(answering, batch_reference)
+    records = question.records
     names = records.choose_tasks(task)
     failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
     asked = RecordFilter(kinds=("diagnostic",), severities=("error",))
     found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
-    evidence = _evidence(records, read_journal(store.files, batch.root, answering.note)) if failures else {}
+    journal = read_journal(question.store.files, question.batch.root, answering.note) if failures else []
+    evidence = _evidence(records, journal)
     told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
     rows = told + sorted(found, key=_place)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
-    answering.print(shown, (line for row in shown for line in _error_lines(row)), if_none="no errors")
+    whole = completeness(records, names, tells_failures=True)
+    lines = (line for row in shown for line in _error_lines(row))
+    status = question.answer_rows(shown, lines, whole, if_none="no errors")
     if len(shown) < len(rows):
         answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
+    return status
 
 
 @click.command()
@@ -71,9 +81,10 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 )
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> None:
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> int:
     """Most frequent kinds, codes, severities or languages; paths with most diagnostics."""
-    records = BatchRecords(*answering.batch(batch_reference))
+    question = ask(answering, batch_reference)
+    records = question.records
     names = records.choose_tasks(task)
     if by == "path":
         asked = RecordFilter(kinds=("diagnostic",))
@@ -84,7 +95,8 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
             {"kind": counts.kinds, "code": counts.codes, "severity": counts.severities, "lang": counts.languages}[by]
         )
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
-    answering.print(dict(ranked), table(((count, name) for name, count in ranked), ("count", by)))
+    whole = completeness(records, names, tells_failures=by == "kind")
+    return question.answer_rows(dict(ranked), table(((count, name) for name, count in ranked), ("count", by)), whole)
 
 
 @click.command()
@@ -93,20 +105,23 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
 @click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> None:
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
     """Everything a batch says of one file."""
-    store, batch = answering.batch(batch_reference)
-    records = BatchRecords(store, batch)
-    asked = RecordFilter(kinds=tuple(kinds.split(",")) if kinds else _kinds_shown(answering)).check()
+    question = ask(answering, batch_reference)
+    records, batch = question.records, question.batch
+    named = tuple(kinds.split(",")) if kinds else ()
+    asked = RecordFilter(kinds=named or _kinds_shown(answering)).check()
     name, item = find_item(records, path)
-    by_task = {task: records.item_records(task, item) for task in records.task_names}
+    check_kinds(records, named)
+    tasks = tasks_that_give(records.task_names, named)
+    by_task = {task: records.item_records(task, item) for task in tasks}
     text, encoded = path_fields(name)
     place: dict[str, object] = {"path": text} if isinstance(text, str) else {"path_b64": encoded}
     # The failure of a project task stands at the first item of all, and is none of that file's.
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
     document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
-    unknown = [task for task, answer in by_task.items() if answer is None]
+    whole = completeness_at(records, by_task, found)
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
         where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
@@ -123,11 +138,10 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
             f"batch {batch.id}, snapshot {batch.about.snapshot_id}, object {records.items[item].object}",
             f"item {item - shard.start} of shard {shard.id}, tasks {', '.join(by_task)}, read from {where}",
         ]
-    answering.print(document, lines)
-    if unknown:
-        answering.note(f"not done yet: {', '.join(unknown)}")
-    if not found:
+    status = question.answer_document(document, lines, whole)
+    if not found and whole.is_complete:
         answering.note(f"nothing is said of {display_path(name)}")
+    return status
 
 
 @click.group(cls=Group)
@@ -152,10 +166,10 @@ def outputs(
     path: str,
     names: tuple[str, ...],
     limit: int | None,
-) -> None:
+) -> int:
     """Records of every kind; for people, without those that are for machines."""
-    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names)
-    _print_records(answering, batch_reference, task, asked, limit)
+    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names).check()
+    return _answer_records(ask(answering, batch_reference), task, asked, limit, kinds or (("symbol",) if names else ()))
 
 
 @query.command()
@@ -176,25 +190,30 @@ def diagnostics(
     tools: tuple[str, ...],
     path: str,
     limit: int | None,
-) -> None:
+) -> int:
     """Diagnostics."""
     asked = RecordFilter(kinds=("diagnostic",), severities=severities, codes=codes, tools=tools, path=path)
-    _print_records(answering, batch_reference, task, asked, limit)
+    return _answer_records(ask(answering, batch_reference), task, asked, limit, asked.kinds)
 
 
-def _print_records(
-    answering: Answering, batch_reference: str | None, task: str | None, asked: RecordFilter, limit: int | None
-) -> None:
-    records = BatchRecords(*answering.batch(batch_reference))
+def _answer_records(
+    question: Asked, task: str | None, asked: RecordFilter, limit: int | None, kinds: tuple[str, ...]
+) -> int:
+    """Answer with what a filter lets pass; `kinds` are those that the question names."""
+    records = question.records
     names = records.choose_tasks(task)
-    asked = asked.check()
     found: list[JsonRecord] = []
     for name in names:
         for record in records.iter_records(name, asked):
             if limit is not None and len(found) == limit:
                 break
             found.append(record)
-    answering.print(found, map(record_line, found))
+    if not found:
+        check_kinds(records, kinds)
+    is_told = asked.matches({"kind": "failure", "path": asked.path})
+    needed = names if records.is_done else tasks_that_give(names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path)
+    return question.answer_rows(found, map(record_line, found), whole)
 
 
 def _kinds_shown(answering: Answering) -> tuple[str, ...]:
@@ -217,7 +236,10 @@ def find_item(records: BatchRecords, path: str) -> tuple[bytes, int]:
         item = records.find_item(candidate)
         if item is not None:
             return candidate, item
-    raise InvalidInput(f"the batch has no file {path!r}", hint=f"see: codebatch files --batch {records.batch.id}")
+    of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
+    raise InvalidInput(
+        f"the batch{of and of + ','} has no file {path!r}", hint=f"see: codebatch files --batch {records.batch.id}"
+    )
 
 
 def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:

@@ -7,9 +7,11 @@ from typing import cast
 
 import click
 
-from codebatch.cli.options import Answering, answering, batch_option, count_of, rerun
-from codebatch.errors import BatchIncomplete, InvalidInput, ObjectMissing
+from codebatch.cli.asking import ask
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_fields
+from codebatch.query.completeness import Completeness
 from codebatch.query.records import BatchRecords, JsonRecord
 from codebatch.system.plugins import load_question
 
@@ -22,26 +24,25 @@ ROLES = ("definition", "import", "call", "reference")
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="Only these; may be repeated.")
 @click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
 @answering
-def references(answering: Answering, name: str, batch_reference: str | None, roles: tuple[str, ...], path: str) -> None:
+def references(answering: Answering, name: str, batch_reference: str | None, roles: tuple[str, ...], path: str) -> int:
     """Every place where NAME stands as a name in the files of a batch, and as what.
 
     By name alone: what else is called so is told too. Comments and strings are no names.
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is no name", hint="name one identifier, without its scope")
-    records = BatchRecords(*answering.batch(batch_reference))
-    lost: list[ObjectMissing] = []
-    found = [row for row in _found(records, name, path, lost) if not roles or row["role"] in roles]
-    answering.print(found, map(_line, found), if_none="" if lost else f"{name} stands in no file of the batch")
-    if lost:
-        raise BatchIncomplete(
-            f"{count_of(len(lost), 'file')} could not be searched: {lost[0].message}",
-            hint=f"store the content anew, while the source still has it, with: {rerun(records.batch)}",
-        )
+    question = ask(answering, batch_reference)
+    lost: list[bytes] = []
+    found = [row for row in _found(answering, question.records, name, path, lost) if not roles or row["role"] in roles]
+    files = len(question.records.items)
+    whole = Completeness(planned=files, done=files, lost=len(lost))
+    return question.answer_rows(found, map(_line, found), whole, if_none=f"{name} stands in no file of the batch")
 
 
-def _found(records: BatchRecords, name: str, path: str, lost: list[ObjectMissing]) -> Iterator[JsonRecord]:
-    """The places of a name, file by file. What became of the files whose content is lost is put to `lost`."""
+def _found(
+    answering: Answering, records: BatchRecords, name: str, path: str, lost: list[bytes]
+) -> Iterator[JsonRecord]:
+    """The rows, file by file; of which files the content is not there is noted in `lost`."""
     question = load_question("references_in")
     objects = records.store.objects()
     for item, entry in enumerate(records.items):
@@ -50,8 +51,8 @@ def _found(records: BatchRecords, name: str, path: str, lost: list[ObjectMissing
         try:
             content = objects.read(entry.object, entry.size)
         except ObjectMissing as error:
-            error.message = f"{display_path(entry.path)}: {error.message}"
-            lost.append(error)
+            answering.note(f"{display_path(entry.path)} is passed over: {error.message}")
+            lost.append(entry.path)
             continue
         text, encoded = path_fields(entry.path)
         place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": encoded}

@@ -5,36 +5,37 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 import msgspec
 
+from codebatch.cli.asking import rerun, shown_paths
 from codebatch.cli.configuration import Configuration, load_configuration
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes, rerun
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
+from codebatch.cli.planner import Frozen, Planner, planner_of
 from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
-from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, missing_tools, resolve_tasks
+from codebatch.coordinator.planning import check_overrides, find_pipeline, missing_tools
 from codebatch.coordinator.progress import Display, choose_display
-from codebatch.coordinator.ruff_files import ruff_files
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
-from codebatch.model.plan import plan_digest
+from codebatch.model.plan import items_of
 from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import failures, summarise, worst_findings
-from codebatch.store.batches import Batch, batch_ids, create_batch, iter_batches
+from codebatch.store.batches import Batch, iter_batches, resolve_batch, sources_of_batches
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.snapshotting import SnapshotResult, take_snapshot, takes_a_file
-from codebatch.store.sources import resolve_sources
+from codebatch.store.sources import Selection, resolve_sources, select
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import tree_bytes
@@ -52,7 +53,10 @@ _ACTIONS = {
 
 
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures."""
+    """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
+
+    `paths` are those of the project that it was restricted to.
+    """
 
     snapshot_id: str
     batch_id: str
@@ -64,6 +68,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     action: str
     store_bytes: int
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +166,9 @@ def run(
 ) -> int:
     """Snapshot PATHS, plan, execute and summarise; without PATHS, continue a batch as it was planned.
 
+    The snapshot is of the project that PATHS are part of: of what was run before at or above them, or of the git work
+    tree; the work and the answers are of PATHS alone.
+
     The same tree again is up to date and does nothing. A batch that was left open is continued; one that is running
     is helped.
     """
@@ -192,8 +200,9 @@ def run(
             raise _nothing_to_do(paths)
         store = answering.store_or_new()
         with store.writing():
-            taken = _snapshot(answering, store, paths, rules, display, allow_empty=allow_empty)
-            batch, action = _find_or_make_batch(answering, configuration, store, taken, paths, chosen.name, again=again)
+            frozen = _freeze(answering, store, paths, rules, display, allow_empty=allow_empty)
+            planner = planner_of(answering, configuration, store, frozen, chosen.name)
+            batch, action = _find_or_make_batch(answering, planner, again=again)
         stands, _ = standing(batch)
         if action == "found":
             action = _describe_found(stands)
@@ -280,7 +289,7 @@ def _run_batch(runner: _Runner, store: Store, batch: Batch, task: str | None, be
     return _answer(runner.answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
 
 
-def _snapshot(
+def _freeze(
     answering: Answering,
     store: Store,
     paths: tuple[Path, ...],
@@ -288,15 +297,25 @@ def _snapshot(
     display: Display,
     *,
     allow_empty: bool,
-) -> SnapshotResult:
-    taken = take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+) -> Frozen:
+    """The snapshot of the project that paths are of, and the part of it that they name."""
+    selection = select(paths, store.root, sources_of_batches(store))
+    taken, files, size = _snapshot(store, selection, rules)
     for note in taken.notes:
         answering.note(note)
-    if taken.files == 0 and not allow_empty:
+    if selection.paths:
+        answering.note(f"project {selection.source}, of it: {', '.join(map(display_path, selection.paths))}")
+    if files == 0 and not allow_empty:
         raise _nothing_to_do(paths)
     how = "unchanged" if taken.read_files == 0 else f"{taken.read_files:,} read"
-    display.phase(f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)} ({how})")
-    return taken
+    display.phase(f"snapshot {taken.snapshot_id}: {count_of(files, 'file')}, {human_bytes(size)} ({how})")
+    return Frozen(
+        snapshot_id=taken.snapshot_id,
+        digest=taken.digest,
+        source=selection.source,
+        paths=selection.paths,
+        stat_cache=taken.stat_cache,
+    )
 
 
 def _nothing_to_do(paths: tuple[Path, ...]) -> NothingToDo:
@@ -306,47 +325,46 @@ def _nothing_to_do(paths: tuple[Path, ...]) -> NothingToDo:
     )
 
 
-def _find_or_make_batch(
-    answering: Answering,
-    configuration: Configuration,
-    store: Store,
-    taken: SnapshotResult,
-    paths: tuple[Path, ...],
-    pipeline: str,
-    *,
-    again: bool,
-) -> tuple[Batch, str]:
+def _snapshot(store: Store, selection: Selection, rules: SourceRules) -> tuple[SnapshotResult, int, int]:
+    """A snapshot, and how many files and bytes of it are to be worked on.
+
+    What was named and is ignored in its project is taken all the same.
+    """
+
+    def take(roots: Sequence[bytes]) -> SnapshotResult:
+        named = [Path(os.fsdecode(root)) for root in roots]
+        return take_snapshot(store.files, store.root, named, rules, now=lambda: wall_ns() / 1e9)
+
+    taken = take(selection.sources.roots)
+    if not selection.paths:
+        return taken, taken.files, taken.bytes
+    entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
+    ignored = [path for path in selection.paths if not items_of(entries, [path])]
+    if ignored:
+        base = selection.sources.base
+        taken = take([base, *(os.path.join(base, path) for path in ignored)])
+        entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
+    items = items_of(entries, selection.paths)
+    return taken, len(items), sum(item.size for item in items)
+
+
+def _find_or_make_batch(answering: Answering, planner: Planner, *, again: bool) -> tuple[Batch, str]:
     """The batch of the same plan, `found`, or a new one, `ran`.
 
     It is looked for before planning, which takes time, and again where nobody else can make one: several that begin at
     once share the batch of whoever was first.
     """
-    configuration = _with_ruff_files(answering, configuration, store, taken, paths)
-    tasks = resolve_tasks(find_pipeline(pipeline, configuration.settings.tasks).tasks, configuration.settings.tasks)
-    digest = plan_digest(taken.digest, tasks)
-    if not again and (known := _find_batch(answering, store, digest, pipeline)):
-        return known, "found"
-    snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
-    plan = make_plan(snapshot, pipeline, tasks, configuration.settings.shard)
-    source = "\n".join(sorted(display_path(os.fsencode(path.resolve())) for path in paths))
-    with store.making_batch():
-        if not again and (known := _find_batch(answering, store, digest, pipeline)):
-            return known, "found"
-        return create_batch(store, plan, source=source, at_ns=wall_ns()), "ran"
 
+    def known() -> Batch | None:
+        return None if again else _find_batch(answering, planner.store, planner.digest, planner.pipeline)
 
-def _with_ruff_files(
-    answering: Answering, configuration: Configuration, store: Store, taken: SnapshotResult, paths: tuple[Path, ...]
-) -> Configuration:
-    """With the tree's own configuration of ruff, where that is wanted and the tree is the project we stand in."""
-    wanted = configuration.settings.tasks.get("lint", {}).get("ruff")
-    if not isinstance(wanted, dict) or wanted.get("config") != "project":
-        return configuration
-    if configuration.file is None or [path.resolve() for path in paths] != [configuration.file.parent.resolve()]:
-        answering.note(f"ruff: the pinned rules, for what is run is not the project of {configuration.file}")
-        return configuration.with_task_setting("lint", "ruff", {"config": "pinned"})
-    files = ruff_files(load_snapshot(store.files, store.root, taken.snapshot_id))
-    return configuration.with_task_setting("lint", "ruff", {"config": "project", "files": files})
+    if found := known():
+        return found, "found"
+    plan = planner.plan()
+    with planner.store.making_batch():
+        if found := known():
+            return found, "found"
+        return planner.make(plan), "ran"
 
 
 def _note_missing_tools(answering: Answering, records: BatchRecords, languages: Mapping[str, int]) -> None:
@@ -412,10 +430,12 @@ def _answer(
         seconds=round(time.monotonic() - began, 3),
         action=action,
         store_bytes=tree_bytes(store.root),
+        paths=shown_paths(batch),
     )
     _note_missing_tools(answering, records, summary.languages)
     size = human_bytes(answer.store_bytes)
-    lines = [f"{answer.status}: batch {batch.id}, {action} in {answer.seconds:.1f} s, store {size}"]
+    of = f", of {', '.join(answer.paths)}" if answer.paths else ""
+    lines = [f"{answer.status}: batch {batch.id}{of}, {action} in {answer.seconds:.1f} s, store {size}"]
     if is_over:
         lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
     if summary.failures:
@@ -436,6 +456,6 @@ def _answer(
             f"{stands.tally.failed + stands.tally.cancelled:,} of {count_of(stands.tally.planned, 'result')} failed",
             hint=f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}",
         )
-    is_latest = batch_ids(store)[-1] == batch.id
+    is_latest = resolve_batch(store, None, whole=True).id == batch.id
     answering.note("next: codebatch errors" + ("" if is_latest else f" --batch {batch.id}"))
     return 0

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from codebatch.cli.asking import ask
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, project_root, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.query.completeness import completeness
+from codebatch.query.records import JsonRecord, RecordFilter
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
@@ -132,21 +134,23 @@ def files(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     limit: int | None,
-) -> None:
+) -> int:
     """Files of a batch or snapshot; why a path is in or out."""
     if why_path is not None:
         _answer_why(answering, why_path, include, exclude)
-        return
+        return 0
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("name a batch or a snapshot, not both")
     if snapshot_reference is not None:
         snapshot = resolve_snapshot(answering.store(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
-        return
-    records = BatchRecords(*answering.batch(batch_reference))
+        return 0
+    question = ask(answering, batch_reference)
+    records = question.records
     about = {}
-    if "parse" in records.task_names:
+    needed = {"parse"} & set(records.task_names)
+    if needed:
         about = {
             (record.get("path"), record.get("path_b64")): record
             for record in records.iter_records("parse", RecordFilter(kinds=("file",)))
@@ -156,13 +160,11 @@ def files(
         row = _entry_row(entry)
         record = about.get((row.get("path"), row.get("path_b64")), {})
         found.append({**row, **{name: record[name] for name in ("lang", "lines", "class", "parse") if name in record}})
-    answering.print(
-        found,
-        (
-            f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
-            for entry, row in zip(records.items, found, strict=False)
-        ),
+    lines = (
+        f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
+        for entry, row in zip(records.items, found, strict=False)
     )
+    return question.answer_rows(found, lines, completeness(records, needed, tells_failures=True))
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:

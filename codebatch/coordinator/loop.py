@@ -126,7 +126,7 @@ class Coordinator:
         self._plan = plan
         self._guard = Guard(limits)
         self._watcher = watcher
-        self._items: list[Entry] = items_of(snapshot.entries)
+        self._items: list[Entry] = items_of(snapshot.entries, plan.paths)
         self._shards = {shard.id: shard for shard in plan.shards}
         about = HolderFile(
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()

@@ -101,9 +101,14 @@ def missing_tools(tasks: Sequence[PlannedTask]) -> dict[str, str]:
     }
 
 
-def make_plan(snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], rule: ShardRule) -> Plan:
-    """Resolve everything. A pure function of its arguments and the declared contexts."""
-    items = items_of(snapshot.entries)
+def make_plan(
+    snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], rule: ShardRule, paths: tuple[bytes, ...] = ()
+) -> Plan:
+    """Resolve everything. A pure function of its arguments and the declared contexts.
+
+    `paths` restrict the work; contexts see the whole snapshot all the same.
+    """
+    items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
     for task in tasks:
         functions.update(load_declaration(task.name).contexts)
@@ -114,10 +119,11 @@ def make_plan(snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], r
         column = tuple(indexes.setdefault(context(item), len(indexes)) for item in items)
         contexts[name] = ContextTable(values=tuple(indexes), items=column)
     return Plan(
-        digest=plan_digest(snapshot.digest, tasks),
+        digest=plan_digest(snapshot.digest, tasks, paths),
         snapshot_id=snapshot.id,
         snapshot_digest=snapshot.digest,
         pipeline=pipeline,
+        paths=paths,
         tasks=tuple(tasks),
         shard_rule=rule,
         shards=tuple(cut_shards(items, rule)),

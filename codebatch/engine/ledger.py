@@ -77,10 +77,9 @@ class Ledger:
         """Every shard with each of its tasks."""
         return ((shard, task) for shard in self._items for task in self._tasks_of(shard))
 
-    @property
-    def planned(self) -> int:
-        """How many pairs of an item and a task there are."""
-        return sum(items * len(self._tasks_of(shard)) for shard, items in self._items.items())
+    def planned(self, tasks: Collection[str] | None = None) -> int:
+        """How many pairs of an item and a task there are, of some tasks or of all."""
+        return sum(self._items[shard] for shard, task in self.chains if tasks is None or task in tasks)
 
     def add(self, commit: Commit) -> list[ShardId]:
         """Take note of a commit; returns the shards of which it says something new.

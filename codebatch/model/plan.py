@@ -1,11 +1,13 @@
 """A plan: what can change a byte of output, resolved, and how the work is cut. Immutable, with a digest.
 
-The digest covers the snapshot and the tasks with versions, code, configuration and tools. Shards and contexts are pure
-functions of those, so it need not cover them; limits of time and memory are no part of it.
+The digest covers the snapshot, the paths that the work is restricted to, and the tasks with versions, code,
+configuration and tools. Shards and contexts are pure functions of those, so it need not cover them; limits of time and
+memory are no part of it.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -13,7 +15,7 @@ import msgspec
 
 from codebatch.model.digest import Digest, digest_document
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.entry import Entry, SnapshotId
+from codebatch.model.entry import Entry, SnapshotId, is_safe_path
 from codebatch.model.record import RECORD_SCHEMA
 from codebatch.model.shard import Shard, ShardRule
 from codebatch.model.task import Json
@@ -43,13 +45,17 @@ class ContextTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(Document, frozen=True, kw_only=True):
-    """A snapshot and a pipeline, resolved."""
+    """A snapshot and a pipeline, resolved.
+
+    `paths` restrict the work to the files at or below them, in ascending order; without any, all files are worked on.
+    """
 
     format: int = PLAN_FORMAT
     digest: Digest
     snapshot_id: SnapshotId
     snapshot_digest: Digest
     pipeline: str
+    paths: tuple[bytes, ...] = ()
     tasks: tuple[PlannedTask, ...]
     shard_rule: ShardRule
     shards: tuple[Shard, ...]
@@ -119,14 +125,21 @@ def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
     )
 
 
-def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask]) -> Digest:
+def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Sequence[bytes] = ()) -> Digest:
     """The digest of a plan: equal digests promise equal outputs of COMPLETED batches."""
-    return digest_document({"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]})
+    covered: dict[str, object] = {"snapshot": snapshot_digest, "tasks": [[task.name, task.key] for task in tasks]}
+    if paths:
+        covered["paths"] = [base64.b64encode(path).decode("ascii") for path in paths]
+    return digest_document(covered)
 
 
-def items_of(entries: Sequence[Entry]) -> list[Entry]:
-    """What tasks work on: the entries of kind `file`, in path order."""
-    return [entry for entry in entries if entry.kind == "file"]
+def items_of(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entry]:
+    """What tasks work on: the entries of kind `file`, in path order; with `paths`, those at or below them."""
+    files = [entry for entry in entries if entry.kind == "file"]
+    if not paths:
+        return files
+    named, below = frozenset(paths), tuple(path + b"/" for path in paths)
+    return [entry for entry in files if entry.path in named or entry.path.startswith(below)]
 
 
 def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -160,7 +173,9 @@ def decode_plan(data: bytes) -> Plan:
     keys = {task.name: task.key for task in plan.tasks}
     if any(task.key != _key_of(task, keys) for task in plan.tasks):
         raise ValueError("the key of a task of the plan does not fit its content")
-    if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks):
+    if list(plan.paths) != sorted(set(plan.paths)) or not all(map(is_safe_path, plan.paths)):
+        raise ValueError("the plan's paths are unsafe or out of order")
+    if plan.digest != plan_digest(plan.snapshot_digest, plan.tasks, plan.paths):
         raise ValueError("the plan's digest does not fit its content")
     ends = [0, *(shard.end for shard in plan.shards)]
     if any(shard.start != before or shard.end <= before for shard, before in zip(plan.shards, ends, strict=False)):

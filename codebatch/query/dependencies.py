@@ -52,6 +52,11 @@ def iter_imports(records: BatchRecords) -> Iterator[Import]:
             yield Import(str(record["path"]), str(record["target"]), line, msgspec.convert(resolution, Resolution))
 
 
+def needed_tasks(records: BatchRecords) -> frozenset[str]:
+    """The tasks on which the imports of a batch rest."""
+    return records.plan.needed_for("dependencies")
+
+
 def impact(imports: Iterable[Import], path: str) -> list[Dependent]:
     """The files that depend on one, nearest first, then by path; each once, by its first import of something nearer."""
     importers: dict[str, list[Import]] = {}

@@ -102,7 +102,7 @@ class BatchRecords:
     @cached_property
     def items(self) -> list[Entry]:
         """What the batch works on, in path order."""
-        return items_of(self.snapshot.entries)
+        return items_of(self.snapshot.entries, self.batch.about.paths)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -110,9 +110,21 @@ class BatchRecords:
         return load_ledger(self.plan, self._outcomes)
 
     @property
+    def is_done(self) -> bool:
+        """Whether every task has a result of every item. False also where that would have to be looked for."""
+        return self.outputs is not None and not any(t.failed + t.cancelled for t in self.outputs.manifest.tasks)
+
+    @property
     def task_names(self) -> tuple[str, ...]:
         """The batch's tasks, in plan order."""
         return tuple(task.task for task in self.outputs.manifest.tasks) if self.outputs else self.plan.task_names
+
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        """Those of project scope."""
+        if self.outputs is None:
+            return self.plan.project_tasks
+        return tuple(task.task for task in self.outputs.manifest.tasks if task.scope == "project")
 
     def choose_tasks(self, asked: str | None) -> tuple[str, ...]:
         """The tasks to read: the one asked for, or all. Raises InvalidInput for one that the batch has not."""
@@ -169,7 +181,10 @@ class BatchRecords:
 
     def find_item(self, path: bytes) -> int | None:
         """The item at a path."""
-        return self.snapshot.find_item(path)
+        if not self.batch.about.paths:
+            return self.snapshot.find_item(path)
+        place = bisect.bisect_left(self.items, path, key=lambda entry: entry.path)
+        return place if place < len(self.items) and self.items[place].path == path else None
 
     @cached_property
     def _shard_starts(self) -> list[int]:

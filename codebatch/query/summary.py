@@ -43,6 +43,19 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.kinds.get("failure", 0)
 
 
+class SummaryAnswer(Summary, frozen=True, kw_only=True):
+    """What `summary --json` says: the counts, and how true they are.
+
+    `percent` is how much of what they count is there; `stale` whether the tree has changed since, null where that is
+    not known; `paths` are what the batch is of, none where it is of the whole project.
+    """
+
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
 def summarise(records: BatchRecords, task: str | None = None) -> Summary:
     """The counts of a batch, of one task where one is named."""
     by_task: dict[str, Counts] = {name: records.counts(name) for name in records.choose_tasks(task)}

@@ -17,7 +17,7 @@ import msgspec
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.entry import SnapshotId
+from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.protocol import names
 from codebatch.store.documents import read_document
@@ -42,7 +42,12 @@ _SUBDIRECTORIES = (
 
 
 class BatchFile(Document, frozen=True, kw_only=True):
-    """batch.json: what the batch is, for listings. `source` is the absolute root it was taken from, where known."""
+    """batch.json: what the batch is, for listings.
+
+    `source` is the absolute root of the project it was taken from, where known; several, a line each, where what was
+    named has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
+    tree looked like, and is empty where the batch was not made of a tree.
+    """
 
     format: int = BATCH_FORMAT
     batch_id: BatchId
@@ -50,6 +55,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     pipeline: str
     plan_digest: Digest
     source: str
+    paths: tuple[bytes, ...] = ()
+    stat_cache: str = ""
     created_at_ns: int
     shards: int
     items: int
@@ -75,7 +82,7 @@ class Batch:
             plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
         except FileNotFoundError as error:
             raise StoreCorrupt(f"{path} is missing", hint=_lost(self.root)) from error
-        if plan.digest != self.about.plan_digest:
+        if plan.digest != self.about.plan_digest or plan.paths != self.about.paths:
             raise StoreCorrupt(f"{path} is another batch's plan", hint=_lost(self.root))
         return plan
 
@@ -86,7 +93,7 @@ def new_batch_id(at_ns: int) -> BatchId:
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
-def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
+def create_batch(store: Store, plan: Plan, *, source: str, stat_cache: str = "", at_ns: int) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk."""
     about = BatchFile(
         batch_id=new_batch_id(at_ns),
@@ -94,6 +101,8 @@ def create_batch(store: Store, plan: Plan, *, source: str, at_ns: int) -> Batch:
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
         source=source,
+        paths=plan.paths,
+        stat_cache=stat_cache,
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,
@@ -164,11 +173,19 @@ def iter_batches(store: Store, passed_over: PassedOver | None = None) -> Iterato
         yield batch
 
 
-def resolve_batch(store: Store, reference: str | None, passed_over: PassedOver | None = None) -> Batch:
+def sources_of_batches(store: Store) -> set[str]:
+    """The sources of all batches that can be read."""
+    return {batch.about.source for batch in iter_batches(store)}
+
+
+def resolve_batch(
+    store: Store, reference: str | None, passed_over: PassedOver | None = None, *, whole: bool = False
+) -> Batch:
     """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
 
-    `latest` is the latest one that can be read, `latest~1` the one before it of the same source and pipeline. Raises
-    StoreCorrupt where the batch that is named cannot be read, or none can.
+    `latest` is the latest one that can be read, `latest~1` the one before it of the same source, paths and pipeline.
+    Where `whole` is wanted and the latest is restricted to paths, it is the latest of the same source that is not, if
+    there is one. Raises StoreCorrupt where the batch that is named cannot be read, or none can.
     """
     known = batch_ids(store)
     offset = 0 if reference is None else latest_offset(reference)
@@ -179,19 +196,37 @@ def resolve_batch(store: Store, reference: str | None, passed_over: PassedOver |
         raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
     readable = iter_batches(store, passed_over)
     latest = next(readable, None) or open_batch(store, known[-1])
+    if whole and latest.about.paths:
+        latest = _whole_one(readable, latest, passed_over)
     if offset == 0:
         return latest
-    alike = (
-        batch
-        for batch in readable
-        if batch.about.source == latest.about.source and batch.about.pipeline == latest.about.pipeline
-    )
+    alike = (batch for batch in iter_batches(store) if batch.id < latest.id and _is_alike(batch, latest))
     found = next(itertools.islice(alike, offset - 1, None), None)
     if found is not None:
         return found
     raise UnknownId(
         f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
         hint="see: codebatch batch list",
+    )
+
+
+def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:
+    """The first batch of the latest one's source that is not restricted; the latest one where there is none."""
+    found = next((each for each in older if each.about.source == latest.about.source and not each.about.paths), None)
+    # Of the same tree the whole one says all that the other says.
+    if found is not None and passed_over is not None and found.about.snapshot_id != latest.about.snapshot_id:
+        of = ", ".join(map(display_path, latest.about.paths))
+        passed_over(
+            f"asked is {found.id}, of the whole project; the newer {latest.id} is of {of} alone: --batch names it"
+        )
+    return found or latest
+
+
+def _is_alike(one: Batch, other: Batch) -> bool:
+    return (one.about.source, one.about.paths, one.about.pipeline) == (
+        other.about.source,
+        other.about.paths,
+        other.about.pipeline,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.model.outcome import Register
@@ -27,16 +29,19 @@ def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     return ledger
 
 
-def tally_of(ledger: Ledger) -> Tally:
-    """How many (item, task) pairs ended how. A project task is one; what it says of inputs that changed is open."""
+def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:
+    """How many (item, task) pairs of some tasks, or of all, ended how.
+
+    A project task is one; what it says of inputs that changed is open.
+    """
     totals = {"result": 0, "failed": 0, "cancelled": 0}
     stale = {shard for shard in ledger.project_shards if ledger.open_units(shard)}
     for shard, task in ledger.chains:
-        if shard not in stale:
+        if shard not in stale and (tasks is None or task in tasks):
             for link in ledger.walk(shard, task):
                 totals[link.type] += link.end - link.start
     return Tally(
-        planned=ledger.planned,
+        planned=ledger.planned(tasks),
         results=totals["result"],
         failed=totals["failed"],
         cancelled=totals["cancelled"],

@@ -38,6 +38,7 @@ from codebatch.store.sources import Sources, resolve_sources, store_below
 from codebatch.store.stat_cache import (
     FLAG_LFS_POINTER,
     FLAG_SUBMODULE,
+    MODE_GIT,
     NO_KEY,
     Row,
     Stat,
@@ -50,7 +51,7 @@ from codebatch.store.stat_cache import (
     stat_of,
     to_columns,
 )
-from codebatch.store.tree import MODE_GIT, Tree, TreeLister, by_directory
+from codebatch.store.tree import Tree, TreeLister, by_directory
 from codebatch.store.walk import unreadable
 from codebatch.system.files import Files
 
@@ -77,7 +78,10 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotResult:
-    """A snapshot that is published and durable. `read_files` counts the files opened; `notes` are for stderr."""
+    """A snapshot that is published and durable. `read_files` counts the files opened; `notes` are for stderr.
+
+    `stat_cache` is the name of the stat cache that knows what the tree looked like.
+    """
 
     snapshot_id: SnapshotId
     digest: Digest
@@ -88,6 +92,7 @@ class SnapshotResult:
     reused: bool
     skipped: list[Skipped]
     notes: list[str]
+    stat_cache: str
 
 
 def take_snapshot(
@@ -176,7 +181,7 @@ class _Taker:
         except (UnknownId, StoreCorrupt):
             return None
         skipped = [Skipped(path, reason) for path, reason in cache.skipped]
-        return _result(document, 0, skipped, list(cache.notes), reused=True)
+        return self._result(document, 0, skipped, list(cache.notes), reused=True)
 
     def take(
         self, lister: TreeLister, rules: Rules, now: Callable[[], float], report: Callable[[Progress], None] | None
@@ -211,7 +216,7 @@ class _Taker:
         skipped = _skipped(rows)
         notes = [*tree.notes, *_notes(rows, skipped)]
         self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
-        return _result(document, read_files, skipped, notes, reused=False)
+        return self._result(document, read_files, skipped, notes, reused=False)
 
     def _read(self, tree: Tree, report: Callable[[Progress], None] | None) -> tuple[dict[bytes, Row], int]:
         """A row for every listed path; what the cache does not know is read. On return the objects are durable."""
@@ -267,6 +272,22 @@ class _Taker:
             **columns._asdict(),
         )
         save_stat_cache(self._files, self._cache_path, cache)
+
+    def _result(
+        self, document: SnapshotDocument, read_files: int, skipped: list[Skipped], notes: list[str], *, reused: bool
+    ) -> SnapshotResult:
+        return SnapshotResult(
+            snapshot_id=SnapshotId(document.snapshot_id),
+            digest=Digest(document.digest),
+            files=document.files,
+            bytes=document.bytes,
+            entries=document.entries,
+            read_files=read_files,
+            reused=reused,
+            skipped=skipped,
+            notes=notes,
+            stat_cache=self._cache_path.name,
+        )
 
     def _stat(self, path: bytes) -> tuple[int, ...]:
         directory, _, name = path.rpartition(b"/")
@@ -328,19 +349,3 @@ def _notes(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
         if flagged:
             notes.append(f"{len(flagged)} {what}, such as {display_path(flagged[0])}")
     return notes
-
-
-def _result(
-    document: SnapshotDocument, read_files: int, skipped: list[Skipped], notes: list[str], *, reused: bool
-) -> SnapshotResult:
-    return SnapshotResult(
-        snapshot_id=SnapshotId(document.snapshot_id),
-        digest=Digest(document.digest),
-        files=document.files,
-        bytes=document.bytes,
-        entries=document.entries,
-        read_files=read_files,
-        reused=reused,
-        skipped=skipped,
-        notes=notes,
-    )

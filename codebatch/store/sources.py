@@ -1,14 +1,16 @@
-"""What the user named: one directory, one file, or several, below one base."""
+"""What the user named: one directory, one file, or several, below one base; and the project that it is a part of."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput, SourceUnreadable
+from codebatch.model.entry import display_path
+from codebatch.store.walk import ignored_by
 
 
 class Sources(NamedTuple):
@@ -59,6 +61,56 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
         tuple(sorted(_below(base, path) for path in directories)),
         tuple(sorted(_below(base, path) for path in files)),
     )
+
+
+class Selection(NamedTuple):
+    """What is to be frozen, and the paths below its base, in ascending order, to which the work is restricted.
+
+    Without any, all that is frozen is worked on.
+    """
+
+    sources: Sources
+    paths: tuple[bytes, ...]
+
+    @property
+    def source(self) -> str:
+        """The project for people and for comparing: its directory, or what was named, a line each."""
+        if self.sources.directories == (b"",):
+            return display_path(self.sources.base)
+        return "\n".join(sorted(map(display_path, self.sources.roots)))
+
+
+def select(roots: Sequence[Path], store_root: Path | None, known: Collection[str]) -> Selection:
+    """The project that all the roots are part of, restricted to them; where they have none in common, they alone.
+
+    `known` are the sources of batches: a directory among them is a project. Raises as `resolve_sources` does.
+    """
+    named = resolve_sources(roots, store_root)
+    projects = {_project_of(os.path.join(named.base, path), known, is_directory=True) for path in named.directories}
+    projects |= {_project_of(os.path.join(named.base, path), known, is_directory=False) for path in named.files}
+    (project,) = projects if len(projects) == 1 else (None,)
+    if project is None:
+        return Selection(named, ())
+    below = sorted(_below(project, root.rstrip(b"/")) for root in named.roots)
+    paths = [path for path in below if not any(path.startswith(other + b"/") for other in below)]
+    return Selection(Sources(project, (b"",), ()), () if b"" in below else tuple(paths))
+
+
+def _project_of(path: bytes, known: Collection[str], *, is_directory: bool) -> bytes | None:
+    """The nearest directory at or above a path that is a project, else the top of its git work tree; None without any.
+
+    A directory that the project's .gitignore files leave out is no part of it.
+    """
+    path = path.rstrip(b"/") or b"/"
+    above = [path] if is_directory else [os.path.dirname(path)]
+    while above[-1] != os.path.dirname(above[-1]):
+        above.append(os.path.dirname(above[-1]))
+    found = next((each for each in above if display_path(each) in known), None)
+    if found is None:
+        found = next((each for each in above if os.path.lexists(os.path.join(each, b".git"))), None)
+    if found is None or found == path or not is_directory or ignored_by(path, path, is_directory=True) is None:
+        return found
+    return found if ignored_by(found, found, is_directory=True) is not None else None
 
 
 def store_below(base: bytes, store_root: Path) -> bytes | None:

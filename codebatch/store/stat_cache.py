@@ -14,7 +14,6 @@ The clocks of two file systems can differ, so a tree on another device than the 
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import itertools
 import os
@@ -31,6 +30,10 @@ import msgspec
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)
+
+MODE_GIT = "git"
+MODE_WALK = "walk"
+"""How a directory was listed."""
 
 FLAG_SUBMODULE = 1
 FLAG_LFS_POINTER = 2
@@ -86,7 +89,11 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     flags: bytes
 
     def is_unchanged(self, base: bytes) -> bool:
-        """Whether every row is as lstat finds it now. The inner loop of a snapshot of an unchanged tree.
+        """Whether every row is as lstat finds it now."""
+        return next(self.iter_changed(base), None) is None
+
+    def iter_changed(self, base: bytes) -> Iterator[bytes]:
+        """The paths whose rows are not as lstat finds them now. The inner loop of a snapshot of an unchanged tree.
 
         Goes by whole paths, which costs less than entering each directory; as every directory on the way is looked at
         too, no link can stand in for one. A path too long for that counts as changed, and is looked at the other way.
@@ -99,9 +106,9 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             path = os.path.join(base, directory) if directory else base
             if (gone and directory[: max(directory.rfind(b"/"), 0)] in gone) or not _is_directory(path):
                 gone.add(directory)
-                if any(row[0] for row in itertools.islice(expected, count)):
-                    return False
-                collections.deque(itertools.islice(names, count), maxlen=0)
+                for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
+                    if row[0]:
+                        yield os.path.join(directory, name)
                 continue
             prefix = path + b"/"
             # The names come first: a zip that ends on its first iterator has taken nothing from the second.
@@ -110,21 +117,22 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                     now = lstat(prefix + name)
                 except OSError:
                     if row[0]:
-                        return False
+                        yield os.path.join(directory, name)
                     continue
                 if (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino) != row:
-                    return False
-        return True
+                    yield os.path.join(directory, name)
 
     def rows(self) -> dict[bytes, Row]:
         """Every row that may be believed, by path."""
-        keys = (self.keys[at : at + 32] for at in range(0, len(self.keys), 32))
-        rows = zip(self.iter_paths(), self._iter_stats(), keys, self.flags, strict=True)
         return {
             path: Row(Stat._make(row), key, flags)
-            for path, row, key, flags in rows
+            for path, row, key, flags in self._iter_rows()
             if row[2] < self.stamp_ns and row[3] < self.stamp_ns
         }
+
+    def all_rows(self) -> dict[bytes, Row]:
+        """Every row, by path."""
+        return {path: Row(Stat._make(row), key, flags) for path, row, key, flags in self._iter_rows()}
 
     def iter_paths(self) -> Iterator[bytes]:
         """The paths of the rows, in their order."""
@@ -133,6 +141,10 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             prefix = directory + b"/" if directory else b""
             for name in itertools.islice(names, count):
                 yield prefix + name
+
+    def _iter_rows(self) -> Iterator[tuple[bytes, tuple[int, int, int, int, int], bytes, int]]:
+        keys = (self.keys[at : at + 32] for at in range(0, len(self.keys), 32))
+        return zip(self.iter_paths(), self._iter_stats(), keys, self.flags, strict=True)
 
     def _iter_stats(self) -> Iterator[tuple[int, int, int, int, int]]:
         return zip(
@@ -191,6 +203,12 @@ def to_columns(rows: dict[bytes, Row]) -> Columns:
 
 def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None:
     """The cache at a path if it is sound and about this source, else None."""
+    cache = read_stat_cache(files, path)
+    return cache if cache is not None and cache.source == source else None
+
+
+def read_stat_cache(files: Files, path: Path) -> StatCache | None:
+    """The cache at a path if it is sound, else None."""
     try:
         data = files.read(path)
     except OSError:
@@ -202,7 +220,7 @@ def load_stat_cache(files: Files, path: Path, source: bytes) -> StatCache | None
         cache = _decoder.decode(memoryview(data)[head:])
     except msgspec.DecodeError:
         return None
-    return cache if cache.source == source and _is_rectangular(cache) else None
+    return cache if _is_rectangular(cache) else None
 
 
 def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:

@@ -19,7 +19,7 @@ from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
-from codebatch.store.stat_cache import ABSENT, Stat, is_special, stat_of
+from codebatch.store.stat_cache import ABSENT, MODE_GIT, MODE_WALK, Stat, is_special, stat_of
 from codebatch.store.walk import (
     GitIgnore,
     Walked,
@@ -32,9 +32,6 @@ from codebatch.store.walk import (
     work_tree_around,
 )
 from codebatch.system.regular import read_regular
-
-MODE_GIT = "git"
-MODE_WALK = "walk"
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
 _GIT_SECONDS = 3.0

@@ -12,8 +12,8 @@ from codebatch.store.directories import Directories
 from codebatch.store.nearest import parent_of
 from codebatch.store.rules import Rules, SourceRules, parents_of
 from codebatch.store.sources import Sources, resolve_sources, store_below
-from codebatch.store.stat_cache import is_special
-from codebatch.store.tree import MODE_GIT, TreeLister
+from codebatch.store.stat_cache import MODE_GIT, is_special
+from codebatch.store.tree import TreeLister
 from codebatch.store.walk import GitIgnore, ignored_by, is_git
 
 

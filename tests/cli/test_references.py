@@ -9,7 +9,7 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
     write(codebatch.directory / "a.py", "def go(): pass\n")
     write(codebatch.directory / "b.py", "from a import go\nclass C:\n    def m(self): go()\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
-    write(codebatch.directory / "a.py", "")  # What is asked is the batch, not the tree.
+    write(codebatch.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
     assert codebatch("references", "go").lines == [
         "a.py:1:5: definition in go",
         "b.py:1:15: import",
@@ -19,5 +19,7 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
     assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").json == [
         {"path": "b.py", "name": "go", **place, "role": "call", "scope": "C.m"}
     ]
-    assert codebatch("references", "gone").notes == "gone stands in no file of the batch\n"
+    none, stale = codebatch("references", "gone").notes.splitlines()
+    assert none == "gone stands in no file of the batch"
+    assert stale.startswith("stale: a.py has changed since; ")
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"

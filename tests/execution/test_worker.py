@@ -105,7 +105,7 @@ def store(tmp_path: Path) -> Store:
 def work(
     store: Store,
     pair: tuple[Coordinator, Channel],
-    at_first: Callable[[Coordinator], object] = lambda _: None,
+    at_first: Callable[[Coordinator], None] = lambda _: None,
     before_commit: Callable[[], None] = lambda: None,
 ) -> tuple[Unit, list[FromWorker]]:
     """One unit of all items, and what the worker said of it. It is told to stop when it is about to commit."""

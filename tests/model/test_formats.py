@@ -15,7 +15,16 @@ from codebatch.model.document import encode_document
 from codebatch.model.entry import Entry, EntryKind, decode_entries, encode_entries, find_item, is_safe_path, snapshot_id
 from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, item_range, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
-from codebatch.model.plan import Plan, PlannedTask, decode_plan, order_tasks, plan_digest, task_key
+from codebatch.model.plan import (
+    Plan,
+    PlannedTask,
+    decode_plan,
+    encode_plan,
+    items_of,
+    order_tasks,
+    plan_digest,
+    task_key,
+)
 from codebatch.model.shard import Shard, ShardId, ShardRule
 from codebatch.model.task import task_name
 
@@ -51,7 +60,7 @@ COMMIT = Commit(
 )
 
 
-def _planned() -> Plan:
+def _planned(paths: tuple[bytes, ...] = ()) -> Plan:
     key = task_key(
         name="parse", version="1", implementation_digest=Digest("1" * 64), config={"a": [1]}, tools={"t": "2"}, needs=[]
     )
@@ -67,10 +76,11 @@ def _planned() -> Plan:
         key=key,
     )
     return Plan(
-        digest=plan_digest(Digest("2" * 64), [task]),
+        digest=plan_digest(Digest("2" * 64), [task], paths),
         snapshot_id=snapshot_id(Digest("2" * 64)),
         snapshot_digest=Digest("2" * 64),
         pipeline="parse",
+        paths=paths,
         tasks=(task,),
         shard_rule=ShardRule(files_average=64, files_min=16, files_max=256, bytes_max=4 << 20),
         shards=(Shard(id=ShardId("0123abcd"), start=0, end=5, bytes=10),),
@@ -83,6 +93,31 @@ PLAN = _planned()
 
 def test_golden_files_index() -> None:
     assert encode_entries(ENTRIES) == (GOLDEN / "files.index.jsonl").read_bytes()
+
+
+def test_the_paths_of_a_plan_are_in_its_digest_and_checked() -> None:
+    restricted = _planned((b"a", b"caf\xe9/b"))
+    assert decode_plan(encode_plan(restricted)) == restricted
+    assert len({_planned().digest, restricted.digest, _planned((b"a",)).digest}) == 3
+    with pytest.raises(ValueError, match="digest does not fit"):
+        decode_plan(encode_plan(msgspec.structs.replace(restricted, paths=(b"a",))))
+    for unsound in ((b"b", b"a"), (b"a", b"a"), (b"../a",), (b"/a",), (b"",)):
+        with pytest.raises(ValueError, match="unsafe or out of order"):
+            decode_plan(encode_plan(_planned(unsound)))
+
+
+def test_paths_restrict_the_items_to_what_lies_at_or_below_them() -> None:
+    names = [b"a", b"a.py", b"a/b", b"a/b.py", b"a/b/c", b"ab", b"b"]
+    entries = [Entry(name, "file", False, 0, Digest("0" * 64)) for name in sorted(names)]
+    entries.append(Entry(b"z", "symlink", False, 1, Digest("0" * 64)))
+
+    def items(*paths: bytes) -> list[bytes]:
+        return [entry.path for entry in items_of(entries, paths)]
+
+    assert items() == sorted(names)
+    assert items(b"a") == [b"a", b"a/b", b"a/b.py", b"a/b/c"]
+    assert items(b"a/b", b"b") == [b"a/b", b"a/b/c", b"b"]
+    assert items(b"z") == items(b"x") == []
 
 
 def test_golden_item_row() -> None:

@@ -1,4 +1,8 @@
-"""What a project task works on: the files of a snapshot, and all records of the tasks that it needs, in path order."""
+"""What a project task works on: the files of a batch, and all records of the tasks that it needs, in path order.
+
+Where a batch is restricted to paths, `files` are those alone, and records can be given of no other. `outside` are the
+snapshot's other files: they can be found and read, and no task has said anything of them.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +34,11 @@ class Project:
         *,
         read: Callable[[Entry], bytes],
         needs: Collection[str],
+        outside: Sequence[Entry] = (),
     ) -> None:
         """`read` gives the content of a file; `needs` are the tasks whose records may be asked for."""
         self.files = items
+        self.outside = outside
         self._plan = plan
         self._ledger = ledger
         self._outcomes = outcomes
@@ -65,9 +71,9 @@ class Project:
                     yield self.files[shard.start + link.start + item], records
 
     def find(self, path: bytes) -> Entry | None:
-        """The file at a path."""
+        """The file at a path, also one outside."""
         place = self._places.get(path)
-        return None if place is None else self.files[place]
+        return self._elsewhere.get(path) if place is None else self.files[place]
 
     def read(self, file: Entry) -> bytes:
         """The content of a file. Raises ObjectMissing."""
@@ -83,12 +89,17 @@ class Project:
         path = path_from_fields(record.path, record.path_b64)
         place = self._places.get(path)
         if place is None:
-            raise ValueError(f"a record of {path!r}, which is no file of the snapshot")
+            what = "lies outside of what the batch is of" if path in self._elsewhere else "is no file of the snapshot"
+            raise ValueError(f"a record of {path!r}, which {what}")
         return place
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
         return {entry.path: place for place, entry in enumerate(self.files)}
+
+    @cached_property
+    def _elsewhere(self) -> dict[bytes, Entry]:
+        return {entry.path: entry for entry in self.outside}
 
 
 def _lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:

@@ -79,7 +79,10 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._shards = {shard.id: shard for shard in self._plan.shards}
-        self._items: list[Entry] = items_of(snapshot_of(store, batch).entries)
+        entries = snapshot_of(store, batch).entries
+        self._items: list[Entry] = items_of(entries, self._plan.paths)
+        inside = {entry.path for entry in self._items}
+        self._outside = [entry for entry in items_of(entries) if entry.path not in inside] if self._plan.paths else []
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -205,7 +208,9 @@ class Worker:
         if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
-        project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=needs)
+        project = Project(
+            self._plan, self._items, ledger, outcomes, read=self._read, needs=needs, outside=self._outside
+        )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:

@@ -4,12 +4,16 @@ Of every import a `depends` edge for each file that it may lead to, by line; one
 name as written for its target. Then metrics of the graph, where they are not 0: `dependencies` and `dependents` count
 the files at the other end, `cycle` the files of an import cycle, this one included. Only what leads to one file counts
 there (resolution `exact` and `file`). Files whose names are not UTF-8 have no part in it.
+
+Where the batch is restricted to paths, its imports lead to all files of the snapshot; what the files outside import is
+not known, so that `dependents` and `cycle` are not told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codebatch.model.entry import path_fields
 from codebatch.model.graph import components
 from codebatch.model.record import Edge, File, Metric, Record
 from codebatch.model.task import NoConfig
@@ -39,7 +43,8 @@ class Dependencies:
             file = project.find(path.encode())
             return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
 
-        resolver = Resolver(languages, read)
+        outside = [path for entry in project.outside if isinstance(path := path_fields(entry.path)[0], str)]
+        resolver = Resolver([*languages, *outside], read)
         graph: dict[str, dict[str, None]] = {path: {} for path in languages}
         for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
             path = file.text
@@ -65,7 +70,12 @@ class Dependencies:
                     )
                     if resolved.resolution in ("exact", "file") and target != path:
                         graph[path][target] = None
-        yield from _metrics(graph)
+        if not project.outside:
+            yield from _metrics(graph)
+            return
+        for path, targets in graph.items():
+            if targets:
+                yield Metric(path=path, metric="dependencies", value=len(targets))
 
 
 def _metrics(graph: Mapping[str, Mapping[str, None]]) -> Iterator[Metric]:

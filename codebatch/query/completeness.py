@@ -1,0 +1,124 @@
+"""How much of what a question asks for a batch can say, so that part of an answer is never taken for the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.model.shard import PROJECT_PATH
+from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.store.ledgers import tally_of
+from codebatch.system.plugins import load_declaration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completeness:
+    """What an answer rests on.
+
+    `planned` counts the results that the question needs, `done` those of them that have ended, and `failed` those that
+    ended without one, unless the answer itself tells them; `failed_tasks` are the tasks that did. `lost` counts files
+    that could not be read. `lacks_files`: the answer needs all files of the project, and the batch is of some of them.
+    """
+
+    planned: int = 0
+    done: int = 0
+    failed: int = 0
+    failed_tasks: tuple[str, ...] = ()
+    lost: int = 0
+    lacks_files: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer is the whole one."""
+        return self.done == self.planned and not self.failed and not self.lost and not self.lacks_files
+
+    @property
+    def percent(self) -> float:
+        """How much of what is needed is there, of 100, to one decimal; never rounded up."""
+        there = max(self.done - self.failed - self.lost, 0)
+        return math.floor(1000 * there / self.planned) / 10 if self.planned else 100.0
+
+
+def completeness(
+    records: BatchRecords,
+    tasks: Collection[str],
+    *,
+    tells_failures: bool = False,
+    path: str = "",
+    needs_all_files: bool = False,
+) -> Completeness:
+    """How complete a batch is for a question that needs some of its tasks.
+
+    `tells_failures`: failures are part of the answer. `path`: only those of paths that contain it matter.
+    """
+    lacks_files = needs_all_files and bool(records.batch.about.paths)
+    if records.outputs is not None:
+        outputs = [task for task in records.outputs.manifest.tasks if task.task in tasks]
+        planned = sum(1 if task.scope == "project" else records.outputs.manifest.items for task in outputs)
+        done = planned - sum(task.cancelled for task in outputs)
+        has_failures = any(task.failed for task in outputs)
+    else:
+        tally = tally_of(records.ledger, tasks)
+        planned, done, has_failures = tally.planned, tally.results + tally.failed, tally.failed > 0
+    failed: dict[str, int] = {}
+    if has_failures and not tells_failures:
+        failed = {task: count for task in sorted(tasks) if (count := _failures(records, task, path))}
+    return Completeness(
+        planned=planned,
+        done=done,
+        failed=sum(failed.values()),
+        failed_tasks=tuple(failed),
+        lacks_files=lacks_files,
+    )
+
+
+def completeness_at(
+    records: BatchRecords, by_task: Mapping[str, Sequence[JsonRecord] | None], told: Collection[JsonRecord]
+) -> Completeness:
+    """How complete the answer about one file is: what each task says of it, None where it has not come to it.
+
+    The failure of a project task is no file's, and yet what it would have said is missing.
+    """
+    failed = tuple(task for task, found in by_task.items() if _is_untold_failure(records, task, found or (), told))
+    done = sum(found is not None for found in by_task.values())
+    return Completeness(planned=len(by_task), done=done, failed=len(failed), failed_tasks=failed)
+
+
+def tasks_that_give(tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
+    """The tasks whose records can be of some kinds; all of them where no kind is named."""
+    return tuple(task for task in tasks if not kinds or _gives(task, kinds))
+
+
+def check_kinds(records: BatchRecords, kinds: Collection[str]) -> None:
+    """Refuse a question for records that no task of the batch gives. Raises InvalidInput."""
+    for kind in kinds:
+        if not tasks_that_give(records.task_names, (kind,)):
+            raise InvalidInput(
+                f"no task of the batch gives records of the kind {kind!r}",
+                hint=f"it was planned with {', '.join(records.task_names)}; the pipeline `full` gives every kind",
+            )
+
+
+def _gives(task: str, kinds: Collection[str]) -> bool:
+    if "failure" in kinds:
+        return True
+    try:
+        return any(kind in kinds for kind in load_declaration(task).records)
+    except InvalidConfiguration:
+        return True  # One of another installation's, or of the project's own: it may give any kind.
+
+
+def _is_untold_failure(
+    records: BatchRecords, task: str, found: Sequence[JsonRecord], told: Collection[JsonRecord]
+) -> bool:
+    if task in records.project_tasks:
+        return bool(records.counts(task).kinds.get("failure"))
+    return any(record["kind"] == "failure" and record not in told for record in found)
+
+
+def _failures(records: BatchRecords, task: str, path: str) -> int:
+    every = records.iter_records(task, RecordFilter(kinds=("failure",)))
+    project = PROJECT_PATH.decode()
+    return sum(path in (found := str(record.get("path", ""))) or found == project for record in every)

@@ -1,0 +1,195 @@
+"""The project is the snapshot; a path below it restricts the work and the answer (SPEC.md "Projects")."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .process import CommandLine, write
+
+COPIED = "".join(f"value_{n} = print({n}, 'the text of a line that is long enough')\n" for n in range(14))
+
+
+def make_repository(top: Path) -> Path:
+    """Imports across directories both ways, in a git work tree."""
+    write(top / "app" / "__init__.py", "")
+    write(top / "app" / "core.py", "from app.db import query\nimport lib.tools\nimport os\n" + COPIED)
+    write(top / "app" / "db" / "__init__.py", "")
+    write(top / "app" / "db" / "query.py", "from app import core\nfrom lib import tools\n" + COPIED)
+    write(top / "lib" / "__init__.py", "")
+    write(top / "lib" / "tools.py", "import app.db.query\n")
+    write(top / "include" / "a.h", "int a(void);\n")
+    write(top / "src" / "a.cpp", '#include "../include/a.h"\n')
+    write(top / ".gitignore", ".*\nmade.py\nout/\n")
+    write(top / "made.py", "x = 1\n")
+    write(top / "out" / "deep" / "o.py", "x = 1\n")
+    return top
+
+
+@pytest.fixture
+def repository(codebatch: CommandLine) -> Path:
+    make_repository(codebatch.directory)
+    codebatch.shell("git init -q .")
+    return codebatch.directory
+
+
+def records(codebatch: CommandLine, batch_id: str, *asked: str) -> list[dict[str, Any]]:
+    answer = codebatch("query", "outputs", "--batch", batch_id, *asked, "--json").json
+    found = answer["records"] if isinstance(answer, dict) else answer
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_path_restricts_the_work_and_what_it_says_is_true_of_the_whole(
+    codebatch: CommandLine, repository: Path
+) -> None:
+    """All that a restricted batch says of a file the whole one says too: imports lead to all files of the project."""
+    ended = codebatch("run", "app/db", "src", "--json")
+    assert ended.json["paths"] == ["app/db", "src"]
+    assert ended.json["files"] == 3
+    assert f"project {repository}, of it: app/db, src\n" in ended.notes
+    part = records(codebatch, ended.json["batch_id"])
+    whole_id = codebatch("run", ".", "--json").json["batch_id"]
+    whole = records(codebatch, whole_id)
+    assert {record["path"] for record in part} == {"app/db/__init__.py", "app/db/query.py", "src/a.cpp"}
+    needs_all = {"dependents", "cycle", "duplicated_lines", "duplicated_blocks"}
+    of_part = [record for record in whole if record["path"].startswith(("app/db/", "src/"))]
+    assert [record for record in part if record not in of_part] == []
+    missing = [record for record in of_part if record not in part]
+    assert {record.get("metric", record["kind"]) for record in missing} == needs_all | {"duplicate"}
+    leads = {(record["target"], record["resolution"]) for record in part if record.get("edge_type") == "depends"}
+    assert leads == {("app/core.py", "exact"), ("lib/tools.py", "exact"), ("include/a.h", "exact")}
+
+
+def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLine, repository: Path) -> None:
+    whole = codebatch("run", ".", "--json").json["batch_id"]
+    codebatch("run", "app/db", "-q")
+    for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
+        assert "asked is" not in codebatch(*question).notes, "the whole one says all of the same tree"
+    assert codebatch("inspect", "lib/tools.py", "--json").json["batch_id"] == whole
+    write(repository / "app" / "db" / "query.py", "def broken(:\n")
+    ended = codebatch("run", "app/db", "--json")
+    narrow = ended.json["batch_id"]
+    assert ended.notes.splitlines()[-1] == f"next: codebatch errors --batch {narrow}"
+    asked = codebatch("errors")
+    assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
+    assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes
+    assert len(codebatch("errors", "--batch", narrow, "--json").json["records"]) == 1
+    assert codebatch("summary", "--batch", "latest", "--json").json["batch_id"] == whole
+    assert codebatch("status", "--json").json["batch_id"] == narrow
+    assert codebatch("status", "--json").json["paths"] == ["app/db"]
+    assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == ["", "app/db", "app/db"]
+
+
+def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
+    codebatch: CommandLine, repository: Path
+) -> None:
+    batch_id = codebatch("run", "app/db", "-q", "--json").json["batch_id"]
+    asked = codebatch("errors")
+    assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
+    answer = codebatch("errors", "--json").json
+    assert answer == {
+        "complete": True,
+        "percent": 100.0,
+        "batch_id": batch_id,
+        "stale": False,
+        "paths": ["app/db"],
+        "records": [],
+    }
+    assert codebatch("summary", "--json").json["paths"] == ["app/db"]
+    error = codebatch("inspect", "lib/tools.py", "--json", status=2).error
+    assert error["message"] == "the batch, which is of app/db alone, has no file 'lib/tools.py'"
+    assert [row["path"] for row in codebatch("references", "core", "--json").json["records"]] == ["app/db/query.py"]
+
+
+def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: CommandLine, repository: Path) -> None:
+    codebatch("run", "app", "-q")
+    for question in (("impact", "app/core.py"), ("graph", "--cycles")):
+        asked = codebatch(*question, status=3)
+        assert "incomplete: " in asked.notes
+        assert asked.notes.rstrip().endswith(f"look at all with: codebatch run {repository}")
+        assert codebatch(*question, "--json", status=3).json["complete"] is False
+    assert len(codebatch("graph", "--json").json["records"]) == 4
+
+
+def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
+    below = repository / "app" / "db"
+    first = codebatch("run", ".", "--json", cwd=below).json
+    assert (first["paths"], first["files"]) == (["app/db"], 2)
+    again = codebatch("run", "app/db", "app/db/query.py", "--json").json
+    assert (again["batch_id"], again["action"]) == (first["batch_id"], "up to date"), "what lies below another is of it"
+    assert codebatch("inspect", "query.py", "--json", cwd=below).json["path"] == "app/db/query.py"
+    one = codebatch("run", "query.py", "--json", cwd=below).json
+    assert (one["paths"], one["files"]) == (["app/db/query.py"], 1)
+    assert one["batch_id"] != first["batch_id"]
+    whole = codebatch("run", "../..", "--json", cwd=below).json
+    assert (whole["paths"], whole["files"]) == ([], 8)
+
+
+def test_run_without_a_path_goes_on_with_the_latest_whatever_it_is_of(codebatch: CommandLine, repository: Path) -> None:
+    codebatch("run", ".", "-q")
+    open_one = codebatch("run", "app/db", "--task", "parse", "--json").json["batch_id"]
+    ended = codebatch("run", "--json")
+    assert (ended.json["batch_id"], ended.json["status"], ended.json["paths"]) == (open_one, "COMPLETED", ["app/db"])
+    assert f"look at its tree again with: codebatch run {repository}/app/db\n" in ended.notes
+
+
+def test_predecessors_are_of_the_same_paths(codebatch: CommandLine, repository: Path) -> None:
+    first = codebatch("run", ".", "--json").json["batch_id"]
+    codebatch("run", "app", "-q")
+    codebatch("run", ".", "--again", "-q")
+    assert codebatch("summary", "--batch", "latest~1", "--json").json["batch_id"] == first
+
+
+def test_what_is_named_is_taken_whatever_ignores_it(codebatch: CommandLine, repository: Path) -> None:
+    ended = codebatch("run", "made.py", "lib", "--json").json
+    assert (ended["paths"], ended["files"]) == (["lib", "made.py"], 3)
+    assert codebatch("summary", "--json").json["stale"] is False
+    assert codebatch("run", "made.py", "lib", "--json").json["action"] == "up to date"
+
+
+def test_a_directory_that_the_project_ignores_is_a_project_of_its_own(codebatch: CommandLine, repository: Path) -> None:
+    codebatch("run", ".", "-q")
+    ended = codebatch("run", "out/deep", "--json").json
+    assert (ended["paths"], ended["files"]) == ([], 1)
+    assert codebatch("batch", "list", "--json").json[-1]["source"] == f"{repository}/out/deep"
+    assert codebatch("run", "out/deep/o.py", "--json").json["paths"] == ["o.py"]
+
+
+def test_without_git_a_project_is_what_was_run(codebatch: CommandLine) -> None:
+    make_repository(codebatch.directory / "tree")
+    alone = codebatch("run", "tree/app/db", "--json").json
+    assert (alone["paths"], alone["files"]) == ([], 2)
+    whole = codebatch("run", "tree", "--json").json
+    assert (whole["paths"], whole["files"]) == ([], 8)
+    assert codebatch("run", "tree/lib", "tree/src/a.cpp", "--json").json["paths"] == ["lib", "src/a.cpp"]
+    assert codebatch("run", "tree/app/db", "--json").json["batch_id"] == alone["batch_id"], "it was run before"
+
+
+def test_nothing_below_a_path_is_nothing_to_do(codebatch: CommandLine, repository: Path) -> None:
+    (repository / "none").mkdir()
+    (repository / "link").symlink_to("made.py")
+    for path in ("none", "link"):
+        assert codebatch("run", path, "--json", status=5).error["code"] == "nothing_to_do"
+    assert codebatch("run", "none", "--allow-empty", "--json").json["files"] == 0
+
+
+@pytest.mark.parametrize("config", ["", '[tasks.lint.ruff]\nconfig = "project"\n'], ids=["pinned", "project"])
+def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, config: str) -> None:
+    write(repository / "codebatch.toml", config)
+    write(repository / "ruff.toml", 'lint.select = ["F", "D"]\n')
+    made = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    planned = codebatch("batch", "init", "--snapshot", made, "--json").json
+    ran = codebatch("run", ".", "--json").json
+    assert (ran["batch_id"], ran["action"]) == (planned["batch_id"], "continued")
+    codebatch("run", ".", "--again", "-q")
+    first, second = (
+        codebatch("batch", "show", "--batch", reference, "--json").json for reference in ("latest~1", "latest")
+    )
+    assert first["batch_id"] == planned["batch_id"]
+    for field in ("plan_digest", "source", "snapshot_id", "pipeline", "paths"):
+        assert first[field] == second[field]
+    codes = {row["code"] for row in codebatch("query", "diagnostics", "--tool", "ruff", "--json").json}
+    assert ("D100" in codes) == bool(config)
