@@ -233,7 +233,7 @@ def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
     assert {answer.status for answer in sound.values()} == {0}, [f for f, a in sound.items() if a.status]
     asked = 0
     wrong: list[str] = []
-    for path, damage, form in trials(store, 3):
+    for path, damage, form in trials(store, 2):
         name = path.relative_to(store.root)
         answer = ask(form)
         store.repair(path)
@@ -241,7 +241,7 @@ def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
         if problem := problem_of(path, form, sound[form], answer):
             wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: {problem}")
     assert not wrong, f"{len(wrong)} of {asked}:\n" + "\n".join(wrong[:60])
-    assert asked > 1000
+    assert asked > 600
     assert store.is_sound()
 
 
