@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from codebatch.model.entry import display_path
+from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.store.rules import IGNORE_FILE, Rules
@@ -27,6 +27,7 @@ from codebatch.store.walk import (
     ignored_by,
     iter_walk,
     special_files,
+    too_long,
     unreadable,
     walk,
     work_tree_around,
@@ -171,6 +172,8 @@ class TreeLister:
 
     def _add(self, tree: Tree, path: bytes) -> bool:
         """lstat one path into the tree; whether it is a directory."""
+        if len(path) > PATH_BYTES_MAX:
+            raise too_long(path)
         directory, _, name = path.rpartition(b"/")
         try:
             found = stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))

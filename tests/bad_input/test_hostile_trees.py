@@ -132,15 +132,15 @@ def link_to_a_device(name: str) -> Callable[[Path], None]:
     return lambda tree: os.symlink("/dev/zero", tree / name)
 
 
-def go_deep(tree: Path, *files: str) -> None:
+def go_deep(tree: Path, *files: str, name: str = "dir", levels: int = 1500) -> None:
     fd = os.open(tree, os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("dir", dir_fd=fd)
-        below = os.open("dir", os.O_RDONLY, dir_fd=fd)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=fd)
+        below = os.open(name, os.O_RDONLY, dir_fd=fd)
         os.close(fd)
         fd = below
-        for name in files:
-            os.close(os.open(name, os.O_WRONLY | os.O_CREAT, dir_fd=fd))
+        for file in files:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT, dir_fd=fd))
     os.close(fd)
 
 
@@ -195,6 +195,9 @@ ROWS = {
     "1,500 ignore files": Row(
         make=go_deep_with_ignore_files, said="more than 256 ignore files", entries=None, status=4, is_slow=True
     ),
+    "a path of 80 kB": Row(
+        make=lambda tree: go_deep(tree, "b.py", name="d" * 200, levels=400), said="longer than", entries=None, status=4
+    ),
     "30 repositories in each other": Row(make=nest_repositories, entries=None, is_slow=True),
     "50,000 .gitignore lines": Row(make=write_many_lines(".gitignore", "/x{0}/*y{0}z?"), entries=(".gitignore",)),
     "50,000 alike": Row(make=write_many_lines(".gitignore", "*{0}*"), entries=(".gitignore",)),
@@ -221,6 +224,7 @@ def test_hostile_tree_is_taken_or_refused_soon(codebatch: CommandLine, tree: Pat
     row.make(tree)
     ended = within_bound(codebatch, row.command, "tree", status=row.status)
     assert row.said in ended.notes
+    assert codebatch("snapshot", "list", "--json").json or row.status
     if row.entries is not None:
         assert taken(codebatch) == sorted((*row.entries, "a.py"))
     if row.status == 0:
