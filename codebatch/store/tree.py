@@ -12,9 +12,10 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from codebatch.model.entry import display_path
+from codebatch.errors import SourceUnreadable
+from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.store.rules import IGNORE_FILE, Rules
@@ -27,6 +28,7 @@ from codebatch.store.walk import (
     ignored_by,
     iter_walk,
     special_files,
+    too_long,
     unreadable,
     walk,
     work_tree_around,
@@ -36,6 +38,8 @@ from codebatch.system.regular import read_regular
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.
 _GIT_SECONDS = 3.0
 _GIT_SECONDS_MIN = 0.1
+# For what git reads from its index alone. Nothing can stand in for that, so silence is an error and not another list.
+_INDEX_SECONDS = 10.0
 _GIT_FILES_A_SECOND = 10_000
 
 _CACHE_TAG = b"CACHEDIR.TAG"
@@ -65,6 +69,10 @@ class Tree:
     special: set[bytes] = field(default_factory=set)
     listings: list[tuple[bytes, str, bytes]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+class _AskIndex(Protocol):
+    def __call__(self, git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]: ...
 
 
 class TreeLister:
@@ -168,6 +176,8 @@ class TreeLister:
 
     def _add(self, tree: Tree, path: bytes) -> bool:
         """lstat one path into the tree; whether it is a directory."""
+        if len(path) > PATH_BYTES_MAX:
+            raise too_long(path)
         directory, _, name = path.rpartition(b"/")
         try:
             found = stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
@@ -202,11 +212,21 @@ class TreeLister:
         return nested
 
     def _gitlinks(self, listing: bytes) -> set[bytes]:
-        assert self._git is not None
         try:
-            return gitlinks(self._git, self._absolute(listing), self._patience, is_top=self._is_top(listing))
+            return self._index_names(gitlinks, listing)
         except GitError:
             return set()
+
+    def _index_names(self, ask: _AskIndex, listing: bytes) -> set[bytes]:
+        """What git answers from its index. Raises GitError, and SourceUnreadable where it does not answer."""
+        assert self._git is not None
+        try:
+            return ask(self._git, self._absolute(listing), _INDEX_SECONDS, is_top=self._is_top(listing))
+        except GitSilent as error:
+            raise SourceUnreadable(
+                f"git does not answer what its index has in {display_path(listing) or 'the tree'}",
+                hint="does its configuration include what is no file? Without its .git the tree is walked",
+            ) from error
 
     def _answer(self, directory: bytes) -> Answer:
         if directory not in self._answers:
@@ -266,7 +286,7 @@ class TreeLister:
             # What git does not answer for one repository it may not answer for the next.
             self._patience = max(self._patience / 2, _GIT_SECONDS_MIN)
             assert self._git is not None
-            names = tracked(self._git, self._absolute(directory), _GIT_SECONDS, is_top=self._is_top(directory))
+            names = self._index_names(tracked, directory)
             try:
                 listing = running.wait(len(names) / _GIT_FILES_A_SECOND)
             except GitSilent:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
-from codebatch.model.entry import display_path
+from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
 from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.store.rules import IGNORE_FILE, Rules, read_ignore_file
 
 GITIGNORE = b".gitignore"
+_SHOWN_BYTES = 200
 
 
 class Walked(NamedTuple):
@@ -60,6 +61,8 @@ def _visit(
     walked: Walked,
 ) -> list[bytes]:
     """Read one directory; returns the directories to go on with."""
+    if len(directory) > PATH_BYTES_MAX:
+        raise too_long(directory)
     items = list_directory(directories, directory)
     if items is None:
         return []
@@ -207,6 +210,14 @@ def special_files(directories: Directories, directory: bytes) -> list[bytes]:
 def is_git(name: bytes) -> bool:
     """Whether a name is `.git`, in whatever case: there are file systems to which that is the same."""
     return name.lower() == b".git"
+
+
+def too_long(path: bytes) -> SourceUnreadable:
+    """The error for a path that no snapshot can hold."""
+    return SourceUnreadable(
+        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:_SHOWN_BYTES])}…",
+        hint="leave it out with --exclude",
+    )
 
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
