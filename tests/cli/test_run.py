@@ -9,7 +9,7 @@ import pytest
 
 import codebatch_workers
 
-from .process import CommandLine, Ended, make_project, write
+from .process import CommandLine, Ended, make_project, wait_until, write
 
 
 @pytest.fixture
@@ -146,3 +146,19 @@ def test_runs_that_begin_together_share_one_batch(codebatch: CommandLine, count:
     assert len({answer["batch_id"] for answer in answers}) == 1
     assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
     assert [answer["action"] for answer in answers].count("ran") == 1
+
+
+@pytest.mark.parametrize(
+    "moment", ["store.json", "snapshots/snap-*", "locks/batches", "batches/.*.tmp", "batches/batch-*"]
+)
+def test_death_of_one_of_them_leaves_the_others_one_batch(codebatch: CommandLine, moment: str) -> None:
+    make_project(codebatch.directory / "tree")
+    arguments = ("run", "tree", "--store", "store", "--json", "-j", "1")
+    first, *others = [codebatch.start(*arguments) for _ in range(3)]
+    wait_until(lambda: any((codebatch.directory / "store").glob(moment)) or first.poll() is not None, moment)
+    first.kill()
+    first.communicate()
+    answers = [codebatch.finish(one).json for one in others]
+    assert {answer["status"] for answer in answers} == {"COMPLETED"}
+    assert len({answer["batch_id"] for answer in answers}) == 1
+    assert len(codebatch("batch", "list", "--store", "store", "--json").json) == 1
