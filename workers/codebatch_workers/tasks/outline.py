@@ -279,16 +279,18 @@ class Definitions:
         outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
         if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
             symbol_type = "constructor"
-        found = _Found(name.start, self._without_comments(end), text, symbol_type, outer, self._join(outer, text))
+        found = _Found(
+            name.start, self._without_comments(name.end, end), text, symbol_type, outer, self._join(outer, text)
+        )
         self.found[name.start] = found
         return found
 
-    def _without_comments(self, end: int) -> int:
+    def _without_comments(self, least: int, end: int) -> int:
         """Where a definition ends: what its grammar counts to it behind its last statement is no part of it."""
         behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
-        while end in self._comments or self.utf8[end - 1] in behind:
+        while end > least and (end in self._comments or self.utf8[end - 1] in behind):
             end = self._comments.get(end, end - 1)
-        return end
+        return max(end, least)
 
     def _add_leaves(self, nodes: list[Node], symbol_type: SymbolType) -> None:
         declared = {node.start_byte for node in self.captures.get("declared", ()) if node.type != "init_declarator"}
