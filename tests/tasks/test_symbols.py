@@ -223,6 +223,12 @@ def test_symbol_reaches_from_its_name_to_the_end_of_its_definition() -> None:
     assert (inner.name, inner.qualified, inner.scope) == ("𐐀f", "É.𐐀f", "É")
 
 
+def test_a_member_of_an_enum_reaches_to_the_end_of_its_value() -> None:
+    symbols = outline(source("a.ts", "enum E { A = 1 << 2, 'b' = f(\n), 'c', d }\n")).symbols
+    members = [(each.name, each.line, each.column, each.end_line, each.end_column) for each in symbols[1:]]
+    assert members == [("A", 1, 10, 1, 20), ("b", 1, 23, 2, 2), ("c", 2, 5, 2, 6), ("d", 2, 9, 2, 10)]
+
+
 def test_methods_of_the_same_name_are_told_apart() -> None:
     found = outline(source("a.py", "class A:\n  def m(self): x()\nclass B:\n  def m(self): y()\n"))
     assert [edge.source for edge in found.edges] == ["A.m", "B.m"]

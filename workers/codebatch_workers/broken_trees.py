@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,19 +15,42 @@ QUERY_DEPTH_MAX = 4_000
 _ERROR_TOKENS_MAX = 10_000
 
 
-def iter_broken(root: Node) -> Iterator[Node]:
-    """Every error and every missing node, in no order.
+# Where Rust allows any tokens, if brackets are closed and texts end; its grammar knows some.
+_MACRO_NODES = frozenset({"token_tree", "token_tree_pattern", "token_repetition", "token_repetition_pattern"})
+_MACRO_TOKENS = re.compile(rb"[\w\s$~@#?!.,;:=+*/%^&|<>-]*\Z")
+_SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
+# Between an operand and what follows it are a few blanks.
+_BYTES_BETWEEN = 200
+
+
+def iter_broken(root: Node, language: str) -> Iterator[Node]:
+    """Every error and every missing node, in no order, but for those that a grammar is known to be wrong about.
 
     Most of a tree is sound: going down only where it is not takes a tenth of the time of a query for them.
     """
-    pending = [(root, 0)]
+    text = root.text or b""
+    pending = [(root, 0, False)]
     while pending:
-        node, depth = pending.pop()
-        if node.is_error or node.is_missing:
+        node, depth, is_in_macro = pending.pop()
+        if node.is_missing:
+            if not (node.type == "!" and language in _SCRIPTS and _ends_an_operand(node, text)):
+                yield node
+        elif node.is_error and not (is_in_macro and _MACRO_TOKENS.match(node.text or b"")):
             yield node
         if depth < QUERY_DEPTH_MAX:
+            is_in_macro = is_in_macro or (language == "rust" and node.type in _MACRO_NODES)
             # Of itself, a token that is an error does not say that it has one.
-            pending += [(child, depth + 1) for child in node.children if child.has_error or child.is_error]
+            pending += [(child, depth + 1, is_in_macro) for child in node.children if child.has_error or child.is_error]
+
+
+def _ends_an_operand(node: Node, text: bytes) -> bool:
+    """Whether a `!` is missing that nothing needs.
+
+    To the grammar it ends `x<{}>` in `x<{}>`…``, and `[x as y]` in `[x as y] = z`, but `x as y = z` is wrong.
+    """
+    before = text[max(0, node.start_byte - _BYTES_BETWEEN) : node.start_byte].rstrip()
+    behind = text[node.end_byte : node.end_byte + _BYTES_BETWEEN].lstrip()
+    return before.endswith((b")", b"]", b"}")) or not behind.startswith(b"=")
 
 
 def is_hopeless_tree(tree: Tree) -> bool:

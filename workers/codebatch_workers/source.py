@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -23,7 +22,7 @@ from msgspec import UnsetType
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
 from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.grammar_gaps import LANGUAGES_WITH_GAPS, with_calls_of_type, with_stand_ins
+from codebatch_workers.gaps_of_python import with_calls_of_type
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.tasks.attributes import attributes_of
@@ -335,22 +334,18 @@ class SourceFile:
         if self.language == "python":
             other = with_calls_of_type(utf8, tree)
             return tree if other == utf8 else parser.parse(other)
-        if tree.root_node.has_error and self.language in LANGUAGES_WITH_GAPS:
-            other = with_stand_ins(utf8, self.language)
-            if other != utf8:
-                tree = min(tree, parser.parse(other), key=self._errors)
-        return tree
+        if tree.root_node.has_error:
+            # Its patterns take longer to compile than most files to parse, and most trees hold no error.
+            from codebatch_workers.grammar_gaps import without_gaps
 
-    def _errors(self, tree: Tree) -> int:
-        """How many errors a tree has; without end where it is hopeless."""
-        if is_hopeless_tree(tree):
-            return sys.maxsize
-        return sum(1 for _ in iter_broken(tree.root_node))
+            tree = without_gaps(utf8, self.language, tree, parser.parse)
+        return tree
 
     @_kept
     def has_syntax_error(self) -> bool:
         """Whether the tree holds an error. Survives `release`."""
-        return self.tree is not None and self.tree.root_node.has_error
+        root = self.tree.root_node if self.tree is not None else None
+        return root is not None and root.has_error and any(True for _ in iter_broken(root, self.language))
 
     @_kept
     def is_hopeless(self) -> bool:

@@ -118,7 +118,10 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
     if file.is_hopeless:
         return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
     assert file.tree is not None
-    nodes = [(node.start_byte, -node.end_byte, node.is_missing, node) for node in iter_broken(file.tree.root_node)]
+    nodes = [
+        (node.start_byte, -node.end_byte, node.is_missing, node)
+        for node in iter_broken(file.tree.root_node, file.language)
+    ]
     nodes.sort(key=lambda item: item[:3])
     outermost: list[Node] = []
     end = -1

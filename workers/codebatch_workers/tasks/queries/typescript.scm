@@ -15,8 +15,9 @@
 (required_parameter (accessibility_modifier) pattern: (identifier) @parameter.field)
 (required_parameter "readonly" pattern: (identifier) @parameter.field)
 (optional_parameter (accessibility_modifier) pattern: (identifier) @parameter.field)
-(enum_body name: (_) @name.enum_member)
-(enum_body (enum_assignment name: (_) @name.enum_member))
+(enum_body name: (property_identifier) @name.enum_member)
+(enum_body name: (string (string_fragment) @name.enum_member))
+(enum_assignment) @leaf.enum_member
 (import_alias) @import
 (import_require_clause (identifier) @bound source: (_) @source)
 
