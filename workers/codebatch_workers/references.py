@@ -13,12 +13,15 @@ from codebatch.model.task import Json
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.names import NAMES
 from codebatch_workers.tasks.outline import definitions, outline
+from codebatch_workers.unexpanded import LANGUAGES_WITH_MACROS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _NAME = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
+_NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
+_WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
 _CALLEES = ("call", "tail", "macro", "element", "decorator")
 
 
@@ -41,7 +44,7 @@ def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
     for match in re.finditer(re.escape(text), file.utf8):
         start, end = match.span()
         node = file.tree.root_node.descendant_for_byte_range(start, end)
-        if node is None or (node.start_byte, node.end_byte) != (start, end) or not _is_name(node):
+        if node is None or not (_is_whole_name(node, start, end) or _is_stood_for(file, node, start, end)):
             continue
         line, column = file.position(start)
         end_line, end_column = file.position(end)
@@ -58,6 +61,18 @@ def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
             "role": role,
             "scope": around.scope_of(start),
         }
+
+
+def _is_whole_name(node: Node, start: int, end: int) -> bool:
+    return (node.start_byte, node.end_byte) == (start, end) and _is_name(node)
+
+
+def _is_stood_for(file: SourceFile, node: Node, start: int, end: int) -> bool:
+    """Whether a macro's name has blanks for the grammar (unexpanded.py, conditionals.py), and stands in code."""
+    if file.language not in LANGUAGES_WITH_MACROS or node.type in _NO_CODE or b"\n" in file.utf8[start:end]:
+        return False
+    is_word = not _WORD_BYTE.match(file.utf8, max(start - 1, 0), start) and not _WORD_BYTE.match(file.utf8, end)
+    return is_word and file.parsed_text[start:end] != file.utf8[start:end]
 
 
 def _is_name(node: Node) -> bool:

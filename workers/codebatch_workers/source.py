@@ -22,11 +22,13 @@ from msgspec import UnsetType
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
 from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
+from codebatch_workers.conditionals import with_first_arms
 from codebatch_workers.gaps_of_python import with_calls_of_type
 from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
 from codebatch_workers.tasks.attributes import attributes_of
 from codebatch_workers.tasks.suppression import Suppressions, suppressions
+from codebatch_workers.unexpanded import LANGUAGES_WITH_MACROS, without_macros
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -329,6 +331,8 @@ class SourceFile:
             # is Markdown in a text is ASCII, and positions stay.
             utf8 = utf8.translate(_ASCII_FOR_ALL)
         utf8 = _LONE_CR.sub(b"\n", utf8) if b"\r" in utf8 else utf8
+        if self.language in LANGUAGES_WITH_MACROS:
+            utf8 = self.parsed_text
         parser = grammar(self.language).parser
         tree = parser.parse(utf8)
         if self.language == "python":
@@ -340,6 +344,12 @@ class SourceFile:
 
             tree = without_gaps(utf8, self.language, tree, parser.parse)
         return tree
+
+    @_kept
+    def parsed_text(self) -> bytes:
+        """What the grammar of C and C++ is given for `utf8`: of the same length, with stand-ins for macros."""
+        utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
+        return without_macros(with_first_arms(utf8, self.language))
 
     @_kept
     def has_syntax_error(self) -> bool:
@@ -400,7 +410,7 @@ class SourceFile:
 
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
-        for name in ("_derived", "captures", "tree", "text", "line_starts", "_column_tables"):
+        for name in ("_derived", "captures", "tree", "parsed_text", "text", "line_starts", "_column_tables"):
             self.__dict__.pop(name, None)
 
 

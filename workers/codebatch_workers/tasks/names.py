@@ -143,12 +143,6 @@ _CPP_NAMES = frozenset(
 _DECLARATORS = _C_NAMES | _CPP_NAMES
 
 
-# What error recovery takes for names.
-_C_KEYWORDS = frozenset(
-    b"break case continue default do else for goto if return sizeof struct switch typedef union while".split()
-)
-
-
 def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """As of C++, but no member of a struct is a function."""
     return [name for name in names_of_cpp(node, symbol_type, utf8) if symbol_type == name.symbol_type]
@@ -156,11 +150,6 @@ def names_of_c(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
 
 def names_of_cpp(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     """The name inside a declarator: `(*names[3])(void)` declares `names`, `int f(void);` declares nothing new."""
-    found = _declarator_names(node, symbol_type, utf8)
-    return [name for name in found if utf8[name.start : name.end] not in _C_KEYWORDS]
-
-
-def _declarator_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
     name = node.child_by_field_name("name")
     if name is not None and node.type not in _DECLARATORS:
         return _qualified(name, symbol_type, utf8) if name.type in _CPP_NAMES else _plain(name, symbol_type)
@@ -176,13 +165,23 @@ def _declarator_names(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[
     return _qualified(inner, symbol_type, utf8) if inner.type in _CPP_NAMES else _plain(inner, symbol_type)
 
 
+def is_macro_block(node: Node) -> bool:
+    """Whether a definition of a function has no brackets but those around its name: `MACRO(name) {`."""
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "parenthesized_declarator"
+
+
 def _declared(node: Node | None) -> tuple[Node | None, bool]:
     """What a declarator declares, and whether it is a function rather than a pointer to one."""
     is_function = False
     while node is not None and node.type not in _DECLARATORS:
         inner = node.child_by_field_name("declarator")
         if node.type == "function_declarator":
-            is_function = inner is not None and inner.type != "parenthesized_declarator"
+            # `(*f)(int)` is a pointer, `(f)(int)` a function whose name a macro shall not replace.
+            in_brackets = (
+                inner.named_child(0) if inner is not None and inner.type == "parenthesized_declarator" else None
+            )
+            is_function = inner is not None and (in_brackets is None or in_brackets.type in _DECLARATORS)
         if inner is None:
             inner = next(
                 (
@@ -226,6 +225,39 @@ def names_of_go(node: Node, symbol_type: SymbolType, utf8: bytes) -> list[Name]:
         owner = match[1].decode("utf-8", "replace") if match else ""
     return _plain(node.child_by_field_name("name"), symbol_type, owner)
 
+
+_RESERVED_IN_C = frozenset(
+    b"_Bool _Complex auto break case char const continue default do double else enum extern float for goto if int long "
+    b"register return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+)
+# What names nothing, and error recovery takes for a name. Scripts have none: there a member may be called by any word.
+RESERVED: dict[str, frozenset[bytes]] = {
+    "c": _RESERVED_IN_C,
+    "cpp": _RESERVED_IN_C
+    | frozenset(
+        b"bool catch class const_cast constexpr decltype delete dynamic_cast explicit false friend inline mutable "
+        b"namespace new noexcept nullptr operator private protected public reinterpret_cast static_assert static_cast "
+        b"template this throw true try typeid typename using virtual".split()
+    ),
+    "go": frozenset(
+        b"break case chan const continue default defer else fallthrough for func go goto if import interface map "
+        b"package range return select struct switch type var".split()
+    ),
+    "java": frozenset(
+        b"abstract assert boolean break byte case catch char class const continue default do double else enum extends "
+        b"final finally float for goto if implements import instanceof int interface long native new package private "
+        b"protected public return short static super switch synchronized this throw throws transient try void "
+        b"volatile while".split()
+    ),
+    "python": frozenset(
+        b"False None True and as assert async await break class continue def del elif else except finally for from "
+        b"global if import in is lambda nonlocal not or pass raise return try while with yield".split()
+    ),
+    "rust": frozenset(
+        b"as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref return "
+        b"static struct trait true type unsafe use where while".split()
+    ),
+}
 
 NAMES: dict[str, NamesOf] = {
     "bash": names_by_field,

@@ -45,7 +45,14 @@ from codebatch_workers.tasks.details import (
     visible_to_all,
 )
 from codebatch_workers.tasks.macros import Bodies, Macro, macros
-from codebatch_workers.tasks.names import NAME_BYTES_MAX, NAMES, Name, without_generics
+from codebatch_workers.tasks.names import (
+    NAME_BYTES_MAX,
+    NAMES,
+    RESERVED,
+    Name,
+    is_macro_block,
+    without_generics,
+)
 from codebatch_workers.tasks.relations import Relations, Scope
 
 if TYPE_CHECKING:
@@ -81,6 +88,8 @@ class _Span(msgspec.Struct, frozen=True, gc=False):
     minus_end: int
     symbol_type: SymbolType
     name: Name | None
+    # `MACRO(name) {`: a function where it stands alone, a block of the function that it stands in.
+    is_macro: bool = False
 
 
 class _Found(msgspec.Struct, frozen=True, gc=False):
@@ -139,6 +148,7 @@ class Definitions:
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
         self.names_of = NAMES[self.language]
+        self.reserved = RESERVED.get(self.language, frozenset())
         self.separator = _SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
         self.scopes: list[Scope] = [Scope("", "file")]
@@ -192,7 +202,7 @@ class Definitions:
                 end, current = stack.pop()
                 self._enter(end, current)
             inner = current
-            if span.name is not None:
+            if span.name is not None and not (span.is_macro and current.symbol_type in _FUNCTIONS):
                 inner = self._define(span, span.name, current)
                 is_written = (span.start, span.minus_end) in written
                 assigned = span if inner.symbol_type in _FUNCTIONS and not is_written else None
@@ -224,14 +234,15 @@ class Definitions:
             if kind != "def":
                 continue
             for node in nodes:
-                names = self.names_of(node, symbol_type, self.utf8)
+                names = self._names(node, symbol_type)
                 if not names or names[0].end - names[0].start > NAME_BYTES_MAX:
                     continue
                 name = names[0]
                 start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
                     name = msgspec.structs.replace(name, symbol_type="property")
-                spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name)
+                is_macro = self.language in _LANGUAGES_WITH_MACROS and is_macro_block(node)
+                spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name, is_macro)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
         for start, minus_end in (functions | blocks) - spans.keys():
@@ -262,6 +273,14 @@ class Definitions:
         if not outer:
             return name
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
+
+    def _names(self, node: Node, symbol_type: SymbolType) -> list[Name]:
+        return self._unreserved(self.names_of(node, symbol_type, self.utf8))
+
+    def _unreserved(self, names: list[Name]) -> list[Name]:
+        """Without what error recovery takes for names: no language names a thing by a word that it keeps for itself."""
+        reserved = self.reserved
+        return [name for name in names if self.utf8[name.start : name.end] not in reserved] if reserved else names
 
     # -- Symbols ------------------------------------------------------------------------------------------------------
 
@@ -300,7 +319,7 @@ class Definitions:
             if (symbol_type in _LOCAL_IN_FUNCTION and scope.symbol_type in _FUNCTIONS) or start in declared:
                 continue
             kind = "field" if symbol_type in _FIELD_IN_CLASS and scope.symbol_type in _CLASSES else symbol_type
-            for name in self.names_of(node, symbol_type, self.utf8):
+            for name in self._names(node, symbol_type):
                 self._add(name, name.symbol_type if name.symbol_type != symbol_type else kind, scope, node.end_byte)
 
     def _add_assigned(self, nodes: list[Node], symbol_type: SymbolType, *, is_pattern: bool) -> None:
@@ -313,9 +332,9 @@ class Definitions:
             if symbol_type == "field" and scope.symbol_type == "file" and self.language == "go":
                 continue  # A field of a struct without a name.
             if is_pattern:
-                names = self.names_of(node, symbol_type, self.utf8)
+                names = self._names(node, symbol_type)
             else:
-                names = [Name(start, node.end_byte, symbol_type, "")]
+                names = self._unreserved([Name(start, node.end_byte, symbol_type, "")])
             for name in names:
                 self._add_first(name, symbol_type, scope)
 
