@@ -49,18 +49,14 @@ class Answering:
                 f"there is no {STORE_DIRECTORY} store in {Path.cwd()} or above it",
                 hint="make one with `codebatch run PATH` or `codebatch init`, or name one with --store",
             )
-        return open_store(RealFiles(), path)
+        return open_store(RealFiles(), path, is_named=self._named() is not None)
 
     def store_or_new(self) -> Store:
         """The store, made where there is none: at the named place, else at the top of the git work tree, else here."""
-        path = self.store_root()
-        if path is not None:
-            if self._named() is None:
-                return open_store(RealFiles(), path)
-        else:
-            path = project_root(Path.cwd()) / STORE_DIRECTORY
+        named = self._named()
+        path = named or find_store(Path.cwd()) or project_root(Path.cwd()) / STORE_DIRECTORY
         try:
-            store, is_new = create_store(RealFiles(), path)
+            store, is_new = create_store(RealFiles(), path, is_named=named is not None)
         except StoreUnwritable as error:
             error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
             raise

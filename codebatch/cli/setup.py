@@ -21,8 +21,9 @@ from codebatch.system.files import RealFiles
 @answering
 def init(answering: Answering, path: Path | None) -> None:
     """Make a store at PATH (default: .codebatch here)."""
-    chosen = path or Path(answering.store_path or STORE_DIRECTORY)
-    store, is_new = create_store(RealFiles(), chosen)
+    named = path or answering.store_path
+    chosen = Path(named or STORE_DIRECTORY)
+    store, is_new = create_store(RealFiles(), chosen, is_named=named is not None)
     answering.print(
         {"store": str(store.root), "id": store.id, "created": is_new},
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
@@ -13,6 +12,7 @@ from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
 from codebatch.protocol import names
+from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_PROJECT, Cell, Step
 from codebatch.system.host import is_here
@@ -124,17 +124,17 @@ class Guard:
             return "memory", False
         return "crash", is_killed and not worker.killed_for
 
-    def is_stuck(self, batch_root: Path, holder: HolderFile) -> bool:
+    def is_stuck(self, batch: Batch, holder: HolderFile) -> bool:
         """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
-        step = _step_of(batch_root, holder)
+        step = _step_of(batch, holder)
         if step is None or not is_here(holder.host):
             return False
         patience = self._limits.seconds_for(step) + PATIENCE_SECONDS
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
 
-    def is_silent(self, batch_root: Path, holder: HolderFile, commits: int) -> bool:
+    def is_silent(self, batch: Batch, holder: HolderFile, commits: int) -> bool:
         """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell."""
-        state = (commits, _step_of(batch_root, holder))
+        state = (commits, _step_of(batch, holder))
         return not is_here(holder.host) and self._waiting.seconds(holder.holder, state) > self._limits.host_seconds
 
     def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
@@ -146,9 +146,9 @@ class Guard:
                 workers[pid].kill("memory")
 
 
-def _step_of(batch_root: Path, holder: HolderFile) -> Step | None:
+def _step_of(batch: Batch, holder: HolderFile) -> Step | None:
     try:
-        cell = Cell(batch_root / names.HOLDERS / names.cell_name(holder.holder), create=False)
+        cell = Cell(batch.files, batch.root / names.HOLDERS / names.cell_name(holder.holder), create=False)
     except FileNotFoundError:
         return None
     step = cell.read()

@@ -412,11 +412,11 @@ class Coordinator:
         held: dict[UnitKey, HolderFile] = {}
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
-            if lease is None or not lease.is_live or self._guard.is_stuck(self._batch.root, lease.holder):
+            if lease is None or not lease.is_live or self._guard.is_stuck(self._batch, lease.holder):
                 self._handle(Released(key, lease.epoch if lease else 0))
             else:
                 held[key] = lease.holder
-        silent = [self._guard.is_silent(self._batch.root, holder, self._learned) for holder in held.values()]
+        silent = [self._guard.is_silent(self._batch, holder, self._learned) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
             self._refusal = held_elsewhere(self._batch.id, held)
             self._handle(DrainRequested())

@@ -99,7 +99,7 @@ class WorkerProcess:
         if self.cell is None:
             path = self.batch.root / names.HOLDERS / names.cell_name(self.holder)
             try:
-                self.cell = Cell(path, create=False)
+                self.cell = Cell(self.batch.files, path, create=False)
             except FileNotFoundError:
                 return None
         return self.cell.read()

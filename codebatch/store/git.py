@@ -36,6 +36,8 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+# git reads its index for this, and nothing else.
+_TRACKED_SECONDS = 30.0
 _LIST = ("ls-files", "-coz", "--deduplicate", "--exclude-per-directory=.gitignore")
 _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to access) '(.*?)/?': (.*)")
 # Empty, `.` and `..` as parts of a path, a slash at its beginning, and `.git` in whatever case.
@@ -104,7 +106,15 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
     return names - {b""}
 
 
-def _start(git: str, directory: bytes, arguments: tuple[str, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
+def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
+    """Whether the index of the repository that begins in a directory holds a path or anything below it.
+
+    Raises GitError.
+    """
+    return bool(_ask(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
+
+
+def _start(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
     # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
@@ -133,7 +143,7 @@ def _finish(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, by
     return output, errors
 
 
-def _ask(git: str, directory: bytes, arguments: tuple[str, ...], seconds: float, *, is_top: bool) -> bytes:
+def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
     process = _start(git, directory, arguments, is_top=is_top)
     try:
         return _finish(process, seconds)[0]

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from codebatch.errors import StoreError
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)
@@ -211,7 +212,7 @@ def read_stat_cache(files: Files, path: Path) -> StatCache | None:
     """The cache at a path if it is sound, else None."""
     try:
         data = files.read(path)
-    except OSError:
+    except (FileNotFoundError, StoreError):
         return None
     head = len(_MAGIC) + _CRC_BYTES
     if data[: len(_MAGIC)] != _MAGIC or zlib.crc32(memoryview(data)[head:]).to_bytes(4, "little") != data[8:head]:

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import shlex
+import stat
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,15 +16,18 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
-from codebatch.model.document import DocumentError, decode_json
+from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
-from codebatch.system.files import Files, Lock, wait_lock
+from codebatch.store.origin import WITNESS, Origin, check_origin, make_origin, refuse_link, refuse_tracked
+from codebatch.system.files import Files, Lock
 
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 STORE_DIRECTORY = ".codebatch"
 STORE_FILE = "store.json"
 CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
+
+_STORE_FILE_BYTES_MAX = 64 * 1024
 
 OBJECTS = "objects"
 SNAPSHOTS = "snapshots"
@@ -33,9 +37,14 @@ CACHE = "cache"
 LOCKS = "locks"
 
 
-class _StoreFile(msgspec.Struct, frozen=True, kw_only=True):
-    format: int
+_DIRECTORIES = (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS)
+_CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
+
+
+class _StoreFile(Document, frozen=True, kw_only=True):
+    format: int = STORE_FORMAT
     id: str
+    origin: Origin
 
 
 class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,21 +76,22 @@ class Store:
     def writing(self) -> Iterator[None]:
         """Hold the store-wide lock that keeps a collector of garbage out (flock, shared).
 
-        Who comes while nobody else has it sweeps what the dead left first.
+        Who comes while nobody else has it sweeps what the dead left first, where the store can be written.
         """
-        self.files.make_directory(self.root / LOCKS)
         path = self.root / LOCKS / "store"
-        alone = None
+        alone: Lock | None = None
         with contextlib.suppress(StoreUnwritable):
             alone = self.files.try_lock(path)
-        lock: Lock = alone or wait_lock(path, shared=True)
+        lock = alone or self.files.wait_lock(path, shared=True)
         try:
-            sweep_parts(self.files, self.root / OBJECTS)
+            with contextlib.suppress(StoreUnwritable):
+                sweep_parts(self.files, self.root / OBJECTS)
+                if alone is not None:
+                    sweep_unfinished(
+                        self.files, [self.root / name for name in (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE)]
+                    )
             if alone is not None:
-                sweep_unfinished(
-                    self.files, [self.root / name for name in (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE)]
-                )
-                lock.share()
+                alone.share()
             yield
         finally:
             lock.release()
@@ -89,116 +99,188 @@ class Store:
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
         """Hold the lock under which a batch is looked for and made (flock, exclusive): of many alike one is made."""
-        self.files.make_directory(self.root / LOCKS)
-        lock: Lock = wait_lock(self.root / LOCKS / "batches")
+        lock = self.files.wait_lock(self.root / LOCKS / "batches", shared=False)
         try:
             yield
         finally:
             lock.release()
 
 
-def create_store(files: Files, root: Path) -> tuple[Store, bool]:
-    """Make a store, or open the one that is there; tells whether it was made.
+def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[Store, bool]:
+    """Make a store, or open the one that is there as `open_store` does; tells whether it was made.
 
     Raises StoreForeign where the directory holds something else, StoreError where its file system cannot link(2).
     """
     root = Path(os.path.abspath(root))
-    if files.size(root / STORE_FILE) is not None:
-        return open_store(files, root), False
-    if root.exists() and not root.is_dir():
+    files.confine(root)
+    if not is_named:
+        refuse_link(root)
+    if files.stat(root / STORE_FILE) is not None:
+        return open_store(files, root, is_named=is_named), False
+    if _is_file(files, root):
         raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
-    if root.exists() and not all(name.name in _OWN_NAMES or _UNFINISHED.match(name.name) for name in root.iterdir()):
-        if files.size(root / STORE_FILE) is not None:  # Another process made it since we looked.
-            return open_store(files, root), False
+    if not all(_is_leftover(files, root, name) for name in _names(root)):
+        if files.stat(root / STORE_FILE) is not None:  # Another process has just made it.
+            return open_store(files, root, is_named=is_named), False
         raise StoreForeign(
-            f"{root} is not empty and is not a codebatch store", hint="name a directory that does not exist yet"
+            f"{root} is not empty and is not a codebatch store",
+            hint="name a directory that does not exist yet with --store, or remove this one",
         )
+    if not is_named:
+        refuse_tracked(root)
     parents = _missing_parents(files, root)
     try:
-        for name in ("", OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS):
+        for name in ("", *_DIRECTORIES):
             files.make_directory(root / name)
     except FileNotFoundError as error:  # The file system makes no directories: /proc, /sys.
         raise StoreError(
             f"cannot make {root}: {error.strerror}", hint="put the store on a local disk with --store PATH"
         ) from error
-    except (NotADirectoryError, FileExistsError) as error:
-        raise StoreForeign(
-            f"cannot make {root}: {error.filename} is no directory", hint="name a directory that does not exist yet"
-        ) from error
     _probe_link(files, root)
     # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
-    files.write_new(root / ".gitignore", b"*\n")
-    files.write_new(root / "CACHEDIR.TAG", CACHEDIR_TAG)
+    for name, content in _CONTENTS.items():
+        _write_once(files, root / name, content)
+    origin = make_origin(files, root, STORE_FILE)
     store_id = uuid.uuid4().hex
-    hidden = root / f".{STORE_FILE}.{store_id}.tmp"
-    files.write_new(hidden, msgspec.json.encode(_StoreFile(format=STORE_FORMAT, id=store_id)) + b"\n")
-    is_ours = files.create_exclusive(hidden, root / STORE_FILE)
-    files.remove(hidden)
-    for directory in (root, *parents):
-        files.sync_directory(directory)
-    return open_store(files, root), is_ours
+    if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
+        return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
+    for parent in parents:
+        files.sync_directory(parent)
+    return Store(files, root, store_id), True
 
 
-_OWN_NAMES = {OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS, ".gitignore", "CACHEDIR.TAG"}
-_UNFINISHED = re.compile(r"\.(\.gitignore|CACHEDIR\.TAG|store\.json)\.[0-9a-f]{32}\.tmp\Z")
-"""What `create_store` leaves behind that is killed while it writes a file."""
+_UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
-def open_store(files: Files, root: Path) -> Store:
-    """Open a store. Raises StoreNotFound, StoreForeign or StoreCorrupt."""
-    root = Path(os.path.abspath(root))
+def _is_leftover(files: Files, root: Path, name: str) -> bool:
+    """Whether a name in a directory without a document is what `create_store` leaves that is killed, and ours.
+
+    Directories without a name that anybody reads; our own content, or the beginning of it with zeros behind, as after
+    power loss; the witness; a document that was not published.
+    """
+    found = files.stat(root / name)
+    if found is None:
+        return True  # Another process that makes the same store has removed it.
+    if found.st_uid != os.geteuid():
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return name in _DIRECTORIES and not files.listing(root / name)
+    if stat.S_ISLNK(found.st_mode):
+        return name == WITNESS
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    if name in _CONTENTS:
+        ours = _CONTENTS[name]
+        there = files.read_range(root / name, 0, len(ours) + 1)
+        return len(there) <= len(ours) and all(one in (0, right) for one, right in zip(there, ours, strict=False))
+    return _UNFINISHED.match(name) is not None
+
+
+def _write_once(files: Files, path: Path, content: bytes) -> None:
+    if files.size(path) is not None:
+        if files.read_range(path, 0, len(content) + 1) == content:
+            return
+        files.remove(path)  # A leftover that was cut.
+    with contextlib.suppress(FileExistsError):  # Another process makes the same store at this moment.
+        files.write_new(path, content)
+
+
+def _publish(files: Files, root: Path, document: bytes) -> bool:
+    """Give a store its document, once; False where it has one. On return its name is on disk, whoever gave it."""
+    hidden = root / f".{STORE_FILE}.{uuid.uuid4().hex}.tmp"
     try:
-        data = files.read(root / STORE_FILE)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if root.is_dir() and any(root.iterdir()):
+        files.write_new(hidden, document)
+        is_ours = files.create_exclusive(hidden, root / STORE_FILE)
+    finally:
+        files.remove(hidden)
+    files.sync_directory(root)
+    return is_ours
+
+
+def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
+    """Open a store. One that was found, and not named, must be where we made it (store/origin.py).
+
+    Raises StoreNotFound, StoreForeign or StoreCorrupt.
+    """
+    root = Path(os.path.abspath(root))
+    files.confine(root)
+    if not is_named:
+        refuse_link(root)
+    if _is_file(files, root):
+        raise StoreForeign(f"{root} is a file, not a store", hint="check --store")
+    try:
+        data = files.read_range(root / STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+    except FileNotFoundError as error:
+        if _names(root):
             raise StoreForeign(
                 f"{root} is not a codebatch store", hint="it has no store.json; check --store"
             ) from error
-        if root.exists() and not root.is_dir():
-            raise StoreForeign(f"{root} is a file, not a store", hint="check --store") from error
         raise StoreNotFound(
             f"there is no store at {root}", hint=f"make one with: codebatch init {shlex.quote(str(root))}"
         ) from error
-    except OSError as error:
-        raise StoreError(f"cannot read {root / STORE_FILE}: {error.strerror}") from error
+    about = _decode(root, data)
+    if not is_named:
+        check_origin(files, root, about.origin, STORE_FILE)
+    return Store(files, root, about.id)
+
+
+def _decode(root: Path, data: bytes) -> _StoreFile:
+    """store.json. Raises StoreForeign for what another version or program wrote, StoreCorrupt for what is damaged."""
     try:
-        any_version = decode_json(data, msgspec.json.Decoder(_AnyStoreFile))
+        any_version = decode_json(data, _any_decoder)
+        if any_version.schema_name == "codebatch.store":
+            raise StoreForeign(
+                f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
+                hint="this version does not read it; make a new store beside it and snapshot again",
+            )
+        if any_version.format is None:
+            raise StoreForeign(f"{root / STORE_FILE} is not a codebatch store file", hint="check --store")
+        if any_version.format != STORE_FORMAT:
+            newer = any_version.format > STORE_FORMAT
+            raise StoreForeign(
+                f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
+                hint="upgrade codebatch" if newer else "make a new store and snapshot again",
+            )
+        return decode_document(data, _decoder, STORE_FORMAT)
     except DocumentError as error:
-        raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
-    if any_version.schema_name == "codebatch.store":
-        raise StoreForeign(
-            f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
-            hint="this version does not read it; make a new store beside it and snapshot again",
-        )
-    if any_version.format is None:
-        raise StoreForeign(f"{root / STORE_FILE} is not a codebatch store file")
-    if any_version.format != STORE_FORMAT:
-        newer = any_version.format > STORE_FORMAT
-        raise StoreForeign(
-            f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
-            hint="upgrade codebatch" if newer else "make a new store and snapshot again",
-        )
-    try:
-        store_file = decode_json(data, msgspec.json.Decoder(_StoreFile))
-    except DocumentError as error:
-        raise StoreCorrupt(f"{root / STORE_FILE} is damaged: {error}") from error
-    return Store(files, root, store_file.id)
+        raise StoreCorrupt(
+            f"{root / STORE_FILE} is damaged: {error}", hint="remove the store and run again, or name another one"
+        ) from error
+
+
+_any_decoder = msgspec.json.Decoder(_AnyStoreFile)
+_decoder = msgspec.json.Decoder(_StoreFile)
 
 
 def find_store(start: Path) -> Path | None:
-    """The nearest `.codebatch` store in a directory or above it."""
+    """The nearest `.codebatch` in a directory or above it that is a store, or that is made to look like one."""
     start = Path(os.path.abspath(start))
     for directory in (start, *start.parents):
         candidate = directory / STORE_DIRECTORY
-        if (candidate / STORE_FILE).is_file():
+        if candidate.is_symlink() or os.path.lexists(candidate / STORE_FILE):
             return candidate
     return None
+
+
+def _is_file(files: Files, root: Path) -> bool:
+    found = files.stat(root)
+    return found is not None and not stat.S_ISDIR(found.st_mode)
+
+
+def _names(root: Path) -> list[str]:
+    """Everything in a directory that is to be a store, hidden names included; nothing where there is none."""
+    try:
+        return os.listdir(root)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"cannot read {root}: {error.strerror}", hint="check --store") from error
 
 
 def _missing_parents(files: Files, root: Path) -> list[Path]:
     """The directories that will get a new name when `root` is made, the nearest first."""
     parents = []
-    while files.size(root) is None and root != root.parent:
+    while files.stat(root) is None and root != root.parent:
         root = root.parent
         parents.append(root)
     return parents

@@ -1,16 +1,28 @@
 """The calls of the operating system that files are made of, and nothing else: the seam at which tests inject faults.
 
 `codebatch.testing` has a twin with a disk in memory, and a wrapper that watches, fails or stops any call.
+
+Below a root that was confined no symbolic link is followed, whoever made it and whenever: the real calls go from the
+root down, directory by directory, each opened relative to the one above with O_NOFOLLOW, and do what they do relative
+to the last (SPEC.md "Threat model"). No descriptor is kept between two calls, for a task may close any.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import stat
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 FILE_MODE = 0o644
+_ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A directory that may be searched but not read can be entered all the same.
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
 
 
 class Listed(NamedTuple):
@@ -23,8 +35,14 @@ class Listed(NamedTuple):
 class SystemCalls(Protocol):
     """System calls by their names; every one raises OSError as the system does. Descriptors are close-on-exec."""
 
+    def confine(self, root: Path) -> None:
+        """From now on follow no link below a root: one on the way, or a file that is one, is ELOOP. No system call.
+
+        A path that leads out of all roots that were confined, and to none of them, is EXDEV, as openat2(2) has it.
+        """
+
     def open(self, path: Path, flags: int) -> int:
-        """open(2) with mode 0644."""
+        """open(2) with mode 0644; below a confined root also O_NONBLOCK, so that it does not wait at a FIFO."""
 
     def close(self, fd: int) -> None:
         """close(2)."""
@@ -45,7 +63,7 @@ class SystemCalls(Protocol):
         """fstat(2)."""
 
     def stat(self, path: Path) -> os.stat_result:
-        """stat(2)."""
+        """stat(2); lstat(2) below a confined root."""
 
     def listing(self, path: Path) -> list[Listed]:
         """Every name in a directory, in no order: getdents(2)."""
@@ -54,7 +72,10 @@ class SystemCalls(Protocol):
         """mkdir(2)."""
 
     def link(self, source: Path, path: Path) -> None:
-        """link(2)."""
+        """link(2). A link is not followed but gets a further name."""
+
+    def symlink(self, target: str, path: Path) -> None:
+        """symlink(2)."""
 
     def rename(self, source: Path, path: Path) -> None:
         """rename(2)."""
@@ -78,21 +99,118 @@ class RealCalls:
     ftruncate = staticmethod(os.ftruncate)
     fsync = staticmethod(os.fsync)
     fstat = staticmethod(os.fstat)
-    stat = staticmethod(os.stat)
-    mkdir = staticmethod(os.mkdir)
-    link = staticmethod(os.link)
-    rename = staticmethod(os.rename)
-    unlink = staticmethod(os.unlink)
     flock = staticmethod(fcntl.flock)
 
+    def __init__(self) -> None:
+        self._roots: tuple[str, ...] = ()
+
+    def confine(self, root: Path) -> None:
+        self._roots = tuple({*self._roots, os.fspath(root)})
+
     def open(self, path: Path, flags: int) -> int:
-        return os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+        with self._entered(path) as (name, parent, is_confined):
+            confined = os.O_NOFOLLOW | os.O_NONBLOCK if is_confined else 0
+            return _open_at(name, flags | os.O_CLOEXEC | confined, parent)
+
+    def stat(self, path: Path) -> os.stat_result:
+        with self._entered(path) as (name, parent, is_confined):
+            return os.stat(name, dir_fd=parent, follow_symlinks=not is_confined)
 
     def listing(self, path: Path) -> list[Listed]:
-        with os.scandir(path) as found:
-            return [Listed(item.name, item.inode()) for item in found]
+        fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(fd) as found:
+                return [Listed(item.name, item.inode()) for item in found]
+        finally:
+            os.close(fd)
+
+    def mkdir(self, path: Path) -> None:
+        with self._entered(path) as (name, parent, _):
+            os.mkdir(name, dir_fd=parent)
+
+    def link(self, source: Path, path: Path) -> None:
+        with self._entered(source) as (old, old_parent, _), self._entered(path) as (name, parent, _):
+            os.link(old, name, src_dir_fd=old_parent, dst_dir_fd=parent, follow_symlinks=False)
+
+    def symlink(self, target: str, path: Path) -> None:
+        with self._entered(path) as (name, parent, _):
+            os.symlink(target, name, dir_fd=parent)
+
+    def rename(self, source: Path, path: Path) -> None:
+        with self._entered(source) as (old, old_parent, _), self._entered(path) as (name, parent, _):
+            os.rename(old, name, src_dir_fd=old_parent, dst_dir_fd=parent)
+
+    def unlink(self, path: Path) -> None:
+        with self._entered(path) as (name, parent, _):
+            os.unlink(name, dir_fd=parent)
 
     def remove_tree(self, path: Path) -> None:
-        import shutil  # brings bz2 and lzma along, and those who only read remove nothing
+        with self._entered(path) as (name, parent, _):
+            fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
+            try:
+                while directories := _remove_files(fd):
+                    for directory in directories:
+                        _lift_out(directory, fd)
+            finally:
+                os.close(fd)
+            os.rmdir(name, dir_fd=parent)
 
-        shutil.rmtree(path)
+    @contextlib.contextmanager
+    def _entered(self, path: Path) -> Iterator[tuple[str, int | None, bool]]:
+        """What to call a path, relative to which directory, and whether it lies below a confined root."""
+        whole = os.fspath(path)
+        root = next((root for root in self._roots if whole.startswith(root + "/")), None)
+        first, *rest = whole[len(root) + 1 :].split("/") if root else [""]
+        if first == ".." or ".." in rest or (root is None and self._leads_out(whole)):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), whole)
+        if root is None or not rest:
+            yield whole, None, root is not None
+            return
+        *directories, name = rest
+        fd = _open_at(f"{root}/{first}", _PASSED, None)
+        try:
+            for directory in directories:
+                below = _open_at(directory, _PASSED, fd)
+                os.close(fd)
+                fd = below
+            yield name, fd, True
+        finally:
+            os.close(fd)
+
+    def _leads_out(self, path: str) -> bool:
+        """Whether a path is neither a root nor above one. Names in documents are a stranger's: one may be absolute."""
+        return bool(self._roots) and not any(f"{root}/".startswith(f"{path.rstrip('/')}/") for root in self._roots)
+
+
+def _open_at(name: str, flags: int, parent: int | None) -> int:
+    """openat(2), which says ELOOP of a link also where a directory is wanted, as the system does not."""
+    try:
+        return os.open(name, flags, FILE_MODE, dir_fd=parent)
+    except NotADirectoryError:
+        if flags & os.O_NOFOLLOW and stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
+        raise
+
+
+def _remove_files(directory: int) -> list[str]:
+    """Remove all of a directory but its directories, and name these."""
+    directories = []
+    with os.scandir(directory) as found:
+        items = list(found)
+    for item in items:
+        if item.is_dir(follow_symlinks=False):
+            directories.append(item.name)
+        else:
+            os.unlink(item.name, dir_fd=directory)
+    return directories
+
+
+def _lift_out(name: str, parent: int) -> None:
+    """Remove a directory whose own directories move up beside it: so no depth costs descriptors or stack."""
+    fd = _open_at(name, os.O_RDONLY | _ENTERED, parent)
+    try:
+        for below in _remove_files(fd):
+            os.rename(below, uuid.uuid4().hex, src_dir_fd=fd, dst_dir_fd=parent)
+    finally:
+        os.close(fd)
+    os.rmdir(name, dir_fd=parent)

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.system.files import refusals
+from codebatch.system.files import Files, refusals
 
 CELL_BYTES = 4096
 _layout = struct.Struct("<QQQIIIBB")
@@ -54,23 +54,23 @@ PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project")
 class Cell:
     """A mapped progress cell."""
 
-    def __init__(self, path: Path, *, create: bool) -> None:
-        """Map a cell. Raises FileNotFoundError without `create`.
+    def __init__(self, files: Files, path: Path, *, create: bool) -> None:
+        """Make a cell to write, or map one to read: then raises FileNotFoundError where it is missing or cut.
 
         The page is written in full before it is mapped: on a full disk a write says so, a mapping would kill us.
         """
-        with refusals(path):
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0), 0o644)
-            try:
+        fd = files.open_page(path, create=create)
+        try:
+            with refusals(path):
                 if create:
                     left = memoryview(bytes(CELL_BYTES))
                     while left:
                         left = left[os.write(fd, left) :]
                 if os.fstat(fd).st_size != CELL_BYTES:
                     raise FileNotFoundError(path)
-                self._map = mmap.mmap(fd, CELL_BYTES)
-            finally:
-                os.close(fd)
+                self._map = mmap.mmap(fd, CELL_BYTES, prot=mmap.PROT_READ | (mmap.PROT_WRITE if create else 0))
+        finally:
+            os.close(fd)
 
     def write(self, step: Step) -> None:
         """Say what begins now."""

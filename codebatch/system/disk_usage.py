@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def tree_bytes(root: Path) -> int:
-    """Bytes of all files below a directory, each inode once; what vanishes meanwhile counts nothing."""
+    """Bytes of all files below a directory, each inode once, no link followed.
+
+    What vanishes meanwhile or refuses to be read counts nothing.
+    """
     total = 0
     seen: set[int] = set()
     pending = [os.fspath(root)]
@@ -20,6 +23,6 @@ def tree_bytes(root: Path) -> int:
                     elif item.inode() not in seen:
                         seen.add(item.inode())
                         total += item.stat(follow_symlinks=False).st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             continue
     return total

@@ -2,6 +2,9 @@
 
 Only `write_atomic`, `publish_directory` and `create_exclusive` give a file its public name, and only after its bytes
 are on disk. SPEC.md "Read and write ordering" names every caller.
+
+What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
+nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codebatch.errors import StoreUnwritable
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
 
 T = TypeVar("T")
@@ -25,6 +28,14 @@ _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
     errno.ENFILE,
 }  # fmt: skip
+_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
+_FOREIGN = {
+    errno.ELOOP: "a symbolic link",
+    errno.ENOTDIR: "a file and no directory",
+    errno.EISDIR: "a directory and no file",
+    errno.ENXIO: "a FIFO, socket or device",
+    errno.EXDEV: "a place outside of the store",
+}
 
 
 class Appender(Protocol):
@@ -41,17 +52,26 @@ class Appender(Protocol):
 
 
 class Files(Protocol):
-    """What a store needs of a file system. Every method raises StoreUnwritable where the disk refuses a write.
+    """What a store needs of a file system.
+
+    Every method raises StoreUnwritable where the disk refuses a write, StoreError where it refuses to be read, and
+    StoreForeign where something else than a plain file or directory is in its place.
 
     What makes a name makes its directory where that is missing: copies that hold no empty directories (git, zip, object
     stores) lose it. Not so `write_new`: where the directory of such a file is gone, so is what else was in it.
     """
+
+    def confine(self, root: Path) -> None:
+        """From now on reach nothing below a store's root through a symbolic link. To be called before anything else."""
 
     def read(self, path: Path) -> bytes:
         """All bytes of a file. Raises FileNotFoundError."""
 
     def read_range(self, path: Path, offset: int, length: int) -> bytes:
         """Up to `length` bytes from `offset`; shorter at the end of the file. Raises FileNotFoundError."""
+
+    def stat(self, path: Path) -> os.stat_result | None:
+        """What is at a path, a link itself below the store's root; None where nothing is."""
 
     def size(self, path: Path) -> int | None:
         """Bytes of a file, None where there is none."""
@@ -66,7 +86,13 @@ class Files(Protocol):
         """Make a directory and its parents; nothing happens where it exists."""
 
     def write_new(self, path: Path, data: bytes) -> None:
-        """Write a file that nobody else knows yet and bring it to disk. Its name is durable after `sync_directory`."""
+        """Write a file that nobody else knows yet and bring it to disk. Its name is durable after `sync_directory`.
+
+        Raises FileExistsError.
+        """
+
+    def make_link(self, target: str, path: Path) -> None:
+        """Make a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         """Create or replace a file in one step. On return bytes and name are on disk."""
@@ -91,7 +117,13 @@ class Files(Protocol):
         """On return every name linked into or renamed within the directory so far is on disk."""
 
     def open_append(self, path: Path) -> Appender:
-        """Open a file for appending, creating it where it is missing. The caller must be its only writer."""
+        """Make a file to append to. The caller must be its only writer. Raises FileExistsError."""
+
+    def open_page(self, path: Path, *, create: bool) -> int:
+        """A descriptor for mmap(2), which the caller closes: of a new file to write, else of one that is there to read.
+
+        Raises FileNotFoundError, FileExistsError.
+        """
 
     def remove(self, path: Path) -> None:
         """Remove a file; nothing happens where it is missing."""
@@ -108,13 +140,20 @@ class Files(Protocol):
     def is_locked(self, path: Path) -> bool:
         """Whether some process holds the exclusive flock of a file; False where there is no file."""
 
+    def wait_lock(self, path: Path, *, shared: bool) -> Lock:
+        """Take the flock of a file, waiting for who has it. Writes only where the file is missing."""
+
 
 @contextlib.contextmanager
 def refusals(path: Path | str) -> Iterator[None]:
-    """Turn the operating system's refusal of a write into StoreUnwritable; let other errors pass."""
+    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StoreForeign.
+
+    Other errors pass.
+    """
     try:
         yield
     except OSError as error:
+        _raise_foreign(path, error)
         if error.errno in _REFUSALS:
             raise StoreUnwritable(
                 f"cannot write {path}: {error.strerror}",
@@ -123,12 +162,39 @@ def refusals(path: Path | str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """As `refusals`, for what only reads."""
+    try:
+        yield
+    except OSError as error:
+        _raise_foreign(path, error)
+        if error.errno in _UNREADABLE:
+            raise StoreError(
+                f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
+            ) from error
+        raise
+
+
+def _raise_foreign(path: Path | str, error: OSError) -> None:
+    if error.errno in _FOREIGN:
+        raise _foreign(path, _FOREIGN[error.errno]) from error
+
+
+def _foreign(path: Path | str, what: str) -> StoreForeign:
+    return StoreForeign(
+        f"{path} is, or lies below, {what}: codebatch did not make it",
+        hint="look where the store came from; name another one with --store, or remove this one and run again",
+    )
+
+
 class _RealAppender:
     def __init__(self, calls: SystemCalls, path: Path) -> None:
         self._calls = calls
         self._path = path
         with refusals(path):
-            self._fd = _with_directory(calls, path, lambda: calls.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+            self._fd = _with_directory(calls, path, lambda: calls.open(path, flags))
 
     def append(self, data: bytes) -> int:
         # Asked each time: a task that writes to descriptors that are not its own spoils its own work only.
@@ -156,31 +222,42 @@ class RealFiles:
     def __init__(self, calls: SystemCalls | None = None) -> None:
         self._calls: SystemCalls = calls or RealCalls()
 
+    def confine(self, root: Path) -> None:
+        self._calls.confine(root)
+
     def read(self, path: Path) -> bytes:
-        fd = self._calls.open(path, os.O_RDONLY)
-        try:
-            return _read_at(self._calls, fd, 0, self._calls.fstat(fd).st_size)
-        finally:
-            self._calls.close(fd)
+        with _reading(path):
+            fd, size = self._open(path, os.O_RDONLY)
+            try:
+                return _read_at(self._calls, fd, 0, size)
+            finally:
+                self._calls.close(fd)
 
     def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        fd = self._calls.open(path, os.O_RDONLY)
-        try:
-            return _read_at(self._calls, fd, offset, length)
-        finally:
-            self._calls.close(fd)
+        with _reading(path):
+            fd, _ = self._open(path, os.O_RDONLY)
+            try:
+                return _read_at(self._calls, fd, offset, length)
+            finally:
+                self._calls.close(fd)
+
+    def stat(self, path: Path) -> os.stat_result | None:
+        with _reading(path):
+            try:
+                return self._calls.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def size(self, path: Path) -> int | None:
-        try:
-            return self._calls.stat(path).st_size
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        found = self.stat(path)
+        return None if found is None else found.st_size
 
     def listing(self, path: Path) -> list[Listed]:
-        try:
-            return sorted(item for item in self._calls.listing(path) if not item.name.startswith("."))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        with _reading(path):
+            try:
+                return sorted(item for item in self._calls.listing(path) if not item.name.startswith("."))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def unfinished(self, path: Path) -> list[str]:
         try:
@@ -202,7 +279,7 @@ class RealFiles:
             self._calls.mkdir(path)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
-                raise
+                raise _foreign(path, _FOREIGN[errno.ENOTDIR]) from None
 
     def write_new(self, path: Path, data: bytes) -> None:
         self._write(path, data, sync=True)
@@ -227,6 +304,10 @@ class RealFiles:
         except BaseException:
             self.remove(temporary)
             raise
+
+    def make_link(self, target: str, path: Path) -> None:
+        with refusals(path):
+            self._calls.symlink(target, path)
 
     def create_exclusive(self, source: Path, path: Path) -> bool:
         with refusals(path):
@@ -259,6 +340,10 @@ class RealFiles:
     def open_append(self, path: Path) -> Appender:
         return _RealAppender(self._calls, path)
 
+    def open_page(self, path: Path, *, create: bool) -> int:
+        with refusals(path):
+            return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL if create else os.O_RDONLY)[0]
+
     def remove(self, path: Path) -> None:
         with refusals(path), contextlib.suppress(FileNotFoundError):
             self._calls.unlink(path)
@@ -269,7 +354,7 @@ class RealFiles:
 
     def try_lock(self, path: Path, *, create: bool = True) -> Lock | None:
         with refusals(path):
-            fd = self._calls.open(path, os.O_RDWR | (os.O_CREAT if create else 0))
+            fd, _ = self._open(path, os.O_RDWR | (os.O_CREAT if create else 0))
         try:
             self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -282,7 +367,8 @@ class RealFiles:
 
     def is_locked(self, path: Path) -> bool:
         try:
-            fd = self._calls.open(path, os.O_RDONLY)
+            with _reading(path):
+                fd, _ = self._open(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
@@ -293,8 +379,32 @@ class RealFiles:
             self._calls.close(fd)
         return False
 
+    def wait_lock(self, path: Path, *, shared: bool) -> Lock:
+        with refusals(path):
+            try:
+                # flock(2) does not ask for the right to write: who finds nothing to do works on a read-only store.
+                fd, _ = self._open(path, os.O_RDONLY)
+            except FileNotFoundError:
+                self.make_directory(path.parent)
+                fd, _ = self._open(path, os.O_RDWR | os.O_CREAT)
+        try:
+            self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        except BaseException:
+            self._calls.close(fd)
+            raise
+        return Lock(self._calls, fd)
+
+    def _open(self, path: Path, flags: int) -> tuple[int, int]:
+        """Open a plain file, and its size. Anything else is refused: a device has no end, a FIFO perhaps no writer."""
+        fd = self._calls.open(path, flags)
+        found = self._calls.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            self._calls.close(fd)
+            raise _foreign(path, "what is no plain file")
+        return fd, found.st_size
+
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with refusals(path):
             fd = self._calls.open(path, flags)
             try:
@@ -319,19 +429,6 @@ class Lock:
     def release(self) -> None:
         """Give the lock up."""
         self._calls.close(self._fd)
-
-
-def wait_lock(path: Path, *, shared: bool = False) -> Lock:
-    """Take the flock of a file, waiting for whoever holds it."""
-    calls = RealCalls()
-    with refusals(path):
-        fd = calls.open(path, os.O_RDWR | os.O_CREAT)
-    try:
-        calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    except BaseException:
-        calls.close(fd)
-        raise
-    return Lock(calls, fd)
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:

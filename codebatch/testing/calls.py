@@ -12,7 +12,7 @@ from codebatch.system.calls import Listed, SystemCalls
 Value = TypeVar("Value")
 
 WRITES = frozenset(
-    {"create", "write", "ftruncate", "fsync", "mkdir", "link", "rename", "unlink", "remove_tree"},
+    {"create", "write", "ftruncate", "fsync", "mkdir", "link", "symlink", "rename", "unlink", "remove_tree"},
 )
 """Calls that change a disk, or what would be left of it."""
 
@@ -49,6 +49,9 @@ class WatchedCalls:
         self._calls = calls
         self._watch = watch
         self._paths: dict[int, Path] = {}
+
+    def confine(self, root: Path) -> None:
+        self._calls.confine(root)
 
     def open(self, path: Path, flags: int) -> int:
         fd = self._do("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))
@@ -92,6 +95,9 @@ class WatchedCalls:
 
     def link(self, source: Path, path: Path) -> None:
         self._do("link", path, lambda: self._calls.link(source, path))
+
+    def symlink(self, target: str, path: Path) -> None:
+        self._do("symlink", path, lambda: self._calls.symlink(target, path))
 
     def rename(self, source: Path, path: Path) -> None:
         self._do("rename", path, lambda: self._calls.rename(source, path))

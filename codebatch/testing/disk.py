@@ -3,6 +3,7 @@
 What is durable, by POSIX and no more: bytes of a file up to its last fsync(2); a name up to the last fsync(2) of the
 directory that holds it. A file that was synced in a directory that was not has lost its name. A rename within one
 directory is one change: after power loss there is the old name or the new one, never both and never neither.
+All of it is as below a confined root: no symbolic link is followed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class _File:
     durable: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes] | int] = field(default_factory=list)
     locks: dict[int, bool] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class _Link(_File):
+    """A symbolic link. Its target is its data, and durable with its name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -93,7 +99,7 @@ class Disk:
         node: _Node = self._root
         for part in path.parts[1:]:
             if isinstance(node, _File):
-                raise _refuse(errno.ENOTDIR, path)
+                raise _refuse(_no_directory(node), path)
             below = node.names.get(part)
             if below is None:
                 raise _refuse(errno.ENOENT, path)
@@ -104,7 +110,7 @@ class Disk:
         """The directory at a path. Raises FileNotFoundError, NotADirectoryError."""
         node = self.find(path)
         if isinstance(node, _File):
-            raise _refuse(errno.ENOTDIR, path)
+            raise _refuse(_no_directory(node), path)
         return node
 
     def change(self, directory: _Directory, names: dict[str, _Node | None]) -> None:
@@ -137,6 +143,9 @@ class DiskCalls:
             self.close(fd)
         self._has_exited = True
 
+    def confine(self, root: Path) -> None:
+        """Nothing to do: here no link is followed anywhere."""
+
     def open(self, path: Path, flags: int) -> int:
         try:
             node = self._disk.find(path)
@@ -147,6 +156,8 @@ class DiskCalls:
                 raise
             node = _File(self._disk.next_node())
             self._disk.change(self._disk.directory(path.parent), {path.name: node})
+        if isinstance(node, _Link):
+            raise _refuse(errno.ELOOP, path)
         if flags & os.O_DIRECTORY and isinstance(node, _File):
             raise _refuse(errno.ENOTDIR, path)
         if flags & (os.O_WRONLY | os.O_RDWR) and isinstance(node, _Directory):
@@ -198,13 +209,21 @@ class DiskCalls:
         self._disk.change(parent, {path.name: _Directory(self._disk.next_node())})
 
     def link(self, source: Path, path: Path) -> None:
-        node = self._disk.find(source)
+        self._disk.directory(source.parent)
         parent = self._disk.directory(path.parent)
+        node = self._disk.find(source)
         if path.name in parent.names:
             raise _refuse(errno.EEXIST, path)
         if isinstance(node, _Directory):
             raise _refuse(errno.EPERM, path)
         self._disk.change(parent, {path.name: node})
+
+    def symlink(self, target: str, path: Path) -> None:
+        parent = self._disk.directory(path.parent)
+        if path.name in parent.names:
+            raise _refuse(errno.EEXIST, path)
+        data = target.encode()
+        self._disk.change(parent, {path.name: _Link(self._disk.next_node(), bytearray(data), bytearray(data))})
 
     def rename(self, source: Path, path: Path) -> None:
         self._disk.directory(source.parent)
@@ -256,10 +275,18 @@ def _refuse(number: int, path: Path) -> OSError:
     return OSError(number, os.strerror(number), str(path))
 
 
+def _no_directory(node: _File) -> int:
+    return errno.ELOOP if isinstance(node, _Link) else errno.ENOTDIR
+
+
 def _stat(node: _Node) -> os.stat_result:
-    if isinstance(node, _File):
-        return os.stat_result((stat.S_IFREG | FILE_MODE, node.number, 0, 1, 0, 0, len(node.data), 0, 0, 0))
-    return os.stat_result((stat.S_IFDIR | DIRECTORY_MODE, node.number, 0, 1, 0, 0, 0, 0, 0, 0))
+    """Everything is this user's, and as old as time."""
+    if isinstance(node, _Directory):
+        mode, size = stat.S_IFDIR | DIRECTORY_MODE, 0
+    else:
+        mode, size = stat.S_IFLNK | 0o777 if isinstance(node, _Link) else stat.S_IFREG | FILE_MODE, len(node.data)
+    times = {"st_atime_ns": 0, "st_mtime_ns": 0, "st_ctime_ns": 0}
+    return os.stat_result((mode, node.number, 0, 1, os.geteuid(), os.getegid(), size, 0, 0, 0), times)
 
 
 def _apply(names: dict[str, _Node], changes: dict[str, _Node | None]) -> None:
@@ -350,7 +377,10 @@ def _export(node: _Node, target: Path, written: dict[int, Path]) -> None:
         for name, below in node.names.items():
             _export(below, target / name, written)
     elif node.number in written:
-        os.link(written[node.number], target)
+        os.link(written[node.number], target, follow_symlinks=False)
+    elif isinstance(node, _Link):
+        target.symlink_to(node.data.decode())
+        written[node.number] = target
     else:
         target.write_bytes(node.data)
         written[node.number] = target

@@ -38,6 +38,9 @@ class TracedCalls:
         self._calls = calls
         self._trace = os.open(trace, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
+    def confine(self, root: Path) -> None:
+        self._calls.confine(root)
+
     def open(self, path: Path, flags: int) -> int:
         with self._in_turn():
             fd = self._calls.open(path, flags)
@@ -78,6 +81,9 @@ class TracedCalls:
 
     def link(self, source: Path, path: Path) -> None:
         self._do(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))
+
+    def symlink(self, target: str, path: Path) -> None:
+        self._do(lambda: self._calls.symlink(target, path), "symlink", path=target, target=str(path))
 
     def rename(self, source: Path, path: Path) -> None:
         self._do(lambda: self._calls.rename(source, path), "rename", path=str(source), target=str(path))
@@ -144,15 +150,11 @@ def replay(disk: Disk, calls: Iterable[Call]) -> None:
                 process.ftruncate(fd, call.number)
             case "fsync":
                 process.fsync(fd)
-            case "mkdir":
-                process.mkdir(path)
-            case "link":
-                process.link(path, target)
-            case "rename":
-                process.rename(path, target)
-            case "unlink":
-                process.unlink(path)
-            case "remove_tree":
-                process.remove_tree(path)
+            case "mkdir" | "unlink" | "remove_tree":
+                getattr(process, call.call)(path)
+            case "symlink":
+                process.symlink(call.path, target)
+            case "link" | "rename":
+                getattr(process, call.call)(path, target)
             case unknown:
                 raise ValueError(f"a trace with a call {unknown!r}")

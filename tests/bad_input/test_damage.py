@@ -71,10 +71,10 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 @pytest.fixture
 def stored(pristine: Stored, tmp_path: Path) -> Stored:
-    """A copy to damage."""
+    """A copy to damage, and to name: a copy that is found is not believed."""
     shutil.copytree(pristine.codebatch.directory, tmp_path, dirs_exist_ok=True, symlinks=True)
     return Stored(
-        codebatch=CommandLine(tmp_path),
+        codebatch=CommandLine(tmp_path, {"CODEBATCH_STORE": str(tmp_path / ".codebatch")}),
         store=tmp_path / ".codebatch",
         batch_id=pristine.batch_id,
         digest=pristine.digest,

@@ -11,7 +11,13 @@ import pytest
 from tests.cli.process import UNPRIVILEGED, CommandLine, make_project, permissions_bind, write
 
 READING = ("status", "summary", "errors", "top", "tasks", "files", "batch list", "snapshot list", "query outputs")
-WRITING = ("batch init", "run project", "run project --again", "snapshot project", "run-shard --task parse --shard=")
+WRITING = (
+    "batch init",
+    "run project --again",
+    "run project --exclude web",
+    "snapshot project --exclude web",
+    "run-shard --task parse --shard=",
+)
 
 
 @pytest.mark.parametrize("command", ["status", "batch init", "run --batch latest"])
@@ -62,11 +68,12 @@ def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) 
             "make a new store",
         ),
         ('{"name": "left-pad"}', "store_foreign", ""),
-        ('{"format": 2}', "store_corrupt", ""),
+        ('{"format": 2, "id": "x"}', "store_foreign", "make a new store"),
+        ('{"format": 3}', "store_corrupt", ""),
         ('{"format": "two", "id": "x"}', "store_corrupt", ""),
         ("[]", "store_corrupt", ""),
         ("", "store_corrupt", ""),
-        ('{"format": 2, "id"', "store_corrupt", ""),
+        ('{"format": 3, "id"', "store_corrupt", ""),
         ("\x00\xff", "store_corrupt", ""),
     ],
 )
@@ -146,13 +153,13 @@ def test_a_store_that_cannot_be_written_is_read_and_refuses_work(tmp_path: Path)
     for path in (tmp_path / ".codebatch", *(tmp_path / ".codebatch").rglob("*")):
         path.chmod(path.stat().st_mode & 0o555)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    for command in READING:
+    for command in (*READING, "snapshot project"):
         codebatch(*command.split())
     for command in WRITING:
         refused = codebatch(*command.split(), "--json", status=4).error
         assert refused["code"] == "store_unwritable", command
         assert "permissions" in refused["hint"]
-    for command in ("resume", "run --batch latest"):
+    for command in ("resume", "run --batch latest", "run project"):
         assert codebatch(*command.split(), "--json").json["action"] == "up to date"
     assert codebatch("init", ".codebatch", "--json").json["created"] is False
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

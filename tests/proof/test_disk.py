@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import stat
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
     data = bytes(chance.choices(b"abc", k=chance.randint(0, 5)))
     number = chance.randint(0, 7)
     try:
-        match chance.randrange(9):
+        match chance.randrange(12):
             case 0 | 1:
                 fd = calls.open(one, flags)
                 try:
@@ -51,6 +52,13 @@ def _act(calls: SystemCalls, root: Path, chance: random.Random) -> object:
                 calls.rename(one, other)
             case 7:
                 calls.unlink(one)
+            case 8:
+                calls.symlink(chance.choice(NAMES), one)
+            case 9:
+                calls.remove_tree(one)
+            case 10:
+                calls.close(calls.open(one, os.O_RDONLY | os.O_DIRECTORY))
+                return stat.S_IFMT(calls.stat(one).st_mode)
             case _:
                 return sorted(item.name for item in calls.listing(one))
     except OSError as error:
@@ -62,10 +70,13 @@ def _tree(calls: SystemCalls, root: Path) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     for item in calls.listing(root):
         path = root / item.name
-        try:
+        kind = stat.S_IFMT(calls.stat(path).st_mode)
+        if kind == stat.S_IFDIR:
             found |= {f"{item.name}/{below}": content for below, content in _tree(calls, path).items()}
             found[item.name] = None
-        except NotADirectoryError:
+        elif kind == stat.S_IFLNK:
+            found[item.name] = b"a link"
+        else:
             fd = calls.open(path, os.O_RDONLY)
             found[item.name] = calls.pread(fd, 1000, 0)
             calls.close(fd)
@@ -77,12 +88,13 @@ def test_the_disk_answers_as_the_real_one(tmp_path: Path, block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         root = tmp_path / str(seed)
         root.mkdir()
-        calls = _mounted().calls()
+        calls, system = _mounted().calls(), RealCalls()
+        system.confine(root)
         chances = random.Random(seed), random.Random(seed)
         for _ in range(60):
-            real, simulated = _act(RealCalls(), root, chances[0]), _act(calls, HERE, chances[1])
+            real, simulated = _act(system, root, chances[0]), _act(calls, HERE, chances[1])
             assert simulated == real
-        assert _tree(calls, HERE) == _tree(RealCalls(), root)
+        assert _tree(calls, HERE) == _tree(system, root)
 
 
 @pytest.mark.parametrize("calls_of", ["real", "simulated"])

@@ -93,7 +93,7 @@ class Worker:
             parent=launch.coordinator,
         )
         self._holder = Holder(files, batch.root, about)
-        self._cell = cell or Cell(batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
+        self._cell = cell or Cell(files, batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())

@@ -1,0 +1,181 @@
+"""Whether a store that was found, and that nobody named, was made by us and where it lies (SPEC.md "Threat model").
+
+Whoever sends a tree may send a store in it, whose answers are what he likes. So a store holds a symbolic link that is
+made with it and never touched, and its document says that link's inode and time of change (ctime). No clone, copy or
+archive brings these along: the kernel gives them, and nobody can set a ctime. It is a link because what people do to
+whole directories (chmod -R) leaves a link's ctime alone; it is never followed.
+
+What lies here may still be a store of ours that git wrote into: it overwrites ignored files without a word. So nothing
+in it may be tracked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from codebatch.errors import StoreForeign
+from codebatch.system.files import Files
+
+WITNESS = "made-here"
+
+_GITFILE = b"gitdir: "
+_GITFILE_BYTES_MAX = 8192
+_INDEX_HEAD_BYTES = 64 * 1024
+_INDEX_HEADER_BYTES = 12
+_ENTRY_FLAGS_AT = 60
+_ENTRY_EXTENDED = 0x40
+_ENTRY_ALIGNMENT = 8
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kernel says of a store's witness: its inode, and its time of change in nanoseconds."""
+
+    inode: int
+    changed_ns: int
+
+
+def make_origin(files: Files, root: Path, document: str) -> Origin:
+    """Make the witness, or take the one that another maker of the same store made; what it says.
+
+    Raises StoreForeign where its name is another's.
+    """
+    with contextlib.suppress(FileExistsError):
+        files.make_link(document, root / WITNESS)
+    origin = _origin(files, root)
+    if origin is None:
+        raise StoreForeign(f"{root / WITNESS} is in the way of a new store", hint="name another place with --store")
+    return origin
+
+
+def check_origin(files: Files, root: Path, origin: Origin, document: str) -> None:
+    """Refuse a store that was found where it was not made, or that another user or git had a hand in.
+
+    Raises StoreForeign.
+    """
+    for path in (root, root / document):
+        found = files.stat(path)
+        if found is None or found.st_uid != os.geteuid():
+            raise _foreign(root, "belongs to another user")
+    if _origin(files, root) != origin:
+        raise _foreign(root, "was not made here: it was cloned, copied or unpacked")
+    refuse_tracked(root)
+
+
+def refuse_link(root: Path) -> None:
+    """Raise StoreForeign where what was found for a store is a symbolic link."""
+    if root.is_symlink():
+        raise _foreign(root, "is a symbolic link")
+
+
+def refuse_tracked(root: Path) -> None:
+    """Raise StoreForeign where git tracks anything below a place that was found for a store, be it there or not."""
+    if _git_tracks(root):
+        raise StoreForeign(
+            f"git tracks files of the store {root}, so it is not believed",
+            hint="if it is yours, name it with --store or CODEBATCH_STORE; else remove it, from git too: "
+            f"git rm -r --cached {shlex.quote(os.path.relpath(root))}",
+        )
+
+
+def _origin(files: Files, root: Path) -> Origin | None:
+    found = files.stat(root / WITNESS)
+    if found is None or not stat.S_ISLNK(found.st_mode):
+        return None
+    return Origin(inode=found.st_ino, changed_ns=found.st_ctime_ns)
+
+
+def _foreign(root: Path, problem: str) -> StoreForeign:
+    return StoreForeign(
+        f"the store {root} {problem}, so it is not believed",
+        hint="if it is yours, name it with --store or CODEBATCH_STORE; else remove it and run again",
+    )
+
+
+def _git_tracks(root: Path) -> bool:
+    """Whether the nearest work tree's index holds anything of the store.
+
+    git itself is asked only where the index may hold it, or is of a kind whose paths do not stand in it as they are.
+    """
+    top = next((directory for directory in root.parents if os.path.lexists(directory / ".git")), None)
+    if top is None:
+        return False
+    path = os.fsencode(root.relative_to(top))
+    try:
+        seen = is_in_index(top / ".git", path)
+    except (OSError, ValueError):
+        seen = None
+    if seen is False:
+        return False
+    from codebatch.store.git import GitError, find_git, is_tracked  # brings subprocess, and is hardly ever needed
+
+    # A repository that git cannot read, as a submodule's that is mounted alone, is not one that it wrote from.
+    git = find_git()
+    try:
+        return is_tracked(git, os.fsencode(top), path) if git is not None else bool(seen)
+    except GitError:
+        return bool(seen)
+
+
+def is_in_index(git: Path, path: bytes) -> bool | None:
+    """Whether a path, or one below it, may stand in the index; None where the index does not hold paths as they are.
+
+    Raises OSError, ValueError.
+    """
+    if not git.is_dir():
+        with _open_plain(git) as file:
+            link = file.read(_GITFILE_BYTES_MAX)
+        if not link.startswith(_GITFILE):
+            return None
+        git = git.parent / os.fsdecode(link.removeprefix(_GITFILE).rstrip(b"\n"))
+    names = os.listdir(git)
+    if "index" not in names:
+        return False
+    if any(name.startswith("sharedindex.") for name in names):
+        return None
+    with _open_plain(git / "index") as file:
+        index = file.read(_INDEX_HEAD_BYTES)
+        if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
+            return None
+        is_among_first = _is_among_first(index, path)
+        if is_among_first is not None:
+            return is_among_first
+        index += file.read()
+    return path + b"/" in index or path + b"\0" in index
+
+
+def _is_among_first(index: bytes, path: bytes) -> bool | None:
+    """As `is_in_index`, by the beginning of an index (gitformat-index(5)): most trees have few names before `.c`.
+
+    Entries are in order. None where this beginning does not decide it.
+    """
+    at, count = _INDEX_HEADER_BYTES, int.from_bytes(index[8:12], "big")
+    for _ in range(count):
+        flags = at + _ENTRY_FLAGS_AT
+        if flags >= len(index):
+            return None
+        start = flags + (4 if index[flags] & _ENTRY_EXTENDED else 2)
+        end = index.find(b"\0", start)
+        if end < 0:
+            return None
+        name = index[start:end]
+        if name == path or name.startswith(path + b"/"):
+            return True
+        if name > path + b"/":
+            return False
+        at += (end - at + _ENTRY_ALIGNMENT) // _ENTRY_ALIGNMENT * _ENTRY_ALIGNMENT
+    return False
+
+
+def _open_plain(path: Path) -> BinaryIO:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ValueError(f"{path} is no plain file")
+    return open(fd, "rb")
