@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -23,3 +26,18 @@ def digest_of_many(tmp_path_factory: pytest.TempPathFactory) -> str:
     digest = CommandLine(root)("run", "many", "--json").json["result_digest"]
     assert isinstance(digest, str)
     return digest
+
+
+def manifest(root: Path) -> dict[str, tuple[int, str]]:
+    """What lies in a directory, by name: mode, and content or target. Stores in it are left out."""
+    found = {}
+    for directory, directories, files in os.walk(root):
+        directories[:] = [name for name in directories if name not in (".codebatch", ".git", "store")]
+        for name in (*directories, *files):
+            path = Path(directory, name)
+            mode = path.lstat().st_mode
+            content = os.readlink(path) if stat.S_ISLNK(mode) else ""
+            if stat.S_ISREG(mode):
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[str(path.relative_to(root))] = (mode, content)
+    return found

@@ -1,0 +1,447 @@
+"""Stores that somebody planted: in a tree that is cloned or unpacked, or beside it. Each can hurt nobody.
+
+Every row ends with the same question: is all that lies outside of the store as it was, to the byte?
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.document import encode_document
+from codebatch.model.outcome import HolderId
+from codebatch.store.batches import resolve_batch
+from codebatch.store.holders import HolderFile
+from codebatch.store.origin import is_in_index
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from tests.bad_input.conftest import manifest
+from tests.cli.process import DEADLINE_SECONDS, SCRIPT, UNPRIVILEGED, CommandLine, permissions_bind, write
+
+FORGED = {"GIT_AUTHOR_NAME": "m", "GIT_AUTHOR_EMAIL": "m@x", "GIT_COMMITTER_NAME": "m", "GIT_COMMITTER_EMAIL": "m@x"}
+HEX = "0123456789abcdef" * 2
+BROKEN = "def broken(:\n    pass\n"
+
+with_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+def git(codebatch: CommandLine, cwd: Path, *arguments: str) -> None:
+    subprocess.run(
+        ["git", *arguments], cwd=cwd, env=codebatch.environment | FORGED, check=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def commit(codebatch: CommandLine, repository: Path) -> None:
+    if not (repository / ".git").exists():
+        git(codebatch, repository, "init", "-q", ".")
+    git(codebatch, repository, "add", "-f", ".")
+    git(codebatch, repository, "commit", "-qm", "x")
+
+
+@pytest.fixture
+def finished(codebatch: CommandLine) -> Path:
+    """A finished store in `evil/project/.codebatch`, over a tree with one error, with what may be hurt beside it."""
+    write(codebatch.directory / "outside" / HEX / "precious", "do not lose me\n")
+    project = codebatch.directory / "evil" / "project"
+    write(project / "bad.py", BROKEN)
+    codebatch("run", ".", "-q", "--store", ".codebatch", cwd=project, status=0)
+    return project / ".codebatch"
+
+
+# --- What came with the tree is not believed ---------------------------------------------------------------------
+
+
+@with_git
+@pytest.mark.parametrize("name", [".gitignore", "CACHEDIR.TAG", "store.json", "made-here", "objects", "locks"])
+def test_a_clone_whose_store_has_links_writes_nothing_outside(codebatch: CommandLine, name: str) -> None:
+    precious = write(codebatch.directory / "home" / "precious", "SECRET\n")
+    (codebatch.directory / "home" / "directory").mkdir()
+    evil = codebatch.directory / "home" / "evil"
+    write(evil / "a.py", "x = 1\n")
+    (evil / ".codebatch").mkdir()
+    target = "../../directory" if name in ("objects", "locks") else "../../precious"
+    (evil / ".codebatch" / name).symlink_to(target)
+    commit(codebatch, evil)
+    git(codebatch, evil.parent, "clone", "-q", "evil", "clone")
+    before = manifest(codebatch.directory)
+    told = codebatch("run", ".", "--json", cwd=evil.parent / "clone", status=4).error
+    assert told["code"] == "store_foreign"
+    assert "--store" in told["hint"]
+    assert manifest(codebatch.directory) == before
+    assert precious.read_text() == "SECRET\n"
+
+
+@with_git
+def test_a_clone_whose_store_is_a_link_makes_none_where_it_leads(codebatch: CommandLine) -> None:
+    evil = codebatch.directory / "evil"
+    for target in ("../empty", "nowhere", ".codebatch"):
+        shutil.rmtree(evil, ignore_errors=True)
+        (codebatch.directory / "empty").mkdir(exist_ok=True)
+        write(evil / "a.py", "x = 1\n")
+        (evil / ".codebatch").symlink_to(target)
+        before = manifest(codebatch.directory)
+        for command in ("run .", "snapshot .", "status", "errors", "init", "batch init"):
+            assert codebatch(*command.split(), "--json", cwd=evil, status=4).error["code"] == "store_foreign", command
+        assert manifest(codebatch.directory) == before
+    (evil / ".codebatch").unlink()
+    (evil / ".codebatch").symlink_to("../empty")
+    codebatch("run", ".", "-q", "--store", ".codebatch", cwd=evil)  # Named, it is the user's own.
+    assert (codebatch.directory / "empty" / "store.json").is_file()
+
+
+def _by_clone(codebatch: CommandLine, project: Path, target: Path) -> None:
+    (project / ".codebatch" / ".gitignore").unlink()
+    for directory in sorted((project / ".codebatch").rglob("*")):
+        if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
+            write(directory / ".keep", "")
+    commit(codebatch, project)
+    git(codebatch, project.parent, "clone", "-q", str(project), str(target))
+
+
+def _by_copy(_: CommandLine, project: Path, target: Path) -> None:
+    subprocess.run(["cp", "-a", project, target], check=True)
+
+
+def _by_hard_links(_: CommandLine, project: Path, target: Path) -> None:
+    subprocess.run(["cp", "-al", project, target], check=True)
+
+
+def _by_archive(_: CommandLine, project: Path, target: Path) -> None:
+    target.mkdir()
+    subprocess.run(f"tar -c --format=pax -C '{project}' . | tar -xp -C '{target}'", shell=True, check=True)
+
+
+@with_git
+@pytest.mark.parametrize("deliver", [_by_clone, _by_copy, _by_hard_links, _by_archive])
+def test_a_store_that_was_delivered_is_not_believed_until_it_is_named(
+    codebatch: CommandLine, finished: Path, deliver: Callable[[CommandLine, Path, Path], None]
+) -> None:
+    target = codebatch.directory / "target"
+    deliver(codebatch, finished.parent, target)
+    for command in ("run .", "errors", "summary", "status", "batch list", "init", "snapshot ."):
+        told = codebatch(*command.split(), "--json", cwd=target, status=4).error
+        assert told["code"] == "store_foreign", command
+        assert "--store" in told["hint"]
+        assert "CODEBATCH_STORE" in told["hint"]
+    assert "syntax-error" in codebatch("errors", "--store", ".codebatch", cwd=target).text
+    variable = CommandLine(codebatch.directory, {"CODEBATCH_STORE": ".codebatch"})
+    assert "syntax-error" in variable("errors", cwd=target).text
+
+
+def test_a_store_moves_with_its_project_and_outlives_changes_of_permission(
+    codebatch: CommandLine, finished: Path
+) -> None:
+    moved = codebatch.directory / "moved"
+    finished.parent.parent.rename(moved)
+    subprocess.run(["chmod", "-R", "go-rwx", moved], check=True)
+    subprocess.run(["touch", *(moved / "project" / ".codebatch").iterdir()], check=True)
+    assert "syntax-error" in codebatch("errors", cwd=moved / "project").text
+    # The tree lies elsewhere, so it is looked at again; what is in the store is used.
+    assert codebatch("run", ".", "--json", cwd=moved / "project").json["action"] == "up to date"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("name", ["", "store.json"])
+def test_a_store_of_another_user_is_not_believed(codebatch: CommandLine, finished: Path, name: str) -> None:
+    os.chown(finished / name, 4242, -1)
+    told = codebatch("errors", "--json", cwd=finished.parent, status=4).error
+    assert told["code"] == "store_foreign"
+    assert "another user" in told["message"]
+    codebatch("errors", "--store", ".codebatch", cwd=finished.parent)
+
+
+@with_git
+@pytest.mark.parametrize("kind", ["plain", "version 4", "split", "linked work tree", "no git at hand"])
+def test_a_store_that_git_wrote_into_is_not_believed(codebatch: CommandLine, kind: str) -> None:
+    """git overwrites ignored files without a word, so a pull may put a forged batch into a store that is ours."""
+    top = codebatch.directory / "top"
+    write(top / ".clang-format", "x")
+    write(top / "vendor" / ".codebatch" / "readme", "not a store, and not this one")
+    write(top / "bad.py", BROKEN)
+    commit(codebatch, top)
+    if kind == "version 4":
+        git(codebatch, top, "update-index", "--index-version", "4")
+    if kind == "split":
+        git(codebatch, top, "config", "core.splitIndex", "true")
+        git(codebatch, top, "update-index", "--split-index")
+    project = top
+    if kind == "linked work tree":
+        project = codebatch.directory / "linked"
+        git(codebatch, top, "worktree", "add", "-q", str(project))
+    codebatch("run", ".", "-q", cwd=project)
+    assert (project / ".codebatch" / "store.json").exists()
+    git(codebatch, project, "add", ".")
+    codebatch("errors", cwd=project)
+    write(project / ".codebatch" / "batches" / "batch-20990101-000000-000000-abcdef" / "batch.json", "forged")
+    git(codebatch, project, "add", "-f", ".codebatch/batches/batch-20990101-000000-000000-abcdef/batch.json")
+    if kind == "no git at hand":
+        codebatch.environment["PATH"] = str(codebatch.directory)
+    for command in ("errors", "run ."):
+        told = codebatch(*command.split(), "--json", cwd=project, status=4).error
+        assert told["code"] == "store_foreign"
+        assert "git tracks" in told["message"]
+    shutil.rmtree(project / ".codebatch")
+    told = codebatch("run", ".", "--json", cwd=project, status=4).error
+    assert "git rm -r --cached .codebatch" in told["hint"]
+    assert not (project / ".codebatch").exists()
+    subprocess.run(["git", "rm", "-qr", "--cached", ".codebatch"], cwd=project, check=True)
+    codebatch("run", ".", "-q", cwd=project)
+
+
+@with_git
+@pytest.mark.parametrize("kind", ["a gitfile that leads nowhere", "no index", "a broken index", "not a repository"])
+def test_a_store_below_what_git_cannot_read_is_believed(codebatch: CommandLine, kind: str) -> None:
+    write(codebatch.directory / "bad.py", BROKEN)
+    if kind == "a gitfile that leads nowhere":  # As in a submodule that is mounted alone.
+        write(codebatch.directory / ".git", "gitdir: ../.git/modules/x\n")
+    elif kind == "not a repository":
+        (codebatch.directory / ".git").mkdir()
+    else:
+        git(codebatch, codebatch.directory, "init", "-q", ".")
+    codebatch("run", ".", "-q")
+    if kind == "a broken index":
+        write(codebatch.directory / ".git" / "index", "DIRC\0\0\0\5")
+    assert "syntax-error" in codebatch("errors").text
+
+
+@with_git
+@pytest.mark.parametrize("seed", range(8))
+def test_no_path_of_an_index_is_overlooked(codebatch: CommandLine, seed: int) -> None:
+    """Against what git was told, on names around the store's; that git is asked once too often is no fault."""
+    chance = random.Random(seed)
+    around = (".a", ".codebatch-", ".codebatch.", ".codebatc", ".codebatchignore", "sub/.codebatch-", "sub/a", "!", "z")
+    names = {f"{chance.choice(around)}{chance.randrange(10**9)}" for _ in range((0, 1, 40, 4000)[seed % 4])}
+    names |= {chance.choice((".codebatch/x", ".codebatch", "sub/.codebatch/q/r"))} if seed < 4 else set()
+    git(codebatch, codebatch.directory, "init", "-q", ".")
+    lines = "".join(f"100644 {'1' * 40}\t{name}\n" for name in sorted(names))
+    subprocess.run(
+        ["git", "update-index", "--index-info"], input=lines.encode(), cwd=codebatch.directory, check=True,
+        env=codebatch.environment,
+    )  # fmt: skip
+    if names:
+        git(codebatch, codebatch.directory, "update-index", "--skip-worktree", "--", min(names))
+    for path in (".codebatch", "sub/.codebatch"):
+        if any(name == path or name.startswith(f"{path}/") for name in names):
+            assert is_in_index(codebatch.directory / ".git", path.encode())
+        elif len(names) < 4000:
+            assert is_in_index(codebatch.directory / ".git", path.encode()) is False
+
+
+def test_makers_of_one_store_that_meet_all_find_it_their_own(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
+    for number in range(5):
+        place = codebatch.directory / str(number)
+        place.mkdir()
+        processes = [
+            subprocess.Popen(
+                [SCRIPT, "snapshot", "../a.py"], cwd=place, env=codebatch.environment, stderr=subprocess.PIPE
+            )
+            for _ in range(6)
+        ]
+        for process in processes:
+            codebatch.finish(process)
+        assert len(codebatch("snapshot", "list", "--json", cwd=place).json) == 1
+
+
+# --- A store that is named is believed, and still nothing in it is reached through a link ---------------------------
+
+
+def _entries(store: Path) -> list[str]:
+    """One of each kind of file and directory in a store."""
+    batch = next((store / "batches").iterdir())
+    found = ["batches", "objects", "snapshots", "cache", "locks", "locks/store", "store.json"]
+    for directory in ("objects", "snapshots", "cache"):
+        found += [f"{directory}/{item.name}" for item in (store / directory).iterdir()]
+    found += [str(item.relative_to(store)) for item in (batch, *batch.iterdir())]
+    found += [
+        str(item.relative_to(store)) for kind in batch.iterdir() if kind.is_dir() for item in [*kind.iterdir()][:2]
+    ]
+    output = next((batch / "outputs").iterdir())
+    return found + [str(item.relative_to(store)) for item in output.iterdir()]
+
+
+def _status(codebatch: CommandLine, cwd: Path, *arguments: str) -> int:
+    """The status of a command that may do its work or refuse, and nothing else."""
+    process = subprocess.Popen(
+        [SCRIPT, *arguments], cwd=cwd, env=codebatch.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+    status = 4 if process.returncode == 4 else 0
+    codebatch.check(" ".join(arguments), process.returncode, stdout, stderr, status)
+    assert status == 0 or b"codebatch did not make it" in stderr, stderr
+    return status
+
+
+@pytest.mark.slow
+def test_no_file_and_no_directory_of_a_store_is_reached_through_a_link(codebatch: CommandLine, finished: Path) -> None:
+    """Whatever is replaced by a link to itself, elsewhere: it is refused or not looked at, and nothing is written."""
+    refused = set()
+    for place in _entries(finished):
+        path, elsewhere = finished / place, codebatch.directory / "outside" / "elsewhere"
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        before = manifest(codebatch.directory)
+        for command in ("errors", "status", "run .", *(() if "batches/" in place else ("run . --again",))):
+            if _status(codebatch, finished.parent, *command.split(), "--store", ".codebatch") == 4:
+                refused.add(place)
+        assert manifest(codebatch.directory) == before, place
+        path.unlink()
+        elsewhere.rename(path)
+        for batch in sorted((finished / "batches").iterdir())[1:]:
+            shutil.rmtree(batch)
+    assert {"batches", "objects", "snapshots", "cache", "locks", "locks/store", "store.json"} <= refused
+
+
+@pytest.mark.parametrize("place", ["objects", "snapshots", "batches", "cache", "locks"])
+def test_what_a_run_makes_is_not_made_through_a_link(codebatch: CommandLine, place: str) -> None:
+    codebatch("init", "store")
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    (codebatch.directory / "outside").mkdir()
+    shutil.rmtree(codebatch.directory / "store" / place)
+    (codebatch.directory / "store" / place).symlink_to("../outside")
+    before = manifest(codebatch.directory)
+    assert codebatch("run", "tree", "--store", "store", "--json", status=4).error["code"] == "store_foreign"
+    assert manifest(codebatch.directory) == before
+
+
+@pytest.mark.parametrize("place", ["scratch", "holders", "journal", "leases", "results", "outcomes", "outputs"])
+def test_a_batch_that_was_planted_removes_and_writes_nothing_outside(codebatch: CommandLine, place: str) -> None:
+    """The planter knows the id of a dead worker, for he wrote its file, and names a directory of his victim's so."""
+    write(codebatch.directory / "outside" / HEX / "precious", "do not lose me\n")
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    codebatch("snapshot", "tree", "--store", "store", "-q")
+    codebatch("batch", "init", "--store", "store", "-q")
+    batch = next((codebatch.directory / "store" / "batches").iterdir())
+    host = this_host()
+    dead = HolderFile(
+        holder=HolderId(HEX), role="worker", pid=1, host=type(host)(name=host.name, boot="0" * 32), since_ns=1
+    )
+    write(batch / "holders" / HEX, encode_document(dead))
+    if place == "holders":
+        shutil.move(batch / place / HEX, codebatch.directory / "outside" / "holder")
+    (batch / place).rmdir() if not any((batch / place).iterdir()) else None
+    (batch / place).symlink_to("../../../outside")
+    before = manifest(codebatch.directory)
+    told = codebatch("run", "--batch", "latest", "--store", "store", "--json", status=4).error
+    assert told["code"] == "store_foreign"
+    assert manifest(codebatch.directory) == before
+
+
+# --- Special files -------------------------------------------------------------------------------------------------
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        here = os.open(".", os.O_RDONLY)
+        try:
+            os.chdir(path.parent)  # The name of a socket is short.
+            made.bind(path.name)
+        finally:
+            os.chdir(here)
+            os.close(here)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _directory(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("make", [_fifo, _socket, _endless, _directory])
+@pytest.mark.parametrize("place", ["store.json", ".gitignore", "CACHEDIR.TAG"])
+def test_what_is_no_plain_file_is_an_error_at_once(
+    codebatch: CommandLine, place: str, make: Callable[[Path], None]
+) -> None:
+    (codebatch.directory / ".codebatch").mkdir()
+    make(codebatch.directory / ".codebatch" / place)
+    write(codebatch.directory / "a.py", "x = 1\n")
+    before = manifest(codebatch.directory)
+    for named in ((), ("--store", ".codebatch")):
+        assert codebatch("run", ".", "--json", *named, status=4).error["code"] == "store_foreign"
+    assert manifest(codebatch.directory) == before
+
+
+@pytest.mark.parametrize("make", [_fifo, _socket, _endless, _directory])
+def test_no_file_of_a_batch_is_waited_for(codebatch: CommandLine, finished: Path, make: Callable[[Path], None]) -> None:
+    store = open_store(RealFiles(), finished)
+    batch = resolve_batch(store, None).root
+    snapshot = next((finished / "snapshots").iterdir())
+    for path in (
+        batch / "batch.json",
+        batch / "plan.json",
+        snapshot / "snapshot.json",
+        next(batch.glob("outputs/*/m*")),
+    ):
+        content = path.read_bytes()
+        path.unlink()
+        make(path)
+        told = codebatch("run", ".", "--store", ".codebatch", "--json", cwd=finished.parent, status=4).error
+        assert told["code"] == "store_foreign", path
+        path.rmdir() if path.is_dir() else path.unlink()
+        path.write_bytes(content)
+    (index,) = (finished / "objects").glob("*.idx")
+    index.unlink()
+    make(index)
+    told = codebatch("run", ".", "--again", "--store", ".codebatch", "--json", cwd=finished.parent, status=4).error
+    assert told["code"] == "store_foreign"
+
+
+# --- A store that was begun ----------------------------------------------------------------------------------------
+
+
+def test_only_what_we_leave_behind_ourselves_is_taken_for_a_store_that_was_begun(codebatch: CommandLine) -> None:
+    tag = "Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
+    leftovers = {".gitignore": "*", "CACHEDIR.TAG": tag[:20] + "\0" * 9, f".store.json.{HEX}.tmp": "torn"}
+    foreign = {
+        ".gitignore": "*.pyc\n",
+        "CACHEDIR.TAG": tag + "more",
+        "thesis.txt": "x",
+        "batches/batch-20990101-000000-000000-abcdef/batch.json": "{}",
+        "objects/x.pack": "x",
+        "locks": "a file",
+        "store.json.tmp": "x",
+    }
+    for number, (name, content) in enumerate(leftovers.items()):
+        root = codebatch.directory / f"ours{number}"
+        write(root / ".codebatch" / name, content)
+        write(root / "a.py", "x = 1\n")
+        codebatch("run", ".", "-q", cwd=root)
+        assert (root / ".codebatch" / ".gitignore").read_text() == "*\n"
+        assert (root / ".codebatch" / "CACHEDIR.TAG").read_text() == tag
+        codebatch("errors", "-q", cwd=root)
+    for number, (name, content) in enumerate(foreign.items()):
+        root = codebatch.directory / f"other{number}"
+        planted = write(root / ".codebatch" / name, content)
+        assert codebatch("run", ".", "--json", cwd=root, status=4).error["code"] == "store_foreign", name
+        assert planted.read_text() == content
+        assert len([*(root / ".codebatch").iterdir()]) == 1
+
+
+@permissions_bind
+def test_a_store_that_refuses_to_be_read_says_so(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path, prefix=UNPRIVILEGED)
+    write(tmp_path / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q")
+    batch = next((tmp_path / ".codebatch" / "batches").iterdir())
+    for path in (batch / "batch.json", batch / "outputs", batch, tmp_path / ".codebatch" / "store.json"):
+        mode = path.stat().st_mode
+        path.chmod(0)
+        told = codebatch("errors", "--json", "--store", ".codebatch", status=4).error
+        path.chmod(mode)
+        assert told["code"] == "store_error", path
+        assert "cannot read" in told["message"]
