@@ -12,11 +12,12 @@ from codebatch.coordinator.planning import make_plan, resolve_tasks
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardRule
 from codebatch.protocol import names
 from codebatch.store.batches import Batch, create_batch
+from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import Outputs
@@ -64,7 +65,7 @@ def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Un
         done.items.append(items[item])
     for name in unit.tasks:
         done.results[name] = runner.complete(name, sources, done.results[name])
-    committer = Committer(store.files, batch.root, HolderId(f"{unit.start:032x}"))
+    committer = Committer(store.files, batch.root, new_holder_id())
     committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
     committer.close()
 
