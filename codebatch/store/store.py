@@ -80,7 +80,7 @@ class Store:
         """
         path = self.root / LOCKS / "store"
         alone: Lock | None = None
-        with contextlib.suppress(StoreUnwritable):
+        with contextlib.suppress(StoreUnwritable, FileNotFoundError):
             alone = self.files.try_lock(path)
         lock = alone or self.files.wait_lock(path, shared=True)
         try:

@@ -260,10 +260,11 @@ class RealFiles:
                 return []
 
     def unfinished(self, path: Path) -> list[str]:
-        try:
-            found = [item.name for item in self._calls.listing(path)]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        with _reading(path):
+            try:
+                found = [item.name for item in self._calls.listing(path)]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
         return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
 
     def make_directory(self, path: Path) -> None:

@@ -74,6 +74,7 @@ GAPS = [
     ("a.rs", "fn f() { m!(a ~ b); g() }\n", ["f", "m!", "g"]),
     ("a.rs", "macro_rules! m { ($($t:tt)*) => { $crate::x!($($t)* $ ~) }; }\nfn f() {}\n", ["m", "f"]),
     ("a.rs", "macro_rules ! m { () => {} }\n", ["m"]),
+    ("a.rs", 'fn f() { g(str![[r#"a"#]]); }\n', ["f", "g", "str!"]),
     ("a.rs", 'fn f() { g((A, #[cfg(b)] c::D, #[cfg(any(e, f = "]"))] h())) }\n', ["f", "g", "h"]),
     ("a.rs", "fn f(#[a] #[b] c: C) { let A { #[d] e, .. } = g(); }\n", ["f", "g"]),
     ("a.rs", "struct A\nwhere\n    B: C;\nfn f() {}\n", ["A", "f"]),

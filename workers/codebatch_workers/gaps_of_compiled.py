@@ -74,7 +74,7 @@ RUST_GAPS: tuple[Gap, ...] = (
         rb"\b(try)(?=\s*!\s*[(\[{])",
         rb"\bmacro_rules!\s*(try)\b",
         rb"(?<!#)\b(try|async|await|dyn)(?=\s*(?:[,;=)|:]|\(\s*\)\s*(?:[;.)]|->)))",
-        rb"\b(bool|char|str|%s)(?=\s*@)" % _NUMBER_TYPES,
+        rb"\b(bool|char|str|%s)(?=\s*(?:@|![ \t]*[(\[{]))" % _NUMBER_TYPES,
         rb"\b(auto|default|gen|safe|union)(?=\s*[:;,)=(.|])",
     ),
     gap(rb"\bmacro_rules(\s+!)", lambda text: b"!" + blank(text[1:])),
