@@ -162,5 +162,6 @@ def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:
         manifest.plan_digest == batch.about.plan_digest
         and manifest.items == batch.about.items
         and manifest.result_digest == directory
-        and all(len(task.shards) == batch.about.shards for task in manifest.tasks)
+        # A project task that failed over no file has a place for its failure.
+        and all(len(task.shards) in (batch.about.shards, batch.about.shards or 1) for task in manifest.tasks)
     )

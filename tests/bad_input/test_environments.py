@@ -50,7 +50,7 @@ REFUSED = {
     "a current directory that is gone": (f"mkdir gone; cd gone; rmdir ../gone; {RUN}", 2, "the current directory"),
     "its summary": ("mkdir gone; cd gone; rmdir ../gone; codebatch summary", 2, "the current directory"),
     "a name of 5,000 characters": (f"codebatch init {'a' * 5000}", 4, "File name too long"),
-    "a store that leads to itself": ("ln -s store store; codebatch --store store run tree", 4, "symbolic links"),
+    "a store that leads to itself": ("ln -s store store; codebatch --store store run tree", 4, "symbolic link"),
     "a name that is no UTF-8": (f"{RUN} -q; codebatch --store store references $'\\xff'", 2, "no UTF-8"),
     "a pattern that is no UTF-8": ("codebatch --store store run tree --include $'\\xff'", 5, "to be taken"),
 }  # fmt: skip

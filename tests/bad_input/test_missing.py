@@ -34,10 +34,15 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return root, str(CommandLine(root)("run", "project", "--json").json["result_digest"])
 
 
+def _copied(root: Path) -> CommandLine:
+    """A store that was copied is believed where it is named."""
+    return CommandLine(root, {"CODEBATCH_STORE": str(root / ".codebatch")})
+
+
 @pytest.fixture
 def unfinished(ran: tuple[Path, str], tmp_path: Path) -> CommandLine:
     shutil.copytree(ran[0], tmp_path, dirs_exist_ok=True, symlinks=True)
-    codebatch = CommandLine(tmp_path)
+    codebatch = _copied(tmp_path)
     unfinish(the_batch(codebatch))
     return codebatch
 
@@ -109,7 +114,7 @@ def test_what_a_project_task_cannot_read_is_no_failure_of_it(unfinished: Command
     for place in range(8, len(sound), len(sound) // 3):
         segment.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
         shutil.copytree(unfinished.directory, unfinished.directory / "copy", symlinks=True)
-        copied = CommandLine(unfinished.directory / "copy")
+        copied = _copied(unfinished.directory / "copy")
         process = copied.start("run", "--batch", "latest", "--json")
         stdout, _ = process.communicate()
         assert process.returncode in (0, 4)

@@ -198,6 +198,7 @@ def here(project: tuple[CommandLine, str], tmp_path: Path, monkeypatch: pytest.M
     copied = tmp_path / "copied"
     copy(project[0].directory, copied)
     monkeypatch.chdir(copied)
+    monkeypatch.setenv("CODEBATCH_STORE", str(copied / ".codebatch"))  # One that was copied is believed if it is named.
     monkeypatch.setattr(sys, "path", [*sys.path])
     return copied
 
@@ -284,7 +285,11 @@ def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
             target.unlink()
         else:
             target.write_bytes(changed)
-        problem = problem_of_run(CommandLine(copied), project[1], is_store=name == Path("store.json"))
+        problem = problem_of_run(
+            CommandLine(copied, {"CODEBATCH_STORE": str(copied / ".codebatch")}),
+            project[1],
+            is_store=name == Path("store.json"),
+        )
         if problem:
             wrong.append(f"{damage.__name__} {name}: {problem}")
         shutil.rmtree(copied)

@@ -51,6 +51,7 @@ def test_a_file_is_no_store(codebatch: CommandLine) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc here")
 def test_a_place_where_no_directory_can_be_made_is_told(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "x = 1\n")
     for command in (("init", "/proc/codebatch"), ("run", ".", "--store", "/proc/codebatch")):
         told = codebatch(*command, "--json", status=4).error
         assert told["code"] == "store_error"

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
+from codebatch.model.document import encode_document
 from codebatch.protocol import names
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.system.files import RealFiles
@@ -53,7 +53,7 @@ def _hold_elsewhere(root: Path, host: Host = ELSEWHERE) -> HolderFile:
     about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
     (shard,) = open_latest(root.parent.parent).plan().shards
     path = root / names.HOLDERS / about.holder
-    path.write_bytes(msgspec.json.encode(about) + b"\n")
+    path.write_bytes(encode_document(about))
     os.link(path, root / names.LEASES / names.lease_name(shard.id, 0, 1))
     return about
 
