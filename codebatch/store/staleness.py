@@ -69,8 +69,13 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
 
     base: bytes
     sources: tuple[bytes, tuple[bytes, ...], tuple[bytes, ...]]
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
+    include: tuple[bytes, ...]
+    exclude: tuple[bytes, ...]
+
+    @property
+    def rules(self) -> SourceRules:
+        """What chose the files."""
+        return SourceRules(include=tuple(map(os.fsdecode, self.include)), exclude=tuple(map(os.fsdecode, self.exclude)))
 
 
 def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId) -> Changes | None:
@@ -94,7 +99,8 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
         is_cut = True
     except (OSError, SourceUnreadable):
         return None
-    return Changes(tuple(found), is_cut or len(found) == CHANGES_MAX, since, about.include, about.exclude)
+    rules = about.rules
+    return Changes(tuple(found), is_cut or len(found) == CHANGES_MAX, since, rules.include, rules.exclude)
 
 
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
@@ -124,8 +130,7 @@ class _Look:
         self._sources = Sources(*about.sources)
         self._base = about.base
         self._directories = Directories(about.base)
-        rules = SourceRules(include=about.include, exclude=about.exclude)
-        self._rules = Rules(rules, self._directories, store_below(about.base, store_root))
+        self._rules = Rules(about.rules, self._directories, store_below(about.base, store_root))
         self._ignored = {
             directory: GitIgnore(self._top(directory, mode), about.base) for directory, mode, _ in cache.listings
         }
