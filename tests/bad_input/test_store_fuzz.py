@@ -231,7 +231,7 @@ def unfinish(root: Path) -> Path:
 def test_no_damage_of_a_finished_store_becomes_an_answer(here: Path) -> None:
     store = Store(here / ".codebatch")
     sound = {form: ask(form) for form in FORMS}
-    assert {answer.status for answer in sound.values()} == {0}, [f for f, a in sound.items() if a.status]
+    assert {answer.status for answer in sound.values()} == {0, 3}, "a task failed, and where that matters it is said"
     asked = 0
     wrong: list[str] = []
     for path, damage, form in trials(store, 2):
@@ -251,7 +251,7 @@ def test_no_damage_of_an_unfinished_store_becomes_a_record(here: Path) -> None:
     store = Store(unfinish(here))
     sound = {form: ask(form) for form in FORMS}
     assert {answer.status for answer in sound.values()} <= {0, 3}
-    every = {json.dumps(record) for record in json.loads(ask(("query", "outputs", "--json")).stdout)}
+    every = records(ask(("query", "outputs", "--json")).stdout)
     assert every
     wrong: list[str] = []
     for path, damage, form in trials(store, 1):
@@ -261,10 +261,16 @@ def test_no_damage_of_an_unfinished_store_becomes_a_record(here: Path) -> None:
         name = path.relative_to(store.root)
         if answer.status not in (0, 3, 4) or (answer.status == 4 and answer.stdout):
             wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: status {answer.status} {answer.stderr[-300:]!r}")
-        elif answer.stdout and is_list and not {json.dumps(record) for record in json.loads(answer.stdout)} <= every:
+        elif answer.stdout and is_list and not records(answer.stdout) <= every:
             wrong.append(f"{damage.__name__} {name}: {' '.join(form)}: a record that was not there")
     assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:60])
     assert store.is_sound()
+
+
+def records(answer: bytes) -> set[str]:
+    """What a query gave: bare, or as a part of what there is to say."""
+    document = json.loads(answer)
+    return {json.dumps(record) for record in (document["records"] if isinstance(document, dict) else document)}
 
 
 def test_an_unfinished_store_comes_to_the_same_result_whatever_was_damaged(
