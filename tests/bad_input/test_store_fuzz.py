@@ -340,11 +340,11 @@ def problem_of(path: Path, form: tuple[str, ...], sound: Answer, answer: Answer)
         return ""
     if answer.status in (0, 3) and answer.is_said:
         return ""
-    if answer.status == 0 and answer.stdout == sound.stdout:
+    if (answer.status, answer.stdout) == (sound.status, sound.stdout):
         return ""
     if (
         "journal" in path.parts
-        and answer.status == 0
+        and answer.status == sound.status
         and without_evidence(form, answer) == without_evidence(form, sound)
     ):
         return ""  # That a line was lost, cut off at its end, nobody can tell; nor needs to.
