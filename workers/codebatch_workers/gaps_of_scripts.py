@@ -60,7 +60,6 @@ _NO_ESCAPE = re.compile(rb"\\(?=u(?!\{[0-9a-fA-F]+\}|[0-9a-fA-F]{4})|x(?![0-9a-f
 
 _SCRIPT_GAPS: tuple[Gap, ...] = (
     *_NAMES,
-    _ampersands,
     # `with` behind an export; of imports the grammar knows it.
     gap(
         rb"\bfrom\s*%s%s((?:with|assert)%s\{(?:\s*(?:[\w$]+|%s)\s*:\s*%s\s*,?)*\s*(?:/\*[^*]*\*/\s*)?\})"
@@ -80,7 +79,7 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"(\0)", lambda _: b"\1"),
 )
 
-JAVASCRIPT_GAPS: tuple[Gap, ...] = _SCRIPT_GAPS
+JAVASCRIPT_GAPS: tuple[Gap, ...] = (*_SCRIPT_GAPS, _ampersands)
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 
@@ -268,3 +267,5 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     _types_in_brackets,
     _signatures,
 )
+
+TSX_GAPS: tuple[Gap, ...] = (*TYPESCRIPT_GAPS, _ampersands)

@@ -2,9 +2,9 @@
 
 A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
 it where they are: what is said of the file is read in its own text. It is tried only where a tree has errors: first all
-that are near them, then all there are, then kind by kind. It is kept only where it leaves fewer: there it may be blunt.
-What one error hides is seen when that is gone, so there are rounds. Held against the languages' own parsers
-(tests/oracles, "syntax errors").
+that are near them, then all there are, then kind by kind. Kept are those that leave the fewest, and fewer than before:
+there they may be blunt. What one error hides is seen when that is gone, so there are rounds. Held against parsers of the
+languages themselves (tests/oracles, "syntax errors").
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from codebatch_workers.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
-from codebatch_workers.gaps_of_scripts import JAVASCRIPT_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
 from codebatch_workers.stand_ins import Gap, StandIn
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "java": JAVA_GAPS,
     "javascript": JAVASCRIPT_GAPS,
     "rust": RUST_GAPS,
-    "tsx": TYPESCRIPT_GAPS,
+    "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
 }
 
@@ -45,17 +45,20 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parse: Callable[[bytes]
     errors = _errors(tree, language)
     tries = max(1, _TRIED_BYTES_MAX // max(1, len(utf8)))
     for _ in range(_ROUNDS_MAX):
+        best, text, better = errors, utf8, tree
         for stand_ins in _choices(utf8, language, tree) if errors else ():
             tries -= 1
             tried = with_stand_ins(utf8, stand_ins)
             other = parse(tried)
             left = _errors(other, language)
-            if left < errors:
-                utf8, tree, errors = tried, other, left
+            if left < best:
+                best, text, better = left, tried, other
+            if not left or tries <= 0:
                 break
-            if tries <= 0:
-                return tree
-        else:
+        if best == errors:
+            return tree
+        utf8, tree, errors = text, better, best
+        if tries <= 0:
             return tree
     return tree
 
