@@ -22,6 +22,10 @@ _NO_CODE = re.compile(
     rb"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
     re.DOTALL,
 )
+_BLANKED = re.compile(
+    rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL
+)
+_COMMENT_BYTES_MIN = len(b"/**/")
 # What begins a statement, and ends in brackets or `else` where it is but the head of one.
 _HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
 _HEAD_LINES_MAX = 4
@@ -76,8 +80,16 @@ def with_first_arms(utf8: bytes, language: str) -> bytes:
     text = None
     for start, end in _spans(utf8, language):
         text = text or bytearray(utf8)
-        text[start:end] = re.sub(rb"[^\n]", b" ", utf8[start:end])
+        text[start:end] = _BLANKED.sub(_blank, utf8[start:end])
     return utf8 if text is None else bytes(text)
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    """Blanks, but for comments: these are what they are in any arm."""
+    comment = match[1]
+    if comment and (comment.startswith(b"//") or (comment.endswith(b"*/") and len(comment) >= _COMMENT_BYTES_MIN)):
+        return comment
+    return re.sub(rb"[^\n]", b" ", match[0])
 
 
 def _spans(utf8: bytes, language: str) -> Iterator[tuple[int, int]]:
