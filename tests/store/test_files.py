@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.errors import StoreError, StoreUnwritable
+from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.store.store import create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from tests.proof.plans import make_batch
 
 
 def test_bytes_of_an_append_that_was_refused_halfway_are_not_before_the_next(tmp_path: Path) -> None:
@@ -35,3 +36,24 @@ def test_a_file_system_without_hard_links_holds_no_store(tmp_path: Path) -> None
     with pytest.raises(StoreError, match="hard links"):
         create_store(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path / "store")
     assert not (tmp_path / "store" / "store.json").exists()
+
+
+def test_a_link_that_was_made_and_whose_reply_was_lost_is_ours(tmp_path: Path) -> None:
+    """Asked again over NFS, the link is there already: by its inode it is ours."""
+    (tmp_path / "source").write_bytes(b"x")
+    (tmp_path / "taken").write_bytes(b"y")
+    lost = Fate(FileExistsError(errno.EEXIST, "File exists"), share=1.0)
+    files = RealFiles(
+        WatchedCalls(RealCalls(), lambda call: lost if call.call == "link" and call.path.name == "ours" else None)
+    )
+    assert files.create_exclusive(tmp_path / "source", tmp_path / "ours")
+    assert not files.create_exclusive(tmp_path / "source", tmp_path / "taken")
+
+
+def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    one, other = (make_batch(store, [path], shard_items=1) for path in (b"a", b"b"))
+    (one.root / "plan.json").write_bytes((other.root / "plan.json").read_bytes())
+    with pytest.raises(StoreCorrupt, match="another batch's plan"):
+        one.plan()
+    assert other.plan().items == 1
