@@ -10,7 +10,7 @@ from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.system.files import RealFiles
-from codebatch.system.host import this_host
+from codebatch.system.host import Host, this_host
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 
@@ -62,3 +62,11 @@ def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> No
     leases = LeaseReader(RealFiles(disk.calls()), BATCH).leases()
     assert [(lease.holder.holder, lease.is_live) for lease in leases.values()] == [(ID, True)] * 2
     assert refused
+
+
+def test_a_holder_from_before_this_machine_started_is_dead() -> None:
+    host = Host(name=this_host().name, boot="another boot")
+    before = HolderFile(holder=ID, role="worker", pid=1, host=host, since_ns=1)
+    elsewhere = HolderFile(holder=ID, role="worker", pid=1, host=Host(name="elsewhere", boot="x"), since_ns=1)
+    reader = LeaseReader(RealFiles(_disk().calls()), BATCH)
+    assert [reader.is_live(before), reader.is_live(elsewhere)] == [False, True]
