@@ -67,7 +67,7 @@ class Pass:
         self._clock = clock
         self._objects = store.objects()
         self._runner = TaskRunner(plan.tasks, scratch)
-        self._files, self._root = store.files, scratch / "batch"
+        self._files, self._root = store.files, store.batches / "profile"
         for name in (names.RESULTS, names.OUTCOMES):
             store.files.make_directory(self._root / name)
         self._committer = Committer(store.files, self._root, new_holder_id())

@@ -15,19 +15,24 @@ from codebatch_workers.languages import load_language
 if TYPE_CHECKING:
     from tree_sitter import QueryCursor, Tree
 
-# A type that an alias names does not begin with a bracket.
-_CALL_OF_TYPE = re.compile(rb"(?:\A|(?<=[\s;:]))type(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
+# A type that an alias names does not begin with a bracket. The word comes first, so that it is searched for.
+_CALL_OF_TYPE = re.compile(rb"type(?<![^\s;:]type)(?=(?:[ \t\f]|\\\r?\n)*[(\[])")
 
 
 def with_calls_of_type(utf8: bytes, tree: Tree) -> bytes:
     """The text of a Python file with a plain name for each `type` that is called where an alias could begin."""
-    if _CALL_OF_TYPE.search(utf8) is None:
+    if not any(_begins_a_statement(utf8, match.start()) for match in _CALL_OF_TYPE.finditer(utf8)):
         return utf8
     text = bytearray(utf8)
     for word in _words_of_aliases().captures(tree.root_node).get("word", ()):
         if _CALL_OF_TYPE.match(utf8, word.start_byte):
             text[word.start_byte : word.end_byte] = b"_ype"
     return bytes(text)
+
+
+def _begins_a_statement(utf8: bytes, offset: int) -> bool:
+    before = utf8[utf8.rfind(b"\n", 0, offset) + 1 : offset].rstrip()
+    return not before or before.endswith((b";", b":"))
 
 
 @cache
