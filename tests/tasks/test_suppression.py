@@ -106,3 +106,16 @@ def test_no_text_takes_long(path: str, text: str) -> None:
     started = time.process_time()
     _is_heeded(source(path, text + "codebatch: ignore"))
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.py", "# codebatch: ignore[" * 16_000),
+        ("a.html", "<script>" + "f() // codebatch: ignore[x]\n" * 10_000 + "</script>"),
+    ],
+)
+def test_many_notes_take_not_long(path: str, content: str) -> None:
+    started = time.process_time()
+    assert _is_heeded(source(path, content))
+    assert time.process_time() - started < 5

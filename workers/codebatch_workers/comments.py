@@ -73,6 +73,8 @@ def comments_of(file: SourceFile) -> IsComment:
 
 
 def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
+    embedded: dict[tuple[int, int], IsComment] = {}
+
     def is_comment(offset: int) -> bool:
         node = tree.root_node.descendant_for_byte_range(offset, offset + 1)
         if node is None:
@@ -83,8 +85,10 @@ def _in_tree(file: SourceFile, tree: Tree) -> IsComment:
         language = _EMBEDDED.get((file.language, node.type))
         if language is None:
             return False
-        first = node.start_byte
-        return _in_text(file.utf8[first : node.end_byte], language)(offset - first)
+        first, end = span = node.start_byte, node.end_byte
+        if span not in embedded:
+            embedded[span] = _in_text(file.utf8[first:end], language)
+        return embedded[span](offset - first)
 
     return is_comment
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codebatch_workers.source import SourceFile
 
 _MARKER = b"codebatch: ignore"
-_NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^\]\n]*)\])?")
+_NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")
 _EVERYTHING = ("*",)
 
 Codes = tuple[str, ...]
