@@ -7,6 +7,7 @@ status.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -89,6 +90,9 @@ class Asked:
     def _tell(self, whole: Completeness) -> None:
         for line in _reasons(self.batch, whole):
             self.answering.tell(f"incomplete: {line}")
+        if not self.is_named and not _is_near(self.batch):
+            of = ", ".join(self.batch.about.source.splitlines())
+            self.answering.note(f"of {of}, where the current directory is not")
         if self.batch.about.paths and not whole.lacks_files:
             self.answering.note(f"of {', '.join(shown_paths(self.batch))} alone: all that batch {self.batch.id} is of")
 
@@ -170,6 +174,16 @@ def no_outputs(batch: Batch) -> BatchIncomplete:
 
 def _status(whole: Completeness) -> int:
     return 0 if whole.is_complete else BatchIncomplete.exit_status
+
+
+def _is_near(batch: Batch) -> bool:
+    """Whether the current directory is in the tree that a batch is of, or above it, or is gone."""
+    try:
+        here = display_path(os.fsencode(os.getcwd())).rstrip("/") + "/"
+    except FileNotFoundError:
+        return True
+    trees = [source.rstrip("/") + "/" for source in batch.about.source.splitlines()]
+    return not trees or any(here.startswith(tree) or tree.startswith(here) for tree in trees)
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:

@@ -26,7 +26,7 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
     """
     question = ask(answering, batch_reference)
     records = question.records
-    name, _ = find_item(records, path)
+    name, _ = find_item(answering, records, path)
     found = [
         each
         for each in dependents_of(iter_imports(records), display_path(name))

@@ -111,7 +111,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     records, batch = question.records, question.batch
     named = tuple(kinds.split(",")) if kinds else ()
     asked = RecordFilter(kinds=named or _kinds_shown(answering)).check()
-    name, item = find_item(records, path)
+    name, item = find_item(answering, records, path)
     check_kinds(records, named)
     tasks = tasks_that_give(records.task_names, named)
     by_task = {task: records.item_records(task, item) for task in tasks}
@@ -220,10 +220,13 @@ def _kinds_shown(answering: Answering) -> tuple[str, ...]:
     return () if answering.as_json else KINDS_SHOWN
 
 
-def find_item(records: BatchRecords, path: str) -> tuple[bytes, int]:
-    """The item that a path from the command line names: as in the snapshot, or as seen from the current directory."""
+def find_item(answering: Answering, records: BatchRecords, path: str) -> tuple[bytes, int]:
+    """The item that a path from the command line names: as in the snapshot, or as seen from the current directory.
+
+    From there first where it begins with `./` or `../`. Where it could be either, a note says which was taken.
+    """
     given = os.fsencode(path)
-    candidates = [given, os.path.normpath(given)]
+    candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
     absolute = Path(os.path.realpath(parent), name)
     roots = [root for root in records.batch.about.source.split("\n") if root]
@@ -232,10 +235,16 @@ def find_item(records: BatchRecords, path: str) -> tuple[bytes, int]:
             candidates.append(os.fsencode(absolute.name))
         elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))
-    for candidate in candidates:
-        item = records.find_item(candidate)
-        if item is not None:
-            return candidate, item
+    in_snapshot = [given, os.path.normpath(given)]
+    candidates = candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
+    items = {each: item for each in dict.fromkeys(candidates) if (item := records.find_item(each)) is not None}
+    if items:
+        name, *others = items
+        if others:
+            answering.note(
+                f"{display_path(name)} is asked, as the project has it; there is {display_path(others[0])} too"
+            )
+        return name, items[name]
     of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
     raise InvalidInput(
         f"the batch{of and of + ','} has no file {path!r}", hint=f"see: codebatch files --batch {records.batch.id}"

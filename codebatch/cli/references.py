@@ -36,7 +36,11 @@ def references(answering: Answering, name: str, batch_reference: str | None, rol
     found = [row for row in _found(answering, question.records, name, path, lost) if not roles or row["role"] in roles]
     files = len(question.records.items)
     whole = Completeness(planned=files, done=files, lost=len(lost))
-    return question.answer_rows(found, map(_line, found), whole, if_none=f"{name} stands in no file of the batch")
+    as_what = f" as {' or '.join(roles)}" if roles else ""
+    where = f" whose path contains {path!r}" if path else ""
+    return question.answer_rows(
+        found, map(_line, found), whole, if_none=f"{name} stands{as_what} in no file of the batch{where}"
+    )
 
 
 def _found(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -122,6 +123,8 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
         memory_mb: int | None,
         **arguments: object,
     ) -> int:
+        if file_seconds is not None and math.isnan(file_seconds):
+            raise InvalidInput("invalid value for '--file-seconds': it is no number")
         configuration = load_configuration(Path.cwd())
         runner = _Runner(
             answering=answering,

@@ -37,7 +37,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     else:
         store, batch = answering.batch(batch_reference, whole=True)
         records = BatchRecords(store, batch)
-        name, item = find_item(records, str(path))
+        name, item = find_item(answering, records, str(path))
         entry = records.items[item]
         content = store.objects().read(entry.object, entry.size)
         contexts = records.plan.context_of(item)

@@ -47,6 +47,9 @@ class Rules:
     def __init__(self, rules: SourceRules, directories: Directories, store: bytes | None) -> None:
         """`store` is the store's path below the base, None where it lies elsewhere."""
         self._include = parse_arguments(rules.include, "--include")
+        self._takes_all = (
+            not rules.include
+        )  # Of a pattern that can match nothing, such as `[`, nothing is left to look at.
         self._exclude = parse_arguments(rules.exclude, "--exclude")
         self._directories = directories
         self._stores = set() if store is None else {store}
@@ -77,7 +80,7 @@ class Rules:
     @property
     def is_empty(self) -> bool:
         """Whether every path is taken."""
-        return not (self._include.patterns or self._exclude.patterns or self._files or self._stores)
+        return self._takes_all and not (self._exclude.patterns or self._files or self._stores)
 
     def leaves_out(self, path: bytes) -> Verdict | None:
         """Why a file is left out, None where it is taken."""
@@ -109,7 +112,7 @@ class Rules:
         return None
 
     def _not_included(self, path: bytes) -> Verdict | None:
-        if not self._include.patterns:
+        if self._takes_all:
             return None
         parent = parent_of(path)
         for part in unknown_from_top(parent, self._included):

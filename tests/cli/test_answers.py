@@ -135,6 +135,23 @@ def test_inspect_takes_a_path_as_seen_from_where_one_stands(ran: Ran) -> None:
     assert ran.codebatch("inspect", ran.project / "src" / "main.py", "--store", "store").stdout == expected
 
 
+def test_a_path_that_stands_for_two_files_is_said_to(codebatch: CommandLine) -> None:
+    below = codebatch.directory / "below"
+    for place in (below.parent, below, below / "below"):
+        write(place / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--pipeline", "parse")
+    for given, found, other in (
+        ("a.py", "a.py", "below/a.py"),
+        ("./a.py", "below/a.py", "a.py"),
+        ("../a.py", "a.py", None),
+        (below / "a.py", "below/a.py", None),
+        ("below/a.py", "below/a.py", "below/below/a.py"),
+    ):
+        asked = codebatch("inspect", given, "--json", cwd=below)
+        assert asked.json["path"] == found
+        assert (f"; there is {other} too" in asked.notes) if other else ("too" not in asked.notes)
+
+
 def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> None:
     codebatch("init")
     assert codebatch("snapshot", "list").stdout == codebatch("batch", "list").stdout == b""

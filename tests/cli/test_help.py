@@ -94,6 +94,7 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
         "run -j 0 .",
         "run -j many .",
         "run --file-seconds 0 .",
+        "run --file-seconds nan .",
         "run . --pipeline nope",
         "run . --task nope",
         "run nowhere",

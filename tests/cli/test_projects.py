@@ -193,3 +193,18 @@ def test_batch_init_plans_as_run_does(codebatch: CommandLine, repository: Path, 
         assert first[field] == second[field]
     codes = {row["code"] for row in codebatch("query", "diagnostics", "--tool", "ruff", "--json").json}
     assert ("D100" in codes) == bool(config)
+
+
+def test_an_answer_of_another_project_or_of_one_that_was_moved_is_said_to_be(codebatch: CommandLine) -> None:
+    top = codebatch.directory
+    for name in ("one", "two"):
+        write(top / name / "a.py", "x = 1\n")
+    codebatch("run", ".", "-q", "--store", "../store", cwd=top / "one")
+    for where, told in (("one", ""), (".", ""), ("two", f"of {top / 'one'}, where the current directory is not\n")):
+        for question in (("errors",), ("summary", "--json"), ("inspect", "a.py")):
+            asked = codebatch(*question, "--store", str(top / "store"), cwd=top / where)
+            assert [line for line in asked.notes.splitlines(True) if line.startswith("of ")] == [told][: bool(told)]
+    assert "of " not in codebatch("errors", "-q", "--store", "../store", cwd=top / "two").notes
+    codebatch("run", ".", "-q", cwd=top / "two")
+    (top / "two").rename(top / "new")
+    assert f"of {top / 'two'}, where" in codebatch("errors", cwd=top / "new").notes

@@ -21,5 +21,10 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
     ]
     none, stale = codebatch("references", "gone").notes.splitlines()
     assert none == "gone stands in no file of the batch"
+    for narrowed, told in (
+        (("--path", "c"), "go stands in no file of the batch whose path contains 'c'"),
+        (("--role", "call", "--path", "a"), "go stands as call in no file of the batch whose path contains 'a'"),
+    ):
+        assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == told
     assert stale.startswith("stale: a.py has changed since; ")
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"

@@ -136,6 +136,9 @@ def test_include_narrows_and_exclude_wins(bench: Workbench) -> None:
     for path in ("a.py", "b.txt", "src/c.py", "src/d.txt", "lib/e.txt"):
         bench.write(path)
     assert bench.paths(include=("*.py", "/lib/")) == [b"a.py", b"lib/e.txt", b"src/c.py"]
+    for matches_nothing in ("[", "", "#"):
+        assert bench.paths(include=(matches_nothing,)) == []
+        assert bench.paths(include=(matches_nothing, "*.py")) == bench.paths(include=("*.py",))
     assert bench.paths(include=("*.py",), exclude=("/src/",)) == [b"a.py"]
     assert bench.paths(exclude=("*.txt", "!b.txt")) == [b"a.py", b"b.txt", b"src/c.py"]
 
