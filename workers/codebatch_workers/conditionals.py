@@ -22,9 +22,7 @@ _NO_CODE = re.compile(
     rb"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\n[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*",
     re.DOTALL,
 )
-_BLANKED = re.compile(
-    rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL
-)
+_BLANKED = re.compile(rb"(/\*.*?(?:\*/|\Z)|//[^\n]*)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^/\"']+|.", re.DOTALL)
 _COMMENT_BYTES_MIN = len(b"/**/")
 # What begins a statement, and ends in brackets or `else` where it is but the head of one.
 _HEAD = re.compile(rb"\s*(?:\}?\s*else\s+)?(?:if|for|while)\b[^{}]*\Z")
