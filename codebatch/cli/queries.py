@@ -239,12 +239,12 @@ def find_item(answering: Answering, records: BatchRecords, path: str) -> tuple[b
     candidates = candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
     items = {each: item for each in dict.fromkeys(candidates) if (item := records.find_item(each)) is not None}
     if items:
-        name, *others = items
+        found, *others = items
         if others:
             answering.note(
-                f"{display_path(name)} is asked, as the project has it; there is {display_path(others[0])} too"
+                f"{display_path(found)} is asked, as the project has it; there is {display_path(others[0])} too"
             )
-        return name, items[name]
+        return found, items[found]
     of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
     raise InvalidInput(
         f"the batch{of and of + ','} has no file {path!r}", hint=f"see: codebatch files --batch {records.batch.id}"
