@@ -91,7 +91,7 @@ class Asked:
         for line in _reasons(self.batch, whole):
             self.answering.tell(f"incomplete: {line}")
         if not self.is_named and not _is_near(self.batch):
-            of = ", ".join(self.batch.about.source.splitlines())
+            of = ", ".join(map(display_path, self.batch.about.sources))
             self.answering.note(f"of {of}, where the current directory is not")
         if self.batch.about.paths and not whole.lacks_files:
             self.answering.note(f"of {', '.join(shown_paths(self.batch))} alone: all that batch {self.batch.id} is of")
@@ -148,9 +148,10 @@ def rerun(batch: Batch, changes: Changes | None = None) -> str:
     # Only those who are told a command pay for it.
     from codebatch.cli.configuration import Settings, load_configuration
 
-    source = batch.about.source.splitlines()
-    roots = [f"{source[0].rstrip('/')}/{path}" for path in shown_paths(batch)] if batch.about.paths else source
-    can_be_typed = bool(roots) and all(root.isprintable() and "\\" not in root for root in roots)
+    about = batch.about
+    found = [os.path.join(about.sources[0], path) for path in about.paths] if about.paths else about.sources
+    roots = [os.fsdecode(root) for root in found]
+    can_be_typed = bool(roots) and all(map(str.isprintable, roots))
     words = ["codebatch", "run", *(roots if can_be_typed else ["PATH"])]
     try:
         settings = load_configuration(Path.cwd()).settings
@@ -179,15 +180,15 @@ def _status(whole: Completeness) -> int:
 def _is_near(batch: Batch) -> bool:
     """Whether the current directory is in the tree that a batch is of, or above it, or is gone."""
     try:
-        here = display_path(os.fsencode(os.getcwd())).rstrip("/") + "/"
+        here = os.getcwdb().rstrip(b"/") + b"/"
     except FileNotFoundError:
         return True
-    trees = [source.rstrip("/") + "/" for source in batch.about.source.splitlines()]
+    trees = [source.rstrip(b"/") + b"/" for source in batch.about.sources]
     return not trees or any(here.startswith(tree) or tree.startswith(here) for tree in trees)
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return one.about.source == other.about.source and one.about.paths == other.about.paths
+    return one.about.sources == other.about.sources and one.about.paths == other.about.paths
 
 
 def _reasons(batch: Batch, whole: Completeness) -> Iterable[str]:
@@ -201,6 +202,6 @@ def _reasons(batch: Batch, whole: Completeness) -> Iterable[str]:
         yield f"{count_of(whole.lost, 'file')} could not be read"
     if whole.lacks_files:
         of = ", ".join(shown_paths(batch))
-        root = shlex.quote(batch.about.source)
+        root = shlex.join(map(os.fsdecode, batch.about.sources))
         unknown = f"batch {batch.id} is of {of} alone, and what other files import is not known"
         yield f"{unknown}; look at all with: codebatch run {root}"

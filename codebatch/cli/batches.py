@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from codebatch.cli.options import Answering, answering, batch_option, count_of, 
 from codebatch.cli.planner import Frozen, planner_of
 from codebatch.coordinator.planning import check_overrides, find_pipeline
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
+from codebatch.model.entry import display_path
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
@@ -68,7 +70,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
         frozen = Frozen(
             snapshot_id=snapshot.id,
             digest=snapshot.digest,
-            source="\n".join(taken.roots),
+            sources=tuple(sorted(map(os.fsencode, taken.roots))),
             stat_cache=stat_cache_of(store.files, store.root, snapshot.id, taken.base),
         )
         planner = planner_of(answering, configuration, store, frozen, chosen.name)
@@ -113,7 +115,7 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         "created_at": _instant(about.created_at_ns),
         "snapshot_id": about.snapshot_id,
         "pipeline": about.pipeline,
-        "source": about.source.replace("\n", ", "),
+        "source": ", ".join(map(display_path, about.sources)),
         "paths": shown_paths(asked.batch),
         "plan_digest": about.plan_digest,
         "outputs": root,
@@ -133,7 +135,7 @@ def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, s
             "snapshot_id": one.about.snapshot_id,
             "pipeline": one.about.pipeline,
             "files": one.about.items,
-            "source": one.about.source.replace("\n", ", "),
+            "source": ", ".join(map(display_path, one.about.sources)),
             "paths": ", ".join(shown_paths(one)),
         }
         row["status"] = standing(one)[0].state.value

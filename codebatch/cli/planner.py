@@ -10,7 +10,7 @@ from codebatch.cli.options import Answering
 from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.coordinator.ruff_files import ruff_files
 from codebatch.model.digest import Digest
-from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
 from codebatch.store.batches import Batch, create_batch
@@ -28,7 +28,7 @@ class Frozen:
 
     snapshot_id: SnapshotId
     digest: Digest
-    source: str
+    sources: tuple[bytes, ...]
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
 
@@ -56,7 +56,7 @@ class Planner:
     def make(self, plan: Plan) -> Batch:
         """A new batch of the plan. On return it is on disk."""
         return create_batch(
-            self.store, plan, source=self.frozen.source, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
+            self.store, plan, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
         )
 
 
@@ -80,7 +80,7 @@ def _with_ruff_files(answering: Answering, configuration: Configuration, store: 
     if not isinstance(wanted, dict) or wanted.get("config") != "project":
         return configuration
     file = configuration.file
-    if file is None or display_path(os.fsencode(file.parent.resolve())) != frozen.source:
+    if file is None or (os.fsencode(file.parent.resolve()),) != frozen.sources:
         answering.note(f"ruff: the pinned rules, for what is run is not the project of {file}")
         return configuration.with_task_setting("lint", "ruff", {"config": "pinned"})
     files = ruff_files(load_snapshot(store.files, store.root, frozen.snapshot_id))

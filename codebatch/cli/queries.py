@@ -229,7 +229,7 @@ def find_item(answering: Answering, records: BatchRecords, path: str) -> tuple[b
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
     absolute = Path(os.path.realpath(parent), name)
-    roots = [root for root in records.batch.about.source.split("\n") if root]
+    roots = [os.fsdecode(root) for root in records.batch.about.sources]
     for root in [*roots, os.path.commonpath(roots)] if roots else []:
         if absolute == Path(root):
             candidates.append(os.fsencode(absolute.name))

@@ -25,14 +25,13 @@ from codebatch.coordinator.progress import Display, choose_display
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreCorrupt
-from codebatch.model.digest import Digest
 from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
 from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import failures, summarise, worst_findings
-from codebatch.store.batches import Batch, iter_batches, resolve_batch, sources_of_batches
+from codebatch.store.batches import Batch, iter_batches, projects_of_batches, resolve_batch
 from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.snapshotting import SnapshotResult, take_snapshot, takes_a_file
@@ -302,12 +301,13 @@ def _freeze(
     allow_empty: bool,
 ) -> Frozen:
     """The snapshot of the project that paths are of, and the part of it that they name."""
-    selection = select(paths, store.root, sources_of_batches(store))
+    selection = select(paths, store.root, projects_of_batches(store))
     taken, files, size = _snapshot(store, selection, rules)
     for note in taken.notes:
         answering.note(note)
     if selection.paths:
-        answering.note(f"project {selection.source}, of it: {', '.join(map(display_path, selection.paths))}")
+        project, parts = (", ".join(map(display_path, each)) for each in (selection.projects, selection.paths))
+        answering.note(f"project {project}, of it: {parts}")
     if files == 0 and not allow_empty:
         raise _nothing_to_do(paths)
     how = "unchanged" if taken.read_files == 0 else f"{taken.read_files:,} read"
@@ -315,7 +315,7 @@ def _freeze(
     return Frozen(
         snapshot_id=taken.snapshot_id,
         digest=taken.digest,
-        source=selection.source,
+        sources=selection.projects,
         paths=selection.paths,
         stat_cache=taken.stat_cache,
     )
@@ -359,7 +359,7 @@ def _find_or_make_batch(answering: Answering, planner: Planner, *, again: bool) 
     """
 
     def known() -> Batch | None:
-        return None if again else _find_batch(answering, planner.store, planner.digest, planner.pipeline)
+        return None if again else _find_batch(answering, planner)
 
     if found := known():
         return found, "found"
@@ -378,10 +378,11 @@ def _note_missing_tools(answering: Answering, records: BatchRecords, languages: 
         answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
 
 
-def _find_batch(answering: Answering, store: Store, digest: Digest, pipeline: str) -> Batch | None:
-    """The latest batch of a plan that can be read."""
-    for batch in iter_batches(store, answering.note):
-        if batch.about.plan_digest == digest and batch.about.pipeline == pipeline:
+def _find_batch(answering: Answering, planner: Planner) -> Batch | None:
+    """The latest batch of the same plan and project that can be read: what is asked later is asked of the project."""
+    wanted = (planner.digest, planner.pipeline, planner.frozen.sources)
+    for batch in iter_batches(planner.store, answering.note):
+        if (batch.about.plan_digest, batch.about.pipeline, batch.about.sources) == wanted:
             try:
                 standing(batch)
             except StoreCorrupt as error:

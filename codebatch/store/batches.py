@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType
@@ -44,8 +44,8 @@ _SUBDIRECTORIES = (
 class BatchFile(Document, frozen=True, kw_only=True):
     """batch.json: what the batch is, for listings.
 
-    `source` is the absolute root of the project it was taken from, where known; several, a line each, where what was
-    named has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
+    `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
+    has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
     tree looked like, and is empty where the batch was not made of a tree.
     """
 
@@ -54,7 +54,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     snapshot_id: SnapshotId
     pipeline: str
     plan_digest: Digest
-    source: str
+    sources: tuple[bytes, ...]
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
     created_at_ns: int
@@ -93,14 +93,14 @@ def new_batch_id(at_ns: int) -> BatchId:
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
-def create_batch(store: Store, plan: Plan, *, source: str, stat_cache: str = "", at_ns: int) -> Batch:
+def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cache: str = "", at_ns: int) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk."""
     about = BatchFile(
         batch_id=new_batch_id(at_ns),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
-        source=source,
+        sources=tuple(sources),
         paths=plan.paths,
         stat_cache=stat_cache,
         created_at_ns=at_ns,
@@ -173,9 +173,9 @@ def iter_batches(store: Store, passed_over: PassedOver | None = None) -> Iterato
         yield batch
 
 
-def sources_of_batches(store: Store) -> set[str]:
-    """The sources of all batches that can be read."""
-    return {batch.about.source for batch in iter_batches(store)}
+def projects_of_batches(store: Store) -> set[bytes]:
+    """The directories of which there are batches that can be read."""
+    return {batch.about.sources[0] for batch in iter_batches(store) if len(batch.about.sources) == 1}
 
 
 def resolve_batch(
@@ -212,7 +212,7 @@ def resolve_batch(
 
 def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:
     """The first batch of the latest one's source that is not restricted; the latest one where there is none."""
-    found = next((each for each in older if each.about.source == latest.about.source and not each.about.paths), None)
+    found = next((each for each in older if each.about.sources == latest.about.sources and not each.about.paths), None)
     # Of the same tree the whole one says all that the other says.
     if found is not None and passed_over is not None and found.about.snapshot_id != latest.about.snapshot_id:
         of = ", ".join(map(display_path, latest.about.paths))
@@ -223,8 +223,8 @@ def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | 
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.source, one.about.paths, one.about.pipeline) == (
-        other.about.source,
+    return (one.about.sources, one.about.paths, one.about.pipeline) == (
+        other.about.sources,
         other.about.paths,
         other.about.pipeline,
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput, SourceUnreadable
-from codebatch.model.entry import display_path
 from codebatch.store.walk import ignored_by
 
 
@@ -73,14 +72,12 @@ class Selection(NamedTuple):
     paths: tuple[bytes, ...]
 
     @property
-    def source(self) -> str:
-        """The project for people and for comparing: its directory, or what was named, a line each."""
-        if self.sources.directories == (b"",):
-            return display_path(self.sources.base)
-        return "\n".join(sorted(map(display_path, self.sources.roots)))
+    def projects(self) -> tuple[bytes, ...]:
+        """The project: its directory, or all that was named, sorted."""
+        return tuple(sorted(self.sources.roots))
 
 
-def select(roots: Sequence[Path], store_root: Path | None, known: Collection[str]) -> Selection:
+def select(roots: Sequence[Path], store_root: Path | None, known: Collection[bytes]) -> Selection:
     """The project that all the roots are part of, restricted to them; where they have none in common, they alone.
 
     `known` are the sources of batches: a directory among them is a project. Raises as `resolve_sources` does.
@@ -96,7 +93,7 @@ def select(roots: Sequence[Path], store_root: Path | None, known: Collection[str
     return Selection(Sources(project, (b"",), ()), () if b"" in below else tuple(paths))
 
 
-def _project_of(path: bytes, known: Collection[str], *, is_directory: bool) -> bytes | None:
+def _project_of(path: bytes, known: Collection[bytes], *, is_directory: bool) -> bytes | None:
     """The nearest directory at or above a path that is a project, else the top of its git work tree; None without any.
 
     A directory that the project's .gitignore files leave out is no part of it.
@@ -105,7 +102,7 @@ def _project_of(path: bytes, known: Collection[str], *, is_directory: bool) -> b
     above = [path] if is_directory else [os.path.dirname(path)]
     while above[-1] != os.path.dirname(above[-1]):
         above.append(os.path.dirname(above[-1]))
-    found = next((each for each in above if display_path(each) in known), None)
+    found = next((each for each in above if each in known), None)
     if found is None:
         found = next((each for each in above if os.path.lexists(os.path.join(each, b".git"))), None)
     if found is None or found == path or not is_directory or ignored_by(path, path, is_directory=True) is None:

@@ -72,7 +72,7 @@ def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Un
 
 def _merge(planned: tuple[Store, Plan, Snapshot], cuts: Sequence[int], scratch: Path, at_ns: int) -> Outputs:
     store, plan, snapshot = planned
-    batch = create_batch(store, plan, source="", at_ns=at_ns)
+    batch = create_batch(store, plan, sources=(), at_ns=at_ns)
     for start, end in zip([0, *cuts], [*cuts, ITEMS], strict=True):
         unit = Unit(shard=plan.shards[0].id, start=start, end=end, tasks=plan.task_names)
         _commit(store, batch, plan, snapshot, unit, scratch / f"{at_ns}-{start}")
@@ -96,7 +96,7 @@ def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
 ) -> None:
     store, plan, snapshot = planned
     whole = _merge(planned, [], tmp_path / "scratch", 1)
-    batch = create_batch(store, plan, source="", at_ns=2)
+    batch = create_batch(store, plan, sources=(), at_ns=2)
     for number, task in enumerate(reversed(plan.task_names)):
         unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=(task,))
         _commit(store, batch, plan, snapshot, unit, tmp_path / f"apart-{number}")
@@ -106,7 +106,7 @@ def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(
 
 def test_a_cut_segment_is_named_and_nothing_is_published(tmp_path: Path, planned: tuple[Store, Plan, Snapshot]) -> None:
     store, plan, snapshot = planned
-    batch = create_batch(store, plan, source="", at_ns=1)
+    batch = create_batch(store, plan, sources=(), at_ns=1)
     unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)
     _commit(store, batch, plan, snapshot, unit, tmp_path / "scratch")
     (segment,) = (batch.root / names.RESULTS).iterdir()

@@ -32,7 +32,7 @@ taken = take_snapshot(store.files, store.root, [Path("tree").absolute()], Source
 snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
 tasks = resolve_tasks(("venom", "symptom"))
 plan = make_plan(snapshot, "poison", tasks, ShardRule(files_average=int(sys.argv[1]), files_min=1, files_max=256))
-create_batch(store, plan, source="", at_ns=1)
+create_batch(store, plan, sources=(), at_ns=1)
 """
 
 Poisoned = Callable[..., CommandLine]

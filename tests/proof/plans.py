@@ -76,7 +76,7 @@ def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Bat
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, source="", at_ns=0)
+    return create_batch(store, plan, sources=(), at_ns=0)
 
 
 class CheapRunner(TaskRunner):
