@@ -157,7 +157,6 @@ class Coordinator:
         self._holders: set[HolderId] = set()
         self._events: deque[Event] = deque()
         self._spawned = self._learned = 0
-        self._orphans = Orphans()
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
         self._selector = selectors.DefaultSelector()
@@ -179,6 +178,7 @@ class Coordinator:
         committed stays, and the next run continues.
         """
         self._journal.write("started", pid=os.getpid())
+        self._orphans = Orphans()
         with self._signals:
             self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
             try:
@@ -473,7 +473,7 @@ class Coordinator:
         self._workers.clear()
         if self._holders:
             kill_marked(HOLDER_VARIABLE, self._holders)
-            self._orphans.kill()
+        self._orphans.end()
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""

@@ -36,8 +36,7 @@ class Orphans:
 
     def __init__(self) -> None:
         self._before = _children()
-        if sys.platform == "linux":
-            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _be_subreaper(True)
 
     def reap(self, ours: Collection[int]) -> None:
         """Reap those that ended. `ours` are processes that somebody else waits for."""
@@ -45,8 +44,12 @@ class Orphans:
             for pid in _children() - self._before - set(ours):
                 os.waitpid(pid, os.WNOHANG)
 
-    def kill(self) -> None:
-        """Kill those that are left, and what these leave in turn; nobody else of ours may be alive."""
+    def end(self) -> None:
+        """Kill those that are left, and what these leave in turn; adopt no more. Nobody else of ours may be alive."""
+        self._kill()
+        _be_subreaper(False)
+
+    def _kill(self) -> None:
         for _ in range(_GENERATIONS_MAX):
             left = _children() - self._before
             if not left:
@@ -55,6 +58,11 @@ class Orphans:
                 with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
+
+
+def _be_subreaper(is_one: bool) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(is_one), 0, 0, 0)
 
 
 def _children() -> set[int]:
