@@ -379,10 +379,10 @@ def _note_missing_tools(answering: Answering, records: BatchRecords, languages: 
 
 
 def _find_batch(answering: Answering, planner: Planner) -> Batch | None:
-    """The latest batch of the same plan and project that can be read: what is asked later is asked of the project."""
-    wanted = (planner.digest, planner.pipeline, planner.frozen.sources)
+    """The latest batch of the same plan that can be read, of whatever place: equal trees have equal answers."""
+    wanted = (planner.digest, planner.pipeline)
     for batch in iter_batches(planner.store, answering.note):
-        if (batch.about.plan_digest, batch.about.pipeline, batch.about.sources) == wanted:
+        if (batch.about.plan_digest, batch.about.pipeline) == wanted:
             try:
                 standing(batch)
             except StoreCorrupt as error:

@@ -218,14 +218,3 @@ def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes)
     codebatch("run", ".", "-q", cwd=root)
     assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json["path"] == "sub/b.py"
     assert "current directory is not" not in codebatch("errors", cwd=root).notes
-
-
-def test_project_that_was_moved_is_asked_where_it_is(codebatch: CommandLine) -> None:
-    """A batch of the same plan was made of another place: what changes here would be told of there."""
-    write(codebatch.directory / "one" / "a.py", "x = 1\n")
-    first = codebatch("run", "one", "--store", "store", "--json").json
-    (codebatch.directory / "one").rename(codebatch.directory / "two")
-    moved = codebatch("run", "two", "--store", "store", "--json").json
-    assert (moved["action"], moved["result_digest"]) == ("ran", first["result_digest"])
-    write(codebatch.directory / "two" / "a.py", "def broken(:\n")
-    assert "stale: a.py has changed" in codebatch("errors", "--store", "store").notes
