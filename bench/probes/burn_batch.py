@@ -19,4 +19,4 @@ if __name__ == "__main__":
     taken = take_snapshot(store.files, store.root, [Path(sys.argv[2])], SourceRules(), now=lambda: 0.0)
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
     plan = make_plan(snapshot, "burn", resolve_tasks(("burn",)), ShardRule())
-    create_batch(store, plan, source="", at_ns=1)
+    create_batch(store, plan, sources=(), at_ns=1)
