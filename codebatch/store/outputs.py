@@ -7,7 +7,6 @@ several; the one with the highest generation is current.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -96,11 +95,6 @@ class Outputs:
             return decode_frames(frames, shard.bytes)
         except ValueError as error:
             raise self._corrupt(path, str(error)) from error
-
-    def iter_shards(self, task: TaskOutput) -> Iterator[bytes]:
-        """The record lines of every shard, in path order."""
-        for index in range(len(task.shards)):
-            yield self.shard_records(task, index)
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
