@@ -45,7 +45,7 @@ def poisoned(tmp_path: Path) -> Iterator[Poisoned]:
     def make(files: Mapping[str, str], *, shard: int = 16) -> CommandLine:
         for name, content in files.items():
             write(tmp_path / "tree" / name, content)
-        run = CommandLine(tmp_path, {"PYTHONPATH": str(PLUGIN)})
+        run = CommandLine(tmp_path, {"PYTHONPATH": str(PLUGIN), "VENOM_ORPHAN_SECONDS": ORPHAN_SECONDS})
         subprocess.run([sys.executable, "-c", _PLAN, str(shard)], cwd=tmp_path, env=run.environment, check=True)
         return run
 
@@ -55,7 +55,7 @@ def poisoned(tmp_path: Path) -> Iterator[Poisoned]:
 
 
 def orphans() -> list[psutil.Process]:
-    """Children of tasks that outlived their workers."""
+    """Children of tasks that outlived their workers, in runs that this process of tests began."""
     return [
         process for process in psutil.process_iter(["cmdline"]) if ORPHAN_SECONDS in (process.info["cmdline"] or [])
     ]

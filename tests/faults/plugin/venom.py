@@ -21,8 +21,10 @@ from codebatch.store.outcomes import Outcomes
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
-ORPHAN_SECONDS = "61234"
-"""How long the children that outlive their worker would sleep: tests look for this number in command lines."""
+ORPHAN_SECONDS = os.environ.get("VENOM_ORPHAN_SECONDS", f"6{os.getpid()}")
+"""How long the children that outlive their worker would sleep: a process of tests looks for this number, its own, in
+command lines.
+"""
 
 VENOM = TaskDeclaration(
     name="venom", version="1", summary="does what the file says", implementation="venom:create", records=("metric",)
