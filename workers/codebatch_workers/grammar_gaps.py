@@ -2,7 +2,7 @@
 
 A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
 it where they are: what is said of the file is read in its own text. It is tried only where a tree has errors: first all
-that are near them, then all there are, then kind by kind. Kept are those that leave the fewest, and fewer than before:
+that are near them, looked for in pieces of the text, then in the whole, then all there are, then kind by kind. Kept are those that leave the fewest, and fewer than before:
 there they may be blunt. What one error hides is seen when that is gone, so there are rounds. Held against parsers of
 the languages themselves (tests/oracles, "syntax errors").
 """
@@ -36,6 +36,8 @@ _TRIED_BYTES_MAX = 2 * 1024 * 1024
 _ROUNDS_MAX = 10
 # How far from an error that the grammar sees its cause may be.
 _LINES_NEAR = 2
+# What is looked at around that first, to know what stands there: most files are much longer.
+_BYTES_AROUND = 256
 
 
 def without_gaps(utf8: bytes, language: str, tree: Tree, parse: Callable[[bytes], Tree]) -> Tree:
@@ -65,10 +67,25 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parse: Callable[[bytes]
 
 def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandIn]]:
     """Which stand-ins to try, one choice after the other."""
-    kinds = [list(stand_ins(utf8)) for stand_ins in GAPS[language]]
-    is_near = _nearness(utf8, tree, language)
-    near = [found for kind in kinds if (found := [each for each in kind if is_near(each)])]
-    yield from _distinct([_all(near), _all(kinds), *near])
+    near = _Spans(_lines_near(utf8, node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language))
+    pieces = _Spans(_lines_near(utf8, start - _BYTES_AROUND, end + _BYTES_AROUND) for start, end in near)
+    yield from _distinct(_choices_of(utf8, GAPS[language], near, pieces))
+
+
+def _choices_of(utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans) -> Iterator[list[StandIn]]:
+    in_pieces = [each for gap in gaps for start, end in pieces for each in _within(gap, utf8, start, end)]
+    yield [each for each in in_pieces if each.start in near]
+    kinds = [list(stand_ins(utf8)) for stand_ins in gaps]
+    kinds_near = [found for kind in kinds if (found := [each for each in kind if each.start in near])]
+    yield _all(kinds_near)
+    yield _all(kinds)
+    yield from kinds_near
+
+
+def _within(gap: Gap, utf8: bytes, start: int, end: int) -> Iterator[StandIn]:
+    """What a part of a text would need, were it the whole."""
+    for stand_in in gap(utf8[start:end]):
+        yield StandIn(start + stand_in.start, stand_in.text)
 
 
 def _all(kinds: Iterable[Sequence[StandIn]]) -> list[StandIn]:
@@ -83,25 +100,34 @@ def _distinct(choices: Iterable[Sequence[StandIn]]) -> Iterator[Sequence[StandIn
             yield choice
 
 
-def _nearness(utf8: bytes, tree: Tree, language: str) -> Callable[[StandIn], bool]:
-    """Whether a stand-in is in the lines of an error, or close by."""
-    starts: list[int] = []
-    ends: list[int] = []
-    for start, end in sorted((node.start_byte, node.end_byte) for node in iter_broken(tree.root_node, language)):
-        for _ in range(_LINES_NEAR + 1):
-            start = max(0, utf8.rfind(b"\n", 0, start))
-            end = utf8.find(b"\n", end + 1) % (len(utf8) + 1)
-        if ends and start <= ends[-1]:
-            ends[-1] = max(ends[-1], end)
-        else:
-            starts.append(start)
-            ends.append(end)
+def _lines_near(utf8: bytes, start: int, end: int) -> tuple[int, int]:
+    """The lines of a span of bytes, and so many before and behind it."""
+    start, end = max(0, start), min(end, len(utf8))
+    for _ in range(_LINES_NEAR + 1):
+        start = max(0, utf8.rfind(b"\n", 0, start))
+        end = utf8.find(b"\n", end + 1) % (len(utf8) + 1)
+    return start, end
 
-    def is_near(stand_in: StandIn) -> bool:
-        index = bisect_right(starts, stand_in.start) - 1
-        return index >= 0 and stand_in.start <= ends[index]
 
-    return is_near
+class _Spans:
+    """Spans of bytes in order, those that meet as one; the end of each is in it."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._starts, self._ends, strict=True)
+
+    def __contains__(self, offset: int) -> bool:
+        index = bisect_right(self._starts, offset) - 1
+        return index >= 0 and offset <= self._ends[index]
 
 
 def with_stand_ins(utf8: bytes, stand_ins: Iterable[StandIn]) -> bytes:
