@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 # A comment behind it may reach over several lines.
@@ -35,7 +36,7 @@ _BODY = re.compile(rb"\s*\{")
 _NEVER = re.compile(rb"\s*\(?\s*0\s*\)?\s*\Z")
 # How far is looked around.
 _AROUND_BYTES_MAX = 1024
-_BRACKET = re.compile(rb"[(){}]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"(){}"))
 
 
 class _Directive(NamedTuple):
@@ -121,11 +122,8 @@ def _add(arm: _Arm, code: bytes) -> None:
     """Go on with an arm."""
     opened, closed = code.find(b"{"), code.find(b"}")
     if closed < opened or code.count(b"{") != code.count(b"}") or not _are_even(code):
-        depth = least = 0
-        for bracket in _BRACKET.findall(_NO_CODE.sub(b"", code)):
-            depth += 1 if bracket in b"({" else -1
-            least = min(least, depth)
-        arm.add(depth, least)
+        steps = [1 if bracket in b"({" else -1 for bracket in _NO_CODE.sub(b"", code).translate(None, _NO_BRACKETS)]
+        arm.add(sum(steps), min(accumulate(steps, initial=0)))
 
 
 def _cuts(utf8: bytes, conditional: _Conditional) -> bool:

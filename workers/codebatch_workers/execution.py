@@ -94,6 +94,7 @@ class TaskRunner:
         self._objects = objects
         self._loaded: dict[str, Task] = {}
         self._foreign: set[str] = set()
+        self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
@@ -127,7 +128,7 @@ class TaskRunner:
         sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
         task = self._task(name) if sound else None
         completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
-        for index in sound:
+        for index in sound if name in self._finding else ():
             result = completed[index]
             if not isinstance(result, Failed):
                 completed[index] = _guarded(self._told, name, files[index], result)
@@ -261,6 +262,8 @@ class TaskRunner:
         own = load_own_task(name)
         if own is not None or not declaration.implementation.startswith(_BUILT_IN):
             self._foreign.add(name)
+        if name in self._foreign or "diagnostic" in declaration.records:
+            self._finding.add(name)
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:

@@ -2,9 +2,9 @@
 
 A stand-in is as long as what it stands for, so that every offset is that of the file, and keeps names and the types in
 it where they are: what is said of the file is read in its own text. It is tried only where a tree has errors: first all
-that are near them, looked for in pieces of the text, then in the whole, then all there are, then kind by kind. Kept are those that leave the fewest, and fewer than before:
-there they may be blunt. What one error hides is seen when that is gone, so there are rounds. Held against parsers of
-the languages themselves (tests/oracles, "syntax errors").
+that are near them, looked for in pieces of the text, then in the whole, then all there are, then kind by kind. Kept are
+those that leave the fewest, and fewer than before: there they may be blunt. What one error hides is seen when that is
+gone, so there are rounds. Held against parsers of the languages themselves (tests/oracles, "syntax errors").
 """
 
 from __future__ import annotations

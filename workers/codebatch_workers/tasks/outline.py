@@ -148,7 +148,9 @@ class Definitions:
         self.language = file.language
         self.captures: Mapping[str, list[Node]] = file.captures
         self.names_of = NAMES[self.language]
-        self.reserved = RESERVED.get(self.language, frozenset())
+        # No language names a thing by a word that it keeps for itself. Grammars do; Python's in broken trees alone.
+        is_lenient = self.language != "python" or (file.tree is not None and file.tree.root_node.has_error)
+        self.reserved = RESERVED.get(self.language) if is_lenient else None
         self.separator = _SEPARATORS.get(self.language, ".")
         self.starts: list[int] = [0]
         self.scopes: list[Scope] = [Scope("", "file")]
@@ -278,7 +280,6 @@ class Definitions:
         return self._unreserved(self.names_of(node, symbol_type, self.utf8))
 
     def _unreserved(self, names: list[Name]) -> list[Name]:
-        """Without what error recovery takes for names: no language names a thing by a word that it keeps for itself."""
         reserved = self.reserved
         return [name for name in names if self.utf8[name.start : name.end] not in reserved] if reserved else names
 
