@@ -13,7 +13,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
-from codebatch.store.batches import Batch, create_batch
+from codebatch.store.adoption import adopt_batch
+from codebatch.store.batches import Batch, create_batch, iter_batches
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -57,6 +58,23 @@ class Planner:
         """A new batch of the plan. On return it is on disk."""
         return create_batch(
             self.store, plan, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
+        )
+
+    def is_answered_by(self, batch: Batch) -> bool:
+        """Whether questions about what was frozen go to a batch of the plan: it is of the same place, chosen by the
+        same patterns, and the latest of it.
+        """
+        about = batch.about
+        if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
+            return False
+        place = (about.sources, about.paths)
+        alike = (each for each in iter_batches(self.store) if (each.about.sources, each.about.paths) == place)
+        return next(alike, batch).id == batch.id
+
+    def adopt(self, batch: Batch) -> Batch:
+        """A new batch of what was frozen with the results of one of the plan. On return it is on disk."""
+        return adopt_batch(
+            self.store, batch, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
         )
 
 

@@ -212,6 +212,8 @@ def run(
         status = 0
         if not stands.state.is_final or stands.outputs is None:
             status = runner.execute(store, batch, _scope(batch, task), display)
+            with store.writing():
+                batch = _answering_one(answering, planner, batch)
     finally:
         display.close()
     return _answer(answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
@@ -362,12 +364,28 @@ def _find_or_make_batch(answering: Answering, planner: Planner, *, again: bool) 
         return None if again else _find_batch(answering, planner)
 
     if found := known():
-        return found, "found"
+        return _answering_one(answering, planner, found), "found"
     plan = planner.plan()
     with planner.store.making_batch():
         if found := known():
             return found, "found"
         return planner.make(plan), "ran"
+
+
+def _answering_one(answering: Answering, planner: Planner, batch: Batch) -> Batch:
+    """The batch that answers for the tree that was frozen: this one of its plan, or one that adopts its results.
+
+    One that is not final yet answers when it is.
+    """
+    if planner.is_answered_by(batch):
+        return batch
+    with planner.store.making_batch():
+        batch = _find_batch(answering, planner) or batch  # Another may have adopted it meanwhile.
+        stands, _ = standing(batch)
+        is_over = stands.state.is_final and stands.outputs is not None and not stands.holders
+        if is_over and not planner.is_answered_by(batch):
+            batch = planner.adopt(batch)
+    return batch
 
 
 def _note_missing_tools(answering: Answering, records: BatchRecords, languages: Mapping[str, int]) -> None:
@@ -379,7 +397,7 @@ def _note_missing_tools(answering: Answering, records: BatchRecords, languages: 
 
 
 def _find_batch(answering: Answering, planner: Planner) -> Batch | None:
-    """The latest batch of the same plan that can be read, of whatever place: equal trees have equal answers."""
+    """The latest batch of the same plan that can be read, of whatever place: equal trees have equal results."""
     wanted = (planner.digest, planner.pipeline)
     for batch in iter_batches(planner.store, answering.note):
         if (batch.about.plan_digest, batch.about.pipeline) == wanted:

@@ -1,0 +1,48 @@
+"""The same work for another question: a batch whose results are those of one that has ended (SPEC.md "Batches").
+
+Equal trees have equal results, wherever they lie and however often they come back. What `run` found for one tree would
+answer for the place, the patterns and the instant of another; so it gets a batch of its own, which costs links only.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from msgspec.structs import replace
+
+from codebatch.model.document import encode_document
+from codebatch.protocol import names
+from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
+from codebatch.store.store import Store
+
+_LINKED = (names.JOURNAL, names.RESULTS, names.OUTCOMES)
+
+
+def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:
+    """Make a batch of the same plan and results, of these sources as this stat cache knows them.
+
+    Nobody may be at work on the one that is adopted. Files are shared by hard links: all of them are write-once. On
+    return it is on disk.
+    """
+    about = replace(
+        batch.about, batch_id=new_batch_id(at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
+    )
+    files = store.files
+    building = Batch(files, store.batches / f".{uuid.uuid4().hex}.tmp", about)
+    outputs = [f"{names.OUTPUTS}/{name}" for name, _ in files.listing(batch.root / names.OUTPUTS)]
+    try:
+        make_batch_directories(building)
+        for directory in (*_LINKED, *outputs):
+            files.make_directory(building.root / directory)
+            for name, _ in files.listing(batch.root / directory):
+                files.create_exclusive(batch.root / directory / name, building.root / directory / name)
+            files.sync_directory(building.root / directory)
+        files.sync_directory(building.root / names.OUTPUTS)
+        files.create_exclusive(batch.root / names.PLAN_FILE, building.root / names.PLAN_FILE)
+        files.write_new(building.root / names.BATCH_FILE, encode_document(about))
+        published = files.publish_directory(building.root, store.batches / about.batch_id)
+    except BaseException:
+        files.remove_tree(building.root)
+        raise
+    assert published, "a new batch id was taken"
+    return Batch(files, store.batches / about.batch_id, about)
