@@ -460,8 +460,9 @@ def _answer(
     lines = [f"{answer.status}: batch {batch.id}{of}, {action} in {answer.seconds:.1f} s, store {size}"]
     if is_over:
         lines += summary_lines(summary, worst_findings(records, WORST_SHOWN))
-    if summary.failures:
-        lines += failure_lines(failures(records, FAILURES_SHOWN), summary.failures)
+    failed = failures(records, FAILURES_SHOWN) if summary.failures else []
+    if failed:
+        lines += failure_lines(failed, summary.failures)
     answering.print(answer, lines)
     if signal_status:
         answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
@@ -474,9 +475,12 @@ def _answer(
             hint=f"continue with: codebatch run --batch {batch.id}",
         )
     if stands.state is not BatchState.COMPLETED:
+        hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        if any(record["reason"] == "object" for record in failed):
+            hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
         raise BatchIncomplete(
             f"{stands.tally.failed + stands.tally.cancelled:,} of {count_of(stands.tally.planned, 'result')} failed",
-            hint=f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}",
+            hint=hint,
         )
     is_latest = resolve_batch(store, None, whole=True).id == batch.id
     answering.note("next: codebatch errors" + ("" if is_latest else f" --batch {batch.id}"))

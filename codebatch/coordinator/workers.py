@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from codebatch.engine.events import WorkerId
+from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import names
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
@@ -159,6 +160,8 @@ def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator
     """Start a worker in an empty directory of its own. Main thread only."""
     holder = new_holder_id()
     scratch = batch.root / names.SCRATCH / holder
+    if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
+        raise StoreCorrupt(f"somebody removed {batch.root}", hint="run it anew with: codebatch run PATH")
     batch.files.make_directory(scratch)
     ours, theirs = socket.socketpair()
     stderr_read, stderr_write = os.pipe()

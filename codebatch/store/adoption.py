@@ -6,10 +6,12 @@ answer for the place, the patterns and the instant of another; so it gets a batc
 
 from __future__ import annotations
 
+import stat
 import uuid
 
 from msgspec.structs import replace
 
+from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.document import encode_document
 from codebatch.protocol import names
 from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
@@ -29,13 +31,17 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
     )
     files = store.files
     building = Batch(files, store.batches / f".{uuid.uuid4().hex}.tmp", about)
-    outputs = [f"{names.OUTPUTS}/{name}" for name, _ in files.listing(batch.root / names.OUTPUTS)]
+    found = (name for name, _ in files.listing(batch.root / names.OUTPUTS))
+    outputs = [f"{names.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
     try:
         make_batch_directories(building)
         for directory in (*_LINKED, *outputs):
             files.make_directory(building.root / directory)
             for name, _ in files.listing(batch.root / directory):
-                files.create_exclusive(batch.root / directory / name, building.root / directory / name)
+                path = batch.root / directory / name
+                found_there = files.stat(path)
+                if found_there is not None and stat.S_ISREG(found_there.st_mode):  # Others are none of ours.
+                    files.create_exclusive(path, building.root / directory / name)
             files.sync_directory(building.root / directory)
         files.sync_directory(building.root / names.OUTPUTS)
         files.create_exclusive(batch.root / names.PLAN_FILE, building.root / names.PLAN_FILE)

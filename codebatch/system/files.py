@@ -26,8 +26,9 @@ T = TypeVar("T")
 
 _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
-    errno.ENFILE,
+    errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
 }  # fmt: skip
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
 _FOREIGN = {
     errno.ELOOP: "a symbolic link",
@@ -172,6 +173,20 @@ def _reading(path: Path) -> Iterator[None]:
         if error.errno in _UNREADABLE:
             raise StoreError(
                 f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def _locking(path: Path) -> Iterator[None]:
+    """Turn the answer of a file system that knows no flock(2) into StoreError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise StoreError(
+                f"the file system of {path} cannot lock files, which the store needs: {error.strerror}",
+                hint="put the store on a local disk with --store PATH",
             ) from error
         raise
 
@@ -357,7 +372,8 @@ class RealFiles:
         with refusals(path):
             fd, _ = self._open(path, os.O_RDWR | (os.O_CREAT if create else 0))
         try:
-            self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with _locking(path):
+                self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._calls.close(fd)
             return None
@@ -373,7 +389,8 @@ class RealFiles:
         except FileNotFoundError:
             return False
         try:
-            self._calls.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with _locking(path):
+                self._calls.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         finally:
@@ -389,7 +406,8 @@ class RealFiles:
                 self.make_directory(path.parent)
                 fd, _ = self._open(path, os.O_RDWR | os.O_CREAT)
         try:
-            self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            with _locking(path):
+                self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         except BaseException:
             self._calls.close(fd)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,32 @@ def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> N
     with pytest.raises(StoreCorrupt, match="another batch's plan"):
         one.plan()
     assert other.plan().items == 1
+
+
+class _WithoutLocks(RealCalls):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def flock(self, fd: int, operation: int) -> None:  # type: ignore[override]
+        raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL])
+def test_a_file_system_without_locks_is_said_to_be_one(tmp_path: Path, number: int) -> None:
+    """As NFS without lockd, and Lustre without `-o flock`."""
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    files = RealFiles(_WithoutLocks(number))
+    before = len(os.listdir("/proc/self/fd"))
+    for ask in (files.try_lock, lambda path: files.wait_lock(path, shared=True), files.is_locked):
+        with pytest.raises(StoreError, match="cannot lock files"):
+            ask(store.root / "store.json")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.ENOTSUP])
+def test_a_file_system_that_cannot_sync_is_no_error_of_ours(tmp_path: Path, number: int) -> None:
+    refused = Fate(OSError(number, os.strerror(number)))
+    calls = WatchedCalls(RealCalls(), lambda operation: refused if operation.call == "fsync" else None)
+    with pytest.raises(StoreUnwritable, match="cannot write"):
+        create_store(RealFiles(calls), tmp_path / "store")
