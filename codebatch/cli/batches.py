@@ -12,7 +12,7 @@ import msgspec
 from codebatch.cli.asking import ask, no_outputs, shown_paths
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option, count_of, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, count_of, table
 from codebatch.cli.planner import Frozen, planner_of
 from codebatch.coordinator.planning import check_overrides, find_pipeline
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
@@ -94,7 +94,7 @@ def batch_list(answering: Answering) -> None:
 
 
 @batch.command("show")
-@batch_option
+@asked_batch_option
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering
 def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.cli.asking import Asked, ask, shown_paths
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option, human_bytes, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, human_bytes, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, record_path, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
@@ -30,7 +30,7 @@ task_option = click.option("--task", "task", metavar="NAME", help="Only what thi
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @answering
 def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
@@ -44,7 +44,7 @@ def summary(answering: Answering, batch_reference: str | None, task: str | None)
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {ERRORS_SHOWN}, with --json all.")
 @answering
@@ -70,7 +70,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option(
     "--by",
@@ -101,7 +101,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 
 @click.command()
 @click.argument("path", metavar="FILE")
-@batch_option
+@asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
 @click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
@@ -151,7 +151,7 @@ def query() -> None:
 
 
 @query.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated.")
 @click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
@@ -173,7 +173,7 @@ def outputs(
 
 
 @query.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated.")
 @click.option("--code", "codes", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix.")
