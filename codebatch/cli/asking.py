@@ -203,5 +203,5 @@ def _reasons(batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.lacks_files:
         of = ", ".join(shown_paths(batch))
         root = shlex.join(map(os.fsdecode, batch.about.sources))
-        unknown = f"batch {batch.id} is of {of} alone, and what other files import is not known"
+        unknown = f"batch {batch.id} is of {of} alone, and what other files hold is not known"
         yield f"{unknown}; look at all with: codebatch run {root}"

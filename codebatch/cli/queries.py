@@ -18,7 +18,13 @@ from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.completeness import check_kinds, completeness, completeness_at, tasks_that_give
+from codebatch.query.completeness import (
+    check_kinds,
+    completeness,
+    completeness_at,
+    rests_on_all_files,
+    tasks_that_give,
+)
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.query.summary import summarise, worst_findings
 from codebatch.store.journal import JournalLine, read_journal
@@ -121,7 +127,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
     document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
-    whole = completeness_at(records, by_task, found)
+    whole = completeness_at(records, by_task, found, needs_all_files=rests_on_all_files(records, tasks, named))
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
         where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
@@ -212,7 +218,8 @@ def _answer_records(
         check_kinds(records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
     needed = names if records.is_done else tasks_that_give(names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path)
+    of_all = rests_on_all_files(records, names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
     return question.answer_rows(found, map(record_line, found), whole)
 
 

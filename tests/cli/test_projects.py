@@ -133,6 +133,12 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
         assert asked.notes.rstrip().endswith(f"look at all with: codebatch run {repository}")
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").json["records"]) == 4
+    of_kind = ("query", "outputs", "--kind")
+    for question in ((*of_kind, "duplicate"), (*of_kind, "metric"), ("inspect", "app/core.py", "--kinds", "duplicate")):
+        asked = codebatch(*question, "--json", status=3)
+        assert asked.json["complete"] is False, "copies in lib/ and who imports from there are not known"
+    for question in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
+        assert codebatch(*question, "--json").json["complete"] is True
 
 
 def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
