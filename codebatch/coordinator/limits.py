@@ -103,7 +103,8 @@ class Guard:
         """Kill the workers that are over a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
-            if torn and not worker.killed_for and self._torn.seconds(worker.id, torn) > PATIENCE_SECONDS:
+            torn_seconds = self._torn.seconds(worker.id, torn)  # Asked of none too, so that a later one begins anew.
+            if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
