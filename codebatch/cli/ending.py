@@ -90,7 +90,7 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         import json  # costs each command that ends well a millisecond
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
-        print(json.dumps({"error": body}, ensure_ascii=False), file=sys.stderr)
+        print(json.dumps({"error": body}), file=sys.stderr)
     else:
         print(printable(f"error: {message}"), file=sys.stderr)
         if hint:
