@@ -71,7 +71,7 @@ class Asked:
                 paths=shown_paths(self.batch),
                 records=rows,
             )
-        if if_none and not whole.is_complete:
+        if if_none and whole.done < whole.planned:
             if_none += f" so far ({whole.percent} %)"
         self.answering.print(document, lines, if_none=if_none)
         self._tell_changes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -108,7 +109,12 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         raise no_outputs(asked.batch)
     root = None if outputs is None else str(outputs.root)
     if only_outputs:
-        answering.print({"outputs": root}, [str(root)])
+        if answering.as_json:
+            answering.print({"outputs": root}, ())
+            return
+        # For a shell, which opens what it is told byte by byte.
+        sys.stdout.buffer.write(os.fsencode(str(root)) + b"\n")
+        sys.stdout.flush()
         return
     row: dict[str, object] = {
         "batch_id": asked.batch.id,
@@ -120,7 +126,8 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         "plan_digest": about.plan_digest,
         "outputs": root,
     }
-    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root or "none yet"}
+    root_shown = "none yet" if root is None else display_path(os.fsencode(root))
+    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 

@@ -133,12 +133,13 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
         assert asked.notes.rstrip().endswith(f"look at all with: codebatch run {repository}")
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").json["records"]) == 4
+    assert "nothing in the batch imports app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
     of_kind = ("query", "outputs", "--kind")
-    for question in ((*of_kind, "duplicate"), (*of_kind, "metric"), ("inspect", "app/core.py", "--kinds", "duplicate")):
-        asked = codebatch(*question, "--json", status=3)
+    for named in ((*of_kind, "duplicate"), (*of_kind, "metric"), ("inspect", "app/core.py", "--kinds", "duplicate")):
+        asked = codebatch(*named, "--json", status=3)
         assert asked.json["complete"] is False, "copies in lib/ and who imports from there are not known"
-    for question in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
-        assert codebatch(*question, "--json").json["complete"] is True
+    for other in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
+        assert codebatch(*other, "--json").json["complete"] is True
 
 
 def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
@@ -244,3 +245,7 @@ def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes)
     codebatch("run", ".", "-q", cwd=root)
     assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json["path"] == "sub/b.py"
     assert "current directory is not" not in codebatch("errors", cwd=root).notes
+    assert os.path.isdir(codebatch("batch", "show", "--outputs", cwd=root).stdout.removesuffix(b"\n"))
+    assert os.path.isdir(codebatch("batch", "show", "--outputs", "--json", cwd=root).json["outputs"])
+    shown = f"{os.fsencode(root).decode(errors='backslashreplace')}/.codebatch/".replace("\n", "\\n")
+    assert shown in codebatch("batch", "show", cwd=root).text
