@@ -185,7 +185,7 @@ def run(
         if pipeline or again or include or exclude or allow_empty:
             raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
         store, batch = answering.batch(batch_reference)
-        if batch_reference is None:
+        if batch_reference is None and not answering.quiet:
             answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
         return _run_batch(runner, store, batch, task, began)
     settings = configuration.settings
