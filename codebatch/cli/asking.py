@@ -71,7 +71,7 @@ class Asked:
                 paths=shown_paths(self.batch),
                 records=rows,
             )
-        if if_none and not whole.is_complete:
+        if if_none and whole.done < whole.planned:
             if_none += f" so far ({whole.percent} %)"
         self.answering.print(document, lines, if_none=if_none)
         self._tell_changes()
@@ -88,7 +88,7 @@ class Asked:
         return _status(whole)
 
     def _tell(self, whole: Completeness) -> None:
-        for line in _reasons(self.batch, whole):
+        for line in _reasons(self.store, self.batch, whole):
             self.answering.tell(f"incomplete: {line}")
         if not self.is_named and not _is_near(self.batch):
             of = ", ".join(map(display_path, self.batch.about.sources))
@@ -128,7 +128,9 @@ class Asked:
         first = f"{display_path(changes.paths[0])} has" if changes.paths else "the tree has"
         more = len(changes.paths) - 1
         others = " (and more)" if changes.is_cut else f" (and {more} more)" if more > 0 else ""
-        self.answering.note(f"stale: {first} changed since{others}; look again with: {rerun(self.batch, changes)}")
+        self.answering.note(
+            f"stale: {first} changed since{others}; look again with: {rerun(self.store, self.batch, changes)}"
+        )
 
 
 def ask(answering: Answering, reference: str | None) -> Asked:
@@ -143,27 +145,34 @@ def shown_paths(batch: Batch) -> tuple[str, ...]:
     return tuple(map(display_path, batch.about.paths))
 
 
-def rerun(batch: Batch, changes: Changes | None = None) -> str:
-    """The command that looks at a batch's tree again, by the same patterns where they are known."""
+def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:
+    """The command that looks at a batch's tree again, or at all `of_all`, by the same patterns where they are known.
+
+    They are those of `changes`, of which whoever did not look at the tree has none.
+    """
     # Only those who are told a command pay for it.
     from codebatch.cli.configuration import Settings, load_configuration
+    from codebatch.store.staleness import rules_of
 
     about = batch.about
-    found = [os.path.join(about.sources[0], path) for path in about.paths] if about.paths else about.sources
+    found = (
+        [os.path.join(about.sources[0], path) for path in about.paths] if about.paths and not of_all else about.sources
+    )
     roots = [os.fsdecode(root) for root in found]
     can_be_typed = bool(roots) and all(map(str.isprintable, roots))
     words = ["codebatch", "run", *(roots if can_be_typed else ["PATH"])]
     try:
         settings = load_configuration(Path.cwd()).settings
-    except InvalidConfiguration:  # To be said by the command, when it is run.
+    except (InvalidConfiguration, FileNotFoundError):  # To be said by the command, when it is run.
         settings = Settings()
     if batch.about.pipeline != settings.pipeline:
         words += ["--pipeline", batch.about.pipeline]
-    if changes is not None:
-        if changes.include != settings.include:
-            words += [word for pattern in changes.include for word in ("--include", pattern)]
+    rules = changes or rules_of(store.files, store.root, about.stat_cache)
+    if rules is not None:
+        if rules.include != settings.include:
+            words += [word for pattern in rules.include for word in ("--include", pattern)]
         words += [
-            word for pattern in changes.exclude if pattern not in settings.exclude for word in ("--exclude", pattern)
+            word for pattern in rules.exclude if pattern not in settings.exclude for word in ("--exclude", pattern)
         ]
     return shlex.join(words)
 
@@ -191,7 +200,7 @@ def _is_alike(one: Batch, other: Batch) -> bool:
     return one.about.sources == other.about.sources and one.about.paths == other.about.paths
 
 
-def _reasons(batch: Batch, whole: Completeness) -> Iterable[str]:
+def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
         yield f"{whole.percent} % of batch {batch.id} is done {counts}; go on with: codebatch run --batch {batch.id}"
@@ -202,6 +211,5 @@ def _reasons(batch: Batch, whole: Completeness) -> Iterable[str]:
         yield f"{count_of(whole.lost, 'file')} could not be read"
     if whole.lacks_files:
         of = ", ".join(shown_paths(batch))
-        root = shlex.join(map(os.fsdecode, batch.about.sources))
-        unknown = f"batch {batch.id} is of {of} alone, and what other files import is not known"
-        yield f"{unknown}; look at all with: codebatch run {root}"
+        unknown = f"batch {batch.id} is of {of} alone, and what other files hold is not known"
+        yield f"{unknown}; look at all with: {rerun(store, batch, of_all=True)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ import msgspec
 from codebatch.cli.asking import ask, no_outputs, shown_paths
 from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option, count_of, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, count_of, table
 from codebatch.cli.planner import Frozen, planner_of
 from codebatch.coordinator.planning import check_overrides, find_pipeline
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
@@ -94,7 +95,7 @@ def batch_list(answering: Answering) -> None:
 
 
 @batch.command("show")
-@batch_option
+@asked_batch_option
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering
 def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:
@@ -108,7 +109,12 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         raise no_outputs(asked.batch)
     root = None if outputs is None else str(outputs.root)
     if only_outputs:
-        answering.print({"outputs": root}, [str(root)])
+        if answering.as_json:
+            answering.print({"outputs": root}, ())
+            return
+        # For a shell, which opens what it is told byte by byte.
+        sys.stdout.buffer.write(os.fsencode(str(root)) + b"\n")
+        sys.stdout.flush()
         return
     row: dict[str, object] = {
         "batch_id": asked.batch.id,
@@ -120,7 +126,8 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         "plan_digest": about.plan_digest,
         "outputs": root,
     }
-    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root or "none yet"}
+    root_shown = "none yet" if root is None else display_path(os.fsencode(root))
+    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 

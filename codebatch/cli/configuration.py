@@ -6,6 +6,7 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from codebatch.system.own_tasks import OWN_TASKS, place_of
 from codebatch.system.regular import read_regular
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
+LOOKED_AT_BYTES_MAX = 64 << 20
+"""A pyproject.toml is looked at whole for whether it speaks of us."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,22 +105,28 @@ def _find(start: Path) -> Configuration:
 
 
 def _read(path: Path) -> dict[str, object] | None:
+    """What a file sets; None where there is none, or it is a pyproject.toml that does not speak of us.
+
+    What is wrong with such a one is for others to complain of. Raises InvalidConfiguration.
+    """
+    is_ours = path.name == "codebatch.toml"
     try:
-        text = read_regular(path, bytes_max=BYTES_MAX, is_link_followed=True).decode()
+        data = read_regular(path, bytes_max=BYTES_MAX if is_ours else LOOKED_AT_BYTES_MAX, is_link_followed=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if not is_ours and error.errno != errno.EFBIG:
+            return None
         raise InvalidConfiguration(f"cannot read {path}: {error.strerror}") from error
+    if not is_ours and b"codebatch" not in data:
+        return None
+    try:
+        document = parse_toml(data.decode())
     except UnicodeDecodeError as error:
         raise InvalidConfiguration(f"cannot read {path}: {error}") from error
-    try:
-        document = parse_toml(text)
     except TomlError as error:
-        # A pyproject.toml that does not speak of us is for others to complain of.
-        if path.name == "pyproject.toml" and "codebatch" not in text:
-            return None
         raise InvalidConfiguration(f"{path} is no TOML: {error}") from error
-    if path.name == "codebatch.toml":
+    if is_ours:
         return document
     tool = document.get("tool", {})
     own = tool.get("codebatch") if isinstance(tool, dict) else None

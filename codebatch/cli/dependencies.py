@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from codebatch.cli.asking import ask
-from codebatch.cli.options import Answering, answering, batch_option, count_of, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, count_of, table
 from codebatch.cli.queries import find_item
 from codebatch.model.entry import display_path
 from codebatch.query.completeness import completeness
@@ -16,7 +16,7 @@ from codebatch.query.dependencies import impact as dependents_of
 
 @click.command()
 @click.argument("path", metavar="FILE")
-@batch_option
+@asked_batch_option
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps. Default: all.")
 @answering
 def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None) -> int:
@@ -39,7 +39,7 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @click.option("--cycles", "only_cycles", is_flag=True, help="Files that import one another, most files first.")
 @click.option("--dot", is_flag=True, help="Print the graph for Graphviz.")
 @answering

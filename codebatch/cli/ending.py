@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 import click
 
@@ -55,16 +54,13 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report_bug(error, as_json=as_json)
 
 
-def fail(error: CodebatchError) -> NoReturn:
-    """Raise an error from an expression."""
-    raise error
-
-
 def _of_the_world(error: OSError) -> CodebatchError | None:
     """What the system refused or does not have, as an error that nobody but the world is to blame for; else None."""
     if isinstance(error, FileNotFoundError) and error.filename is None and not _has_directory():
         return InvalidInput("the current directory does not exist any more", hint="go to one that does: cd")
-    text = f"{os.fsdecode(error.filename) if error.filename else 'the disk'}: {error.strerror}"
+    # A call that is given a descriptor names that, which says nothing.
+    name = error.filename if isinstance(error.filename, str | bytes) else b""
+    text = f"{os.fsdecode(name) or 'the disk'}: {error.strerror}"
     if is_refusal(error):
         return StoreUnwritable(text)
     return None if error.filename is None else StoreError(text)
@@ -94,7 +90,7 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         import json  # costs each command that ends well a millisecond
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
-        print(json.dumps({"error": body}, ensure_ascii=False), file=sys.stderr)
+        print(json.dumps({"error": body}), file=sys.stderr)
     else:
         print(printable(f"error: {message}"), file=sys.stderr)
         if hint:

@@ -70,7 +70,7 @@ class Answering:
         return path is not None and path.exists()
 
     def batch(self, reference: str | None, *, whole: bool = False) -> tuple[Store, Batch]:
-        """The store and the batch that was named, by default the latest; the latest `whole` one for questions."""
+        """The store and the batch that was named, by default the latest; for questions the latest `whole` one."""
         store = self.store()
         return store, resolve_batch(store, reference, self.note, whole=whole)
 
@@ -157,9 +157,14 @@ class SourcePath(click.Path):
         return Path(value)
 
 
-batch_option = click.option(
-    "--batch", "batch_reference", metavar="ID", help="A batch id, unique prefix, latest or latest~N. Default: latest."
-)
+def _batch_option(default: str) -> Callable[[F], F]:
+    told = f"A batch id, unique prefix, latest or latest~N. Default: {default}."
+    return click.option("--batch", "batch_reference", metavar="ID", help=told)
+
+
+batch_option = _batch_option("latest")
+asked_batch_option = _batch_option("the latest of the whole project")
+"""Of questions (`ask`)."""
 
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:

@@ -11,14 +11,20 @@ import msgspec
 
 from codebatch.cli.asking import Asked, ask, shown_paths
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, batch_option, human_bytes, table
+from codebatch.cli.options import Answering, answering, asked_batch_option, human_bytes, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, record_path, summary_lines
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.completeness import check_kinds, completeness, completeness_at, tasks_that_give
+from codebatch.query.completeness import (
+    check_kinds,
+    completeness,
+    completeness_at,
+    rests_on_all_files,
+    tasks_that_give,
+)
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.query.summary import summarise, worst_findings
 from codebatch.store.journal import JournalLine, read_journal
@@ -30,7 +36,7 @@ task_option = click.option("--task", "task", metavar="NAME", help="Only what thi
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @answering
 def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
@@ -44,7 +50,7 @@ def summary(answering: Answering, batch_reference: str | None, task: str | None)
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {ERRORS_SHOWN}, with --json all.")
 @answering
@@ -70,7 +76,7 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 
 
 @click.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option(
     "--by",
@@ -101,7 +107,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 
 @click.command()
 @click.argument("path", metavar="FILE")
-@batch_option
+@asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
 @click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
@@ -121,7 +127,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
     document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
-    whole = completeness_at(records, by_task, found)
+    whole = completeness_at(records, by_task, found, needs_all_files=rests_on_all_files(records, tasks, named))
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
         where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
@@ -151,7 +157,7 @@ def query() -> None:
 
 
 @query.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated.")
 @click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
@@ -173,7 +179,7 @@ def outputs(
 
 
 @query.command()
-@batch_option
+@asked_batch_option
 @task_option
 @click.option("--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated.")
 @click.option("--code", "codes", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix.")
@@ -212,7 +218,8 @@ def _answer_records(
         check_kinds(records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
     needed = names if records.is_done else tasks_that_give(names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path)
+    of_all = rests_on_all_files(records, names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
     return question.answer_rows(found, map(record_line, found), whole)
 
 

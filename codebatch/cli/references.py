@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from codebatch.cli.asking import ask
-from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_fields
 from codebatch.query.completeness import Completeness
@@ -20,7 +20,7 @@ ROLES = ("definition", "import", "call", "reference")
 
 @click.command()
 @click.argument("name")
-@batch_option
+@asked_batch_option
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="Only these; may be repeated.")
 @click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
 @answering

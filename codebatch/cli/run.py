@@ -185,8 +185,8 @@ def run(
         if pipeline or again or include or exclude or allow_empty:
             raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
         store, batch = answering.batch(batch_reference)
-        if batch_reference is None:
-            answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(batch)}")
+        if batch_reference is None and not answering.quiet:
+            answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
         return _run_batch(runner, store, batch, task, began)
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.

@@ -112,7 +112,10 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[
 
 @click.command()
 @click.option(
-    "--batch", "batch_reference", metavar="ID", help="Files of this batch, with language and lines. Default: latest."
+    "--batch",
+    "batch_reference",
+    metavar="ID",
+    help="Files of this batch, with language and lines. Default: the latest of the whole project.",
 )
 @click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")
 @click.option(

@@ -35,7 +35,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        store, batch = answering.batch(batch_reference, whole=True)
+        store, batch = answering.batch(batch_reference)
         records = BatchRecords(store, batch)
         name, item = find_item(answering, records, str(path))
         entry = records.items[item]

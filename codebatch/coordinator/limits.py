@@ -39,7 +39,8 @@ def default_memory_bytes(jobs: int) -> int:
 class Limits:
     """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
 
-    `host_seconds`: how long a holder on another host is waited for that gives no sign. No part of a plan's digest.
+    `host_seconds`: how long a holder on another host that gives no sign is waited for at least. No part of a plan's
+    digest.
     """
 
     file_seconds: float
@@ -103,7 +104,8 @@ class Guard:
         """Kill the workers that are over a limit."""
         for worker in workers:
             torn = worker.buffer.torn_bytes
-            if torn and not worker.killed_for and self._torn.seconds(worker.id, torn) > PATIENCE_SECONDS:
+            torn_seconds = self._torn.seconds(worker.id, torn)  # Asked of none too, so that a later one begins anew.
+            if torn and not worker.killed_for and torn_seconds > PATIENCE_SECONDS:
                 worker.kill(NONSENSE)
             step = worker.step()
             if step is None or step.items is None or worker.killed_for:
@@ -133,9 +135,14 @@ class Guard:
         return self._waiting.seconds(holder.holder, step.since_ns) > patience
 
     def is_silent(self, batch: Batch, holder: HolderFile, commits: int) -> bool:
-        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell."""
-        state = (commits, _step_of(batch, holder))
-        return not is_here(holder.host) and self._waiting.seconds(holder.holder, state) > self._limits.host_seconds
+        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its cell.
+
+        Within a step there is none to give, so what the step may take is waited for.
+        """
+        step = _step_of(batch, holder)
+        of_step = 0.0 if step is None else self._limits.seconds_for(step) + PATIENCE_SECONDS
+        patience = max(self._limits.host_seconds, of_step)
+        return not is_here(holder.host) and self._waiting.seconds(holder.holder, (commits, step)) > patience
 
     def _enforce_memory(self, workers: dict[int, WorkerProcess]) -> None:
         with_children = self._now >= self._children_looked_at + CHILDREN_TICK_SECONDS

@@ -12,6 +12,9 @@ from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.store.ledgers import tally_of
 from codebatch.system.plugins import load_declaration
 
+_OF_ALL_FILES = frozenset(("duplicate", "metric"))
+"""Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
@@ -75,7 +78,11 @@ def completeness(
 
 
 def completeness_at(
-    records: BatchRecords, by_task: Mapping[str, Sequence[JsonRecord] | None], told: Collection[JsonRecord]
+    records: BatchRecords,
+    by_task: Mapping[str, Sequence[JsonRecord] | None],
+    told: Collection[JsonRecord],
+    *,
+    needs_all_files: bool = False,
 ) -> Completeness:
     """How complete the answer about one file is: what each task says of it, None where it has not come to it.
 
@@ -83,7 +90,16 @@ def completeness_at(
     """
     failed = tuple(task for task, found in by_task.items() if _is_untold_failure(records, task, found or (), told))
     done = sum(found is not None for found in by_task.values())
-    return Completeness(planned=len(by_task), done=done, failed=len(failed), failed_tasks=failed)
+    lacks_files = needs_all_files and bool(records.batch.about.paths)
+    return Completeness(
+        planned=len(by_task), done=done, failed=len(failed), failed_tasks=failed, lacks_files=lacks_files
+    )
+
+
+def rests_on_all_files(records: BatchRecords, tasks: Collection[str], kinds: Collection[str]) -> bool:
+    """Whether of the kinds that a question names some records rest on all files: a task of project scope gives them."""
+    named = _OF_ALL_FILES & set(kinds)
+    return bool(named) and bool(tasks_that_give(set(tasks) & set(records.project_tasks), named))
 
 
 def tasks_that_give(tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:

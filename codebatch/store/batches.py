@@ -15,10 +15,11 @@ from typing import NewType
 import msgspec
 
 from codebatch.errors import StoreCorrupt, UnknownId
-from codebatch.model.digest import Digest
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.plan import Plan, decode_plan, encode_plan
+from codebatch.model.task import PIPELINES
 from codebatch.protocol import names
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
@@ -184,8 +185,9 @@ def resolve_batch(
     """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
 
     `latest` is the latest one that can be read, `latest~1` the one before it of the same source, paths and pipeline.
-    Where `whole` is wanted and the latest is restricted to paths, it is the latest of the same source that is not, if
-    there is one. Raises StoreCorrupt where the batch that is named cannot be read, or none can.
+    Where none is given, `whole` is wanted and the latest is restricted to paths, it is the latest of the same source
+    that is not and says no less, if there is one. Raises StoreCorrupt where the batch that is named cannot be read, or
+    none can.
     """
     known = batch_ids(store)
     offset = 0 if reference is None else latest_offset(reference)
@@ -196,7 +198,7 @@ def resolve_batch(
         raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
     readable = iter_batches(store, passed_over)
     latest = next(readable, None) or open_batch(store, known[-1])
-    if whole and latest.about.paths:
+    if whole and reference is None and latest.about.paths:
         latest = _whole_one(readable, latest, passed_over)
     if offset == 0:
         return latest
@@ -211,15 +213,24 @@ def resolve_batch(
 
 
 def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:
-    """The first batch of the latest one's source that is not restricted; the latest one where there is none."""
-    found = next((each for each in older if each.about.sources == latest.about.sources and not each.about.paths), None)
-    # Of the same tree the whole one says all that the other says.
-    if found is not None and passed_over is not None and found.about.snapshot_id != latest.about.snapshot_id:
+    """The first batch of the latest one's source that stands for it, which is said; the latest one where none does."""
+    found = next((each for each in older if _stands_for(each, latest)), None)
+    if found is not None and passed_over is not None:
         of = ", ".join(map(display_path, latest.about.paths))
         passed_over(
             f"asked is {found.id}, of the whole project; the newer {latest.id} is of {of} alone: --batch names it"
         )
     return found or latest
+
+
+def _stands_for(one: Batch, other: Batch) -> bool:
+    """Whether one is of all of the other's source, has every task of its pipeline, and was worked to its end."""
+    if one.about.paths or one.about.sources != other.about.sources:
+        return False
+    mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
+    if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
+        return False
+    return any(DIGEST_PATTERN.match(name) for name, _ in one.files.listing(one.root / names.OUTPUTS))
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:

@@ -103,6 +103,13 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
     return Changes(tuple(found), is_cut or len(found) == CHANGES_MAX, since, rules.include, rules.exclude)
 
 
+def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
+    """What chose the files of a snapshot. None where there is no stat cache to tell."""
+    cache = read_stat_cache(files, store_root / "cache" / stat_cache) if _CACHE_NAME.match(stat_cache) else None
+    about = None if cache is None else _about(cache)
+    return None if about is None else about.rules
+
+
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
     found = (0, "")

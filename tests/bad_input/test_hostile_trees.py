@@ -231,17 +231,26 @@ def test_hostile_tree_is_taken_or_refused_soon(codebatch: CommandLine, tree: Pat
         within_bound(codebatch, row.command, "tree")
 
 
+SPECIAL_ROWS: dict[str, Callable[[Path], object]] = {
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "fifo": os.mkfifo,
+    "socket": lambda path: os.mknod(path, 0o140644),
+    "directory": lambda path: path.mkdir(),
+}
 CONFIGURATION_ROWS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "device": (lambda path: path.symlink_to("/dev/zero"), "it is no regular file"),
-    "fifo": (os.mkfifo, "it is no regular file"),
-    "socket": (lambda path: os.mknod(path, 0o140644), "it is no regular file"),
-    "directory": (lambda path: path.mkdir(), "it is no regular file"),
-    "long": (lambda path: write(path, "#" * (2 << 20)), "longer than"),
+    "long": (lambda path: write(path, "[tool.codebatch]\n" + "#" * (2 << 20)), "longer than"),
     "deep": (lambda path: write(path, f"[tool.codebatch]\nx = {'[' * 100_000}"), "nested too deep"),
     "deep keys": (lambda path: write(path, f"[tool.codebatch]\n{'a.' * 2000}b = 1"), "nested too deep"),
     "long keys": (lambda path: write(path, f"[tool.codebatch]\n{'a.' * 500_000}b = 1"), "too many parts"),
     "long number": (lambda path: write(path, f"[tool.codebatch]\njobs = {'9' * 5000}"), "digits"),
     "no text": (lambda path: write(path, b"[tool.codebatch]\njobs = \xff"), "decode"),
+}
+OTHERS_ROWS: dict[str, Callable[[Path], object]] = {
+    **SPECIAL_ROWS,
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "long": lambda path: write(path, "#" * (2 << 20)),
+    "deep": lambda path: write(path, "x = " + "[" * 100_000),
+    "no text": lambda path: write(path, b'[project]\nauthors = ["Jos\xe9"]\n'),
 }
 
 
@@ -250,14 +259,25 @@ CONFIGURATION_ROWS: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_hostile_configuration_is_refused_soon(codebatch: CommandLine, name: str, file: str) -> None:
     make, said = CONFIGURATION_ROWS[name]
     make(codebatch.directory / file)
+    _is_refused(codebatch, file, said)
+
+
+@pytest.mark.parametrize("name", SPECIAL_ROWS)
+def test_configuration_that_is_no_regular_file_is_refused_soon(codebatch: CommandLine, name: str) -> None:
+    SPECIAL_ROWS[name](codebatch.directory / "codebatch.toml")
+    _is_refused(codebatch, "codebatch.toml", "it is no regular file")
+
+
+def _is_refused(codebatch: CommandLine, file: str, said: str) -> None:
     refused = within_bound(codebatch, "config", "show", "--json", status=2).error
     assert refused["code"] == "invalid_configuration"
     assert said in refused["message"]
     assert file in refused["message"]
 
 
-def test_an_unsound_pyproject_that_does_not_speak_of_us_is_passed_over(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "pyproject.toml", "x = " + "[" * 100_000)
+@pytest.mark.parametrize("name", OTHERS_ROWS)
+def test_an_unsound_pyproject_that_does_not_speak_of_us_is_passed_over(codebatch: CommandLine, name: str) -> None:
+    OTHERS_ROWS[name](codebatch.directory / "pyproject.toml")
     within_bound(codebatch, "config", "show")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -180,6 +181,25 @@ def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
     assert run_to_exit_status(broken, ["--json"]) == 70
     error = json.loads(capsys.readouterr().err)["error"]
     assert (error["code"], error["exit"]) == ("internal", 70)
+
+
+def test_a_refused_call_that_was_given_a_descriptor_is_no_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tmp_path / "file").open("w") as file:
+
+        @click.command()
+        def refused() -> None:
+            os.listdir(file.fileno())
+
+        assert run_to_exit_status(refused, []) == 4
+    assert capsys.readouterr().err == "error: the disk: Not a directory\n"
+
+
+def test_an_error_is_json_whatever_standard_error_can_be_written_in(tmp_path: Path) -> None:
+    codebatch = CommandLine(tmp_path, {"PYTHONIOENCODING": "ascii"})
+    message = codebatch("ast", "Gr\xfc\xdfe.py", "--json", status=4).error["message"]
+    assert message == "cannot read Gr\xfc\xdfe.py: No such file or directory"
 
 
 def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:

@@ -68,7 +68,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     whole = codebatch("run", ".", "--json").json["batch_id"]
     codebatch("run", "app/db", "-q")
     for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
-        assert "asked is" not in codebatch(*question).notes, "the whole one says all of the same tree"
+        assert f"asked is {whole}, of the whole project; the newer " in codebatch(*question).notes
     assert codebatch("inspect", "lib/tools.py", "--json").json["batch_id"] == whole
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
@@ -78,10 +78,30 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
     assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes
     assert len(codebatch("errors", "--batch", narrow, "--json").json["records"]) == 1
-    assert codebatch("summary", "--batch", "latest", "--json").json["batch_id"] == whole
+    assert codebatch("summary", "--json").json["batch_id"] == whole
+    for question in (("summary",), ("status",)):
+        assert codebatch(*question, "--batch", "latest", "--json").json["batch_id"] == narrow, "as it is written"
     assert codebatch("status", "--json").json["batch_id"] == narrow
     assert codebatch("status", "--json").json["paths"] == ["app/db"]
     assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == ["", "app/db", "app/db"]
+
+
+def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "sub" / "a.py", "import os\n")
+    codebatch.shell("git init -q .")
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    codebatch("run", "sub", "-q")
+    answer = codebatch("query", "diagnostics", "--json").json
+    assert [row["code"] for row in answer["records"]] == ["F401"]
+    open_one = codebatch("run", ".", "--task", "parse", "--json").json["batch_id"]
+    codebatch("run", "sub", "--again", "-q")
+    assert codebatch("query", "diagnostics", "--json").json["paths"] == ["sub"], "an open one has less to say"
+    codebatch("run", "--batch", open_one, "-q")
+    assert [row["code"] for row in codebatch("query", "diagnostics", "--json").json] == ["F401"]
+    codebatch("run", "sub", "--pipeline", "parse", "-q")
+    asked = codebatch("query", "diagnostics", "--json")
+    assert [row["code"] for row in asked.json] == ["F401"], "`full` says all that `parse` does"
+    assert f"asked is {open_one}, of the whole project; the newer " in asked.notes
 
 
 def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
@@ -113,6 +133,13 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
         assert asked.notes.rstrip().endswith(f"look at all with: codebatch run {repository}")
         assert codebatch(*question, "--json", status=3).json["complete"] is False
     assert len(codebatch("graph", "--json").json["records"]) == 4
+    assert "nothing in the batch imports app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
+    of_kind = ("query", "outputs", "--kind")
+    for named in ((*of_kind, "duplicate"), (*of_kind, "metric"), ("inspect", "app/core.py", "--kinds", "duplicate")):
+        asked = codebatch(*named, "--json", status=3)
+        assert asked.json["complete"] is False, "copies in lib/ and who imports from there are not known"
+    for other in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
+        assert codebatch(*other, "--json").json["complete"] is True
 
 
 def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
@@ -218,3 +245,7 @@ def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes)
     codebatch("run", ".", "-q", cwd=root)
     assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json["path"] == "sub/b.py"
     assert "current directory is not" not in codebatch("errors", cwd=root).notes
+    assert os.path.isdir(codebatch("batch", "show", "--outputs", cwd=root).stdout.removesuffix(b"\n"))
+    assert os.path.isdir(codebatch("batch", "show", "--outputs", "--json", cwd=root).json["outputs"])
+    shown = f"{os.fsencode(root).decode(errors='backslashreplace')}/.codebatch/".replace("\n", "\\n")
+    assert shown in codebatch("batch", "show", cwd=root).text

@@ -195,12 +195,19 @@ def test_a_tree_that_changed_since_is_said(codebatch: CommandLine, tree: Path) -
         assert told == [f"stale: a.py has changed since; look again with: {again}"]
     assert codebatch("summary", "--json").json["stale"] is True
     assert codebatch("errors", "-q").notes == ""
+    assert f"look at its tree again with: {again}\n" in codebatch("run").notes
     write(codebatch.directory / "codebatch.toml", "jobs = 'none'")
     assert len(stale_notes(codebatch("errors"))) == 1, "a question does not fail for what it does not need"
     (codebatch.directory / "codebatch.toml").unlink()
     codebatch.shell(f"{again} -q")
     assert stale_notes(codebatch("errors")) == []
     assert "syntax-error" in codebatch("errors").text
+
+
+def test_that_the_current_directory_is_gone_takes_nothing_from_an_answer(codebatch: CommandLine, tree: Path) -> None:
+    write(tree / "a.py", "def broken(:\n")
+    asked = codebatch.shell(f"mkdir gone; cd gone; rmdir ../gone; codebatch errors --store {tree.parent}/.codebatch")
+    assert len(stale_notes(asked)) == 1
 
 
 CHANGES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +12,12 @@ import pytest
 
 from codebatch.coordinator import limits
 from codebatch.coordinator.limits import Guard, Limits, Stopwatch, default_memory_bytes
-from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
 from codebatch.protocol import names
+from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store.batches import Batch, BatchFile
 from codebatch.store.holders import HolderFile, new_holder_id
-from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, Cell, Step
+from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
 from codebatch.system.files import RealFiles
 from codebatch.system.host import Host, this_host
 
@@ -85,6 +87,41 @@ def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> No
             guard.look(float(now))
             seen[host] = guard.is_stuck(batch, about)
     assert list(seen.values()) == [True, False]
+
+
+def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> None:
+    (tmp_path / names.HOLDERS).mkdir()
+    batch = Batch(RealFiles(), tmp_path, cast("BatchFile", None))
+    elsewhere = Host(name="elsewhere", boot="x")
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=elsewhere, since_ns=1)
+    cell = Cell(batch.files, tmp_path / names.HOLDERS / names.cell_name(about.holder), create=True)
+    silent_from: dict[int, int] = {}
+    for phase in (PHASE_ITEM, PHASE_PROJECT):
+        guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))
+        cell.write(Step(1, 0, 0, 0, 0, 1, phase))
+        for now in range(200):
+            guard.look(float(now))
+            if guard.is_silent(batch, about, 0):
+                silent_from.setdefault(phase, now)
+    cell.close()
+    assert silent_from == {PHASE_ITEM: 61, PHASE_PROJECT: 106}
+
+
+def test_two_torn_messages_of_one_length_are_not_one() -> None:
+    buffer = MessageBuffer()
+    killed_for: list[str] = []
+    worker = SimpleNamespace(id=1, buffer=buffer, killed_for="", step=lambda: None, kill=killed_for.append)
+    worker.process = SimpleNamespace(pid=os.getpid())
+    guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1 << 40))
+    message = encode_message(Stop())
+    for now in range(20):
+        guard.look(float(now))
+        # A part and its rest, turn by turn; then a part of which the rest does not come.
+        part = message[3:] if now % 2 and now < 12 else message[:3] if now < 13 else b""
+        list(buffer.feed(part))
+        guard.enforce([cast("WorkerProcess", worker)])
+        assert not killed_for or now > 17
+    assert killed_for[0] == NONSENSE
 
 
 def test_each_worker_has_its_share_of_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
