@@ -238,7 +238,7 @@ def find_item(answering: Answering, records: BatchRecords, path: str) -> tuple[b
     absolute = Path(os.path.realpath(parent), name)
     roots = [os.fsdecode(root) for root in records.batch.about.sources]
     for root in [*roots, os.path.commonpath(roots)] if roots else []:
-        if absolute == Path(root):
+        if absolute == Path(root) and not absolute.is_dir():
             candidates.append(os.fsencode(absolute.name))
         elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))

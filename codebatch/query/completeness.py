@@ -97,8 +97,11 @@ def completeness_at(
 
 
 def rests_on_all_files(records: BatchRecords, tasks: Collection[str], kinds: Collection[str]) -> bool:
-    """Whether of the kinds that a question names some records rest on all files: a task of project scope gives them."""
-    named = _OF_ALL_FILES & set(kinds)
+    """Whether of what a question names some records rest on all files: a task of project scope gives them.
+
+    It names kinds, or the one task alone.
+    """
+    named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
     return bool(named) and bool(tasks_that_give(set(tasks) & set(records.project_tasks), named))
 
 

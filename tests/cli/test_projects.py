@@ -135,11 +135,20 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
     assert len(codebatch("graph", "--json").json["records"]) == 4
     assert "nothing in the batch imports app/__init__.py\n" in codebatch("impact", "app/__init__.py", status=3).notes
     of_kind = ("query", "outputs", "--kind")
-    for named in ((*of_kind, "duplicate"), (*of_kind, "metric"), ("inspect", "app/core.py", "--kinds", "duplicate")):
+    of_task = ("query", "outputs", "--task", "duplicates")
+    of_file = ("inspect", "app/core.py", "--kinds", "duplicate")
+    for named in ((*of_kind, "duplicate"), (*of_kind, "metric"), of_task, of_file):
         asked = codebatch(*named, "--json", status=3)
         assert asked.json["complete"] is False, "copies in lib/ and who imports from there are not known"
     for other in ((*of_kind, "edge"), (*of_kind, "metric", "--task", "analyze"), ("inspect", "app/core.py")):
         assert codebatch(*other, "--json").json["complete"] is True
+
+
+def test_a_file_that_is_named_as_its_directory_is_not_meant_by_that(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "pkg" / "pkg", "x\n")
+    codebatch("run", "pkg", "-q")
+    assert codebatch("inspect", "pkg", "--json").json["path"] == "pkg"
+    assert codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg").notes.startswith("error: the batch has")
 
 
 def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: CommandLine, repository: Path) -> None:
