@@ -75,7 +75,9 @@ def _visit(
         data, _ = read_ignore_file(directories, directory, GITIGNORE)
         if data is not None:
             ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
-    if IGNORE_FILE in names:
+    rule_file = prefix + IGNORE_FILE
+    # As git's list does not name one that is ignored, so that nobody heeds it there.
+    if IGNORE_FILE in names and not _is_ignored(ignore_files.above(rule_file) + above, rule_file, is_directory=False):
         rules.add_ignore_file(directory)
     below = []
     for name, kind in items:
