@@ -120,6 +120,7 @@ class TreeLister:
 
     def lists_a_file(self) -> bool:
         """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
+        self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = Walked([], [], [])
             for _ in iter_walk(self._directories, directory, self._rules, walked):
