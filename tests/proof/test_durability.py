@@ -14,6 +14,7 @@ from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import project_shard
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.ledgers import load_ledger
+from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot
@@ -76,6 +77,17 @@ def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(d
     store = _store(disk)
     disk.lose_power()
     assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+
+
+@pytest.mark.parametrize("names", ["objects", "snapshots", "batches", "objects snapshots batches"])
+def test_what_lies_in_directories_that_a_copy_left_out_is_there_after_power_loss(disk: Disk, names: str) -> None:
+    store = _store(disk)
+    for name in names.split():
+        store.files.remove_tree(store.root / name)
+    disk.sync()
+    batch = _reopened(disk, make_batch(store, [b"a"], shard_items=1))
+    (entry,) = load_snapshot(batch.files, PLACE, batch.plan().snapshot_id).entries
+    assert ObjectStore(batch.files, PLACE / "objects").read(entry.object, entry.size)
 
 
 def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:
