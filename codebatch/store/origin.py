@@ -145,7 +145,7 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
 
 
 def _is_name(index: bytes, start: int) -> bool:
-    """Whether an entry's name may begin there: its length stands before it, or before more flags (gitformat-index(5))."""
+    """Whether an entry's name may begin there: its length stands before it, or before more flags (gitformat-index)."""
     length = min(index.find(b"\0", start) - start, _NAME_LENGTH_MAX)
     lengths = (int.from_bytes(index[start - back : start - back + 2], "big") & _NAME_LENGTH_MAX for back in (2, 4))
     return length in lengths

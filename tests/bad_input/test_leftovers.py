@@ -18,7 +18,7 @@ from codebatch.system.host import this_host
 from tests.cli.process import CommandLine, make_many, wait_until, write
 
 TMP = f".{'ab' * 16}.tmp"
-DIRECTORIES = ("objects", "snapshots", "batches", "indexes", "cache")
+DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "cache")
 
 
 def left_in(store: Path) -> list[str]:

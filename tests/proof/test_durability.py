@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +78,43 @@ def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(d
     store = _store(disk)
     disk.lose_power()
     assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+
+
+@pytest.mark.parametrize("is_met", [False, True])
+def test_a_store_whose_maker_was_killed_at_any_call_is_there_after_power_loss(*, is_met: bool) -> None:
+    """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
+    assert any(_is_made_after_a_killed_one(at, is_met=is_met) for at in range(1000))
+
+
+def _is_made_after_a_killed_one(at: int, *, is_met: bool) -> bool:
+    """Whether the first maker came to its end before the call with a number. Asserts that the store is there."""
+    disk = Disk()
+    calls = iter(range(at))
+    is_over = False
+
+    def die(_: Operation) -> Fate | None:
+        return None if next(calls, None) is not None else Fate(Killed())
+
+    def make() -> None:
+        nonlocal is_over
+        with contextlib.suppress(Killed):
+            create_store(RealFiles(_watched(disk, die)), PLACE)
+            is_over = True
+
+    def meet(operation: Operation) -> Fate | None:
+        if (operation.call, operation.path.name) == ("link", "store.json"):
+            make()
+        return None
+
+    if not is_met:
+        make()
+    store, _ = create_store(RealFiles(_watched(disk, meet) if is_met else disk.calls()), PLACE)
+    with store.writing():
+        pass
+    assert not RealFiles(disk.calls()).unfinished(PLACE)
+    disk.lose_power()
+    assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+    return is_over
 
 
 @pytest.mark.parametrize("names", ["objects", "snapshots", "batches", "objects snapshots batches"])
