@@ -1,7 +1,7 @@
 """Files below a store: the port that store code writes through, and its real implementation.
 
-Only `write_atomic`, `publish_directory` and `create_exclusive` give a file its public name, and only after its bytes
-are on disk. SPEC.md "Read and write ordering" names every caller.
+What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone, and
+only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
 
 What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
 nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
@@ -482,7 +482,7 @@ def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T]) -> T:
 
 
 def _is_hidden(directory: Path) -> bool:
-    """Whether a directory is one that is being built, whose name goes, or the root of a store, which its maker syncs."""
+    """Whether a directory is being built, so that its name goes, or is the root of a store, which its maker syncs."""
     return directory.name.startswith(".")
 
 
