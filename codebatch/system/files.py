@@ -1,7 +1,7 @@
 """Files below a store: the port that store code writes through, and its real implementation.
 
-What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone, and
-only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
+What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone,
+and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
 
 What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
 nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").

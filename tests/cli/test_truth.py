@@ -290,3 +290,30 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     assert codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse", "--json").json["batch_id"] == first
     (told,) = stale_notes(codebatch("errors"))
     assert told == f"stale: the tree is as in another batch; ask it with --batch {first}"
+
+
+def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tree: Path) -> None:
+    write(tree / "a.py", "y = 1\n")
+    write(tree / "src" / "b.py", "y = 1\n")
+    codebatch("snapshot", "tree", "--exclude", "*.tmp")
+    write(tree / "a.py", "x = 1\n")
+    (told,) = stale_notes(codebatch("errors"))
+    assert told.startswith("stale: src/b.py has changed since; look again with")
+    write(tree / "src" / "b.py", "x = 1\n")
+    assert codebatch("summary", "--json").json["stale"] is False
+    write(tree / "src" / "b.py", "z = 1\n")
+    assert codebatch("summary", "--json").json["stale"] is True
+    write(tree / "src" / "b.py", "x = 1\n")
+    write(tree / "new.py", "x = 1\n")
+    (told,) = stale_notes(codebatch("errors"))
+    assert told.startswith("stale: new.py has changed since; look again with")
+
+
+def test_a_repository_in_the_tree_that_was_removed_is_a_change(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
+    codebatch.shell("git init -q tree/inner")
+    codebatch("run", "tree", "-q", "--pipeline", "parse")
+    assert codebatch("summary", "--json").json["stale"] is False
+    codebatch.shell("rm -r tree/inner")
+    assert codebatch("summary", "--json").json["stale"] is True
