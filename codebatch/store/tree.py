@@ -44,6 +44,7 @@ _GIT_FILES_A_SECOND = 10_000
 
 _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_DOCUMENT = b"store.json"
+_STORE_FILE_BYTES_MAX = 4096
 
 
 class Answer(NamedTuple):
@@ -329,12 +330,16 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
+        """Whether a directory has a store's document and is ours: its tag says so, or in 1.x the document."""
         parent = self._directories.enter(directory)
         try:
-            document = read_regular(_STORE_DOCUMENT, bytes_max=4096, dir_fd=parent, is_link_followed=False)
+            about = [
+                read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
+                for name in (_STORE_DOCUMENT, _CACHE_TAG)
+            ]
         except OSError:
             return False
-        return b"codebatch" in document
+        return any(b"codebatch" in said for said in about)
 
     def _is_outcast(self, directory: bytes) -> bool:
         """Whether a repository around a named directory ignores it: then git would list next to nothing."""
