@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.store.store import create_store
 from codebatch.system.calls import RealCalls
+from codebatch.system.disk_usage import tree_bytes
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
@@ -57,3 +59,17 @@ def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> N
     with pytest.raises(StoreCorrupt, match="another batch's plan"):
         one.plan()
     assert other.plan().items == 1
+
+
+def test_what_cannot_be_looked_at_is_not_counted_and_all_else_is(tmp_path: Path) -> None:
+    """A path too long for the system stands for whatever refuses."""
+    (tmp_path / "a").write_bytes(b"xx")
+    (tmp_path / "z").write_bytes(b"x")
+    depth = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=depth)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=depth)
+        os.close(depth)
+        depth = below
+    os.close(depth)
+    assert tree_bytes(tmp_path) == 3
