@@ -172,7 +172,8 @@ def test_several_roots_have_one_base_and_only_what_is_below_them_is_taken(bench:
 
 def test_what_is_not_there_is_the_callers_error(bench: Workbench) -> None:
     os.mkfifo(bench.source / "pipe")
-    for root in ("nowhere", "pipe"):
+    (bench.source / ".GIT").mkdir()
+    for root in ("nowhere", "pipe", ".GIT"):
         with pytest.raises(InvalidInput):
             bench.take(bench.source / root)
 
