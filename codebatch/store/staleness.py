@@ -23,10 +23,11 @@ import msgspec
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.store.directories import Directories
+from codebatch.store.nearest import innermost, parent_of
 from codebatch.store.rules import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.sources import Sources, store_below
-from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_of
+from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_at
 from codebatch.store.walk import GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.system.files import Files
 
@@ -171,7 +172,7 @@ class _Look:
             if self._differs(path, rows[path]):
                 yield path
         for path, found in self._cache.rule_files:
-            if self._lstat(path) != found:
+            if stat_at(self._directories, path) != found:
                 yield path
             elif found.mode:
                 self._rules.add_ignore_file(os.path.dirname(path))
@@ -192,7 +193,7 @@ class _Look:
 
     def _is_as(self, path: bytes, entry: Entry | None) -> bool:
         """Whether a path is as in a snapshot. Raises _TooMuch for a rule file that has no entry to tell."""
-        now = self._lstat(path)
+        now = stat_at(self._directories, path)
         if entry is None:
             if os.path.basename(path) == IGNORE_FILE:
                 raise _TooMuch
@@ -207,7 +208,7 @@ class _Look:
 
     def _differs(self, path: bytes, row: Row) -> bool:
         """Whether a path whose stat is another one is another thing now."""
-        now = self._lstat(path)
+        now = stat_at(self._directories, path)
         if row.flags & FLAG_SUBMODULE or row.key == NO_KEY:
             return stat.S_IFMT(now.mode) != stat.S_IFMT(row.stat.mode)
         is_alike = (
@@ -235,16 +236,17 @@ class _Look:
         changed = {path for path in known if self._is_listed(path) and self._has_changed(path)}
         if not changed:
             return
-        names = {path for path in self._cache.iter_paths() if path[: max(path.rfind(b"/"), 0)] in changed}
+        names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
         left = sorted(changed, reverse=True)
         while left:
             directory = left.pop()
             self._directories_left -= 1
             if self._directories_left < 0:
                 raise _TooMuch
-            ignored = self._ignored.get(self._listing_of(directory))
-            if ignored is None:
+            listing = innermost(self._ignored, directory)
+            if listing is None:
                 continue
+            ignored = self._ignored[listing]
             for name, kind in list_directory(self._directories, directory) or ():
                 path = directory + b"/" + name if directory else name
                 if path in names or path in known or is_git(name):
@@ -271,18 +273,7 @@ class _Look:
         """Whether a directory was listed, and is not only where a named file lies."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._sources.directories)
 
-    def _listing_of(self, directory: bytes) -> bytes:
-        around = (each for each in self._ignored if not each or directory == each or directory.startswith(each + b"/"))
-        return max(around, key=len, default=b"")
-
     def _top(self, directory: bytes, mode: str) -> bytes:
         """Where .gitignore files begin to be heeded for a listing."""
         listed = os.path.join(self._base, directory) if directory else self._base
         return (work_tree_around(listed) if mode == MODE_GIT else None) or listed
-
-    def _lstat(self, path: bytes) -> Stat:
-        directory, _, name = path.rpartition(b"/")
-        try:
-            return stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            return Stat(0, 0, 0, 0, 0)

@@ -18,9 +18,10 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
+from codebatch.store.nearest import parent_of
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
-from codebatch.store.stat_cache import ABSENT, MODE_GIT, MODE_WALK, Stat, is_special, stat_of
+from codebatch.store.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
 from codebatch.store.walk import (
     GitIgnore,
     Walked,
@@ -180,12 +181,8 @@ class TreeLister:
         """lstat one path into the tree; whether it is a directory."""
         if len(path) > PATH_BYTES_MAX:
             raise too_long(path)
-        directory, _, name = path.rpartition(b"/")
         try:
-            found = stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            # Deleted, or a parent is a file or a link now: in this tree there is nothing at that path.
-            found = ABSENT
+            found = stat_at(self._directories, path)
         except OSError as error:
             raise unreadable(path, error.strerror) from error
         tree.stats[path] = found
@@ -257,7 +254,7 @@ class TreeLister:
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Special files beside what git lists, to be said: git passes over them in silence."""
-        around = {path[: max(path.rfind(b"/"), 0)] for path in paths} | {listing}
+        around = {parent_of(path) for path in paths} | {listing}
         found = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if found else None
         if top is None:

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
-from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.store.ignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
 from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.store.rules import IGNORE_FILE, Rules, read_ignore_file
 
 GITIGNORE = b".gitignore"
-_SHOWN_BYTES = 200
 
 
 class Walked(NamedTuple):
@@ -217,7 +216,7 @@ def is_git(name: bytes) -> bool:
 def too_long(path: bytes) -> SourceUnreadable:
     """The error for a path that no snapshot can hold."""
     return SourceUnreadable(
-        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:_SHOWN_BYTES])}…",
+        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
         hint="leave it out with --exclude",
     )
 
