@@ -2,8 +2,8 @@
 
 Looked at is every path of the cache, and every directory that has changed since for what was added to it. A file that
 was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
-at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, and what only git's
-index says.
+at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
+index says, and a changed .gitignore that ignores itself or lies above the tree.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codebatch.store.rules import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.sources import Sources, store_below
 from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_at
-from codebatch.store.walk import GitIgnore, is_git, list_directory, work_tree_around
+from codebatch.store.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.system.files import Files
 
 PATHS_MAX = 20_000
@@ -171,12 +171,18 @@ class _Look:
             rows = rows or self._cache.all_rows()
             if self._differs(path, rows[path]):
                 yield path
+        is_listed_alike = True
         for path, found in self._cache.rule_files:
-            if stat_at(self._directories, path) != found:
+            is_alike = stat_at(self._directories, path) == found
+            if os.path.basename(path) == GITIGNORE:
+                is_listed_alike = is_listed_alike and is_alike
+            elif not is_alike:
                 yield path
             elif found.mode:
                 self._rules.add_ignore_file(os.path.dirname(path))
         yield from self._added()
+        if not is_listed_alike:  # Only a new list would tell.
+            raise _TooMuch
 
     def changes_from(
         self, then: Mapping[bytes, Entry], later: Mapping[bytes, Entry], differing: Sequence[bytes], *, is_cut: bool

@@ -68,7 +68,10 @@ class Row(NamedTuple):
 
 
 class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` are .codebatchignore."""
+    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` decide the rows.
+
+    Those are .codebatchignore files, and the .gitignore files that no row tells of, for they are not taken.
+    """
 
     source: bytes
     stamp_ns: int

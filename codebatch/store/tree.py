@@ -7,6 +7,7 @@ for a file that the user named, which no ignore file can hide.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -23,6 +24,7 @@ from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
 from codebatch.store.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
 from codebatch.store.walk import (
+    GITIGNORE,
     GitIgnore,
     Walked,
     ignore_files_above,
@@ -154,6 +156,7 @@ class TreeLister:
             tree.notes.append(_note(directory, answer))
             self._learn_rules(answer.paths)
             found = self._add_listed(tree, answer)
+            self._note_gitignores(tree, answer)
             nested = [
                 path for path in answer.repositories if self._rules.leaves_out_below(path, is_directory=True) is None
             ]
@@ -176,6 +179,13 @@ class TreeLister:
             for path in by_directory(answer.paths)
             if path not in tree.stats and (everything or rules.leaves_out(path) is None) and self._add(tree, path)
         ]
+
+    def _note_gitignores(self, tree: Tree, answer: Answer) -> None:
+        """Remember what the .gitignore files look like that are not taken: no row tells when one changes."""
+        for path in answer.paths:
+            if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
+                with contextlib.suppress(OSError):
+                    self._rules.rule_files[path] = stat_at(self._directories, path)
 
     def _add(self, tree: Tree, path: bytes) -> bool:
         """lstat one path into the tree; whether it is a directory."""

@@ -309,6 +309,27 @@ def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tre
     assert told.startswith("stale: new.py has changed since; look again with")
 
 
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
+    codebatch: CommandLine, is_repository: bool
+) -> None:
+    for path in ("tree/a.py", "tree/b.py"):
+        write(codebatch.directory / path, "x = 1\n")
+    ignore = write(codebatch.directory / "tree" / ".gitignore", "c.py\n")
+    if is_repository:
+        codebatch.shell("git init -q tree")
+    run = ("run", "tree", "-q", "--include", "*.py", "--pipeline", "parse")
+    codebatch(*run)
+    assert codebatch("summary", "--json").json["stale"] is False
+    write(ignore, "b.py\n")
+    assert codebatch("summary", "--json").json["stale"] is None
+    codebatch(*run)
+    assert codebatch("summary", "--json").json["stale"] is False
+    assert [each["path"] for each in codebatch("files", "--json").json] == ["a.py"]
+    ignore.unlink()
+    assert codebatch("summary", "--json").json["stale"] is True, "b.py is new to a directory that changed"
+
+
 def test_a_repository_in_the_tree_that_was_removed_is_a_change(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
