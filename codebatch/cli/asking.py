@@ -117,7 +117,7 @@ class Asked:
         if changes is None or changes.is_stale is False:
             return
         if changes.is_stale is None:
-            self.answering.note("not checked whether the tree has changed since: that would take long")
+            self.answering.note("not known whether the tree has changed since: to find out would take long")
             return
         if not changes.paths:
             as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == changes.frozen_since)

@@ -1,4 +1,8 @@
-"""Documents on disk: every one is read here, so that whatever is wrong with one is `store_corrupt` and names it."""
+"""Documents on disk that nothing can stand in for: what is wrong with one is `store_corrupt` and names it.
+
+So are read the documents of snapshots, batches and outputs, and plans. Damaged holders and commits count as the dead's
+or as lost (store/holders.py, store/outcomes.py); the store's own document is read in store/store.py.
+"""
 
 from __future__ import annotations
 

@@ -86,12 +86,20 @@ class Holder:
             try:
                 self._files.write_volatile(hidden, encode_document(self.about))
                 lock = self._files.try_lock(hidden, create=False)
-                if lock is None:
-                    continue
-                if not self._files.create_exclusive(hidden, self._path):
-                    break
             except FileNotFoundError:
                 continue
+            if lock is None:
+                continue
+            is_ours = False
+            try:
+                is_ours = self._files.create_exclusive(hidden, self._path)
+            except FileNotFoundError:
+                continue
+            finally:
+                if not is_ours:
+                    lock.release()
+            if not is_ours:
+                break
             self._files.remove(hidden)
             return lock
         raise StoreUnwritable(f"cannot become a holder of {self._root.name}: {self._path} is taken")

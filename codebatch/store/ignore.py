@@ -30,7 +30,7 @@ _CLASSES: dict[bytes, frozenset[int]] = {
     b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
 }
 _CHAIN_MAX = 256
-_SHOWN_BYTES = 200
+SHOWN_BYTES = 200
 _SLASH = ord("/")
 _STAR = ord("*")
 _BACKSLASH = ord("\\")
@@ -119,7 +119,7 @@ def decide_chain(
     """
     if len(chain) > _CHAIN_MAX:
         raise SourceUnreadable(
-            f"more than {_CHAIN_MAX} ignore files have a say about {display_path(path[:_SHOWN_BYTES])}…",
+            f"more than {_CHAIN_MAX} ignore files have a say about {display_path(path[:SHOWN_BYTES])}…",
             hint="leave it out with --exclude",
         )
     for patterns in chain:

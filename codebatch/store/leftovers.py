@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -94,9 +95,11 @@ def _remove_unlocked(files: Files, path: Path) -> bool:
 def _remove(files: Files, path: Path) -> bool:
     """Remove a file, a link or a directory. A refusal is for those to tell who write what is needed."""
     with contextlib.suppress(StoreUnwritable, StoreForeign):
-        try:
-            files.remove(path)
-        except (IsADirectoryError, StoreForeign):
+        found = files.stat(path)
+        # Asked for, as unlink(2) refuses a directory with one error here and with another there.
+        if found is not None and stat.S_ISDIR(found.st_mode):
             files.remove_tree(path)
+        else:
+            files.remove(path)
         return True
     return False

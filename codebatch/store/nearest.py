@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -50,6 +50,12 @@ class Nearest(Generic[T]):
 def parent_of(path: bytes) -> bytes:
     """The directory that a path lies in; that of the top of the tree is itself."""
     return path[: max(path.rfind(b"/"), 0)]
+
+
+def innermost(directories: Iterable[bytes], path: bytes) -> bytes | None:
+    """Of some directories the innermost that a path is or lies below, None where there is none."""
+    around = (each for each in directories if not each or path == each or path.startswith(each + b"/"))
+    return max(around, key=len, default=None)
 
 
 def unknown_from_top(directory: bytes, known: Container[bytes]) -> list[bytes]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ import zstandard
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
-from codebatch.store.frames import FrameError, content_digest, decompress_one
+from codebatch.store.frames import FrameError, decompress_one
 from codebatch.store.packs import (
     BAD_SUFFIX,
     INDEX_SUFFIX,
@@ -127,12 +126,6 @@ class ObjectStore:
         pack = self._packs[bisect_right(self._bases, row) - 1]
         return Location(pack.name, *pack.content.frame(row - pack.base))
 
-    def iter_digests(self) -> Iterator[Digest]:
-        """Every object that can be had, pack by pack, each once."""
-        self.refresh()
-        for key in list(self._rows):
-            yield Digest(key.hex())
-
     def pack_sizes(self) -> list[tuple[str, int]] | None:
         """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
         names = [item.name for item in self._files.listing(self.root)]
@@ -146,29 +139,6 @@ class ObjectStore:
         from codebatch.store.pack_writer import PackWriter
 
         return PackWriter(self._files, self)
-
-    def iter_unsound(self, pack: str) -> Iterator[Digest]:
-        """Read a whole pack, in constant memory; name and remember the objects whose bytes are not theirs."""
-        self.refresh()
-        path = self.root / f"{pack}{PACK_SUFFIX}"
-
-        def read_at(offset: int, length: int) -> bytes:
-            return self._files.read_range(path, offset, length)
-
-        for index in [known.content for known in self._packs if known.name == pack]:
-            for row in range(len(index)):
-                try:
-                    found = content_digest(read_at, index.frame(row))
-                except FrameError:
-                    found = b""
-                if found != index.key(row):
-                    self._condemn(index.key(row), pack)
-                    yield Digest(index.key(row).hex())
-
-    def pack_names(self) -> list[str]:
-        """The names, without suffix, of the packs that are known after a look at the directory."""
-        self.refresh()
-        return [pack.name for pack in self._packs]
 
     def refresh(self) -> None:
         """Look at the directory again: load what is new, forget packs that are gone."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import stat
 from pathlib import Path
@@ -27,11 +28,7 @@ WITNESS = "made-here"
 
 _GITFILE = b"gitdir: "
 _GITFILE_BYTES_MAX = 8192
-_INDEX_HEAD_BYTES = 64 * 1024
-_INDEX_HEADER_BYTES = 12
-_ENTRY_FLAGS_AT = 60
-_ENTRY_EXTENDED = 0x40
-_ENTRY_ALIGNMENT = 8
+_NAME_LENGTH_MAX = 0xFFF
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,37 +137,18 @@ def is_in_index(git: Path, path: bytes) -> bool | None:
     if any(name.startswith("sharedindex.") for name in names):
         return None
     with _open_plain(git / "index") as file:
-        index = file.read(_INDEX_HEAD_BYTES)
-        if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
-            return None
-        is_among_first = _is_among_first(index, path)
-        if is_among_first is not None:
-            return is_among_first
-        index += file.read()
-    return path + b"/" in index or path + b"\0" in index
+        index = file.read()
+    if index[:4] != b"DIRC" or int.from_bytes(index[4:8], "big") not in (2, 3):
+        return None
+    # Not entry by entry, for how long one is depends on the repository's hash. 10 MB take 15 ms.
+    return any(_is_name(index, found.start()) for found in re.finditer(re.escape(path) + rb"[/\0]", index))
 
 
-def _is_among_first(index: bytes, path: bytes) -> bool | None:
-    """As `is_in_index`, by the beginning of an index (gitformat-index(5)): most trees have few names before `.c`.
-
-    Entries are in order. None where this beginning does not decide it.
-    """
-    at, count = _INDEX_HEADER_BYTES, int.from_bytes(index[8:12], "big")
-    for _ in range(count):
-        flags = at + _ENTRY_FLAGS_AT
-        if flags >= len(index):
-            return None
-        start = flags + (4 if index[flags] & _ENTRY_EXTENDED else 2)
-        end = index.find(b"\0", start)
-        if end < 0:
-            return None
-        name = index[start:end]
-        if name == path or name.startswith(path + b"/"):
-            return True
-        if name > path + b"/":
-            return False
-        at += (end - at + _ENTRY_ALIGNMENT) // _ENTRY_ALIGNMENT * _ENTRY_ALIGNMENT
-    return False
+def _is_name(index: bytes, start: int) -> bool:
+    """Whether an entry's name may begin there: its length stands before it, or before more flags (gitformat-index)."""
+    length = min(index.find(b"\0", start) - start, _NAME_LENGTH_MAX)
+    lengths = (int.from_bytes(index[start - back : start - back + 2], "big") & _NAME_LENGTH_MAX for back in (2, 4))
+    return length in lengths
 
 
 def _open_plain(path: Path) -> BinaryIO:

@@ -109,7 +109,8 @@ class _Part:
         Between our making the file and our locking it a sweeper may take it for a dead writer's and remove it. Then
         either it still has the lock, or we locked a file that has no name any more: in both cases we take another name.
         """
-        self._files.make_directory(self._root)
+        if self._files.make_directory(self._root):
+            self._files.sync_directory(self._root.parent)
         for _ in range(PART_ATTEMPTS_MAX):
             path = self._root / f"{uuid.uuid4().hex}{PART_SUFFIX}"
             appender = self._files.open_append(path)

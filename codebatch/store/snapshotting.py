@@ -48,7 +48,7 @@ from codebatch.store.stat_cache import (
     load_stat_cache,
     save_stat_cache,
     stamp,
-    stat_of,
+    stat_at,
     to_columns,
 )
 from codebatch.store.tree import Tree, TreeLister, by_directory
@@ -168,7 +168,7 @@ class _Taker:
         # git lists in the meantime: on two cores the longer of the two is what we wait for, not the sum.
         if not cache.is_unchanged(self._sources.base):
             return None
-        if any(self._stat(path) != tuple(found) for path, found in cache.rule_files):
+        if any(self._stat(path) != found for path, found in cache.rule_files):
             return None
         if any(lister.digest(directory, mode) != digest for directory, mode, digest in cache.listings):
             return None
@@ -289,12 +289,9 @@ class _Taker:
             stat_cache=self._cache_path.name,
         )
 
-    def _stat(self, path: bytes) -> tuple[int, ...]:
-        directory, _, name = path.rpartition(b"/")
+    def _stat(self, path: bytes) -> Stat:
         try:
-            return tuple(stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False)))
-        except (FileNotFoundError, NotADirectoryError):
-            return tuple(Stat(0, 0, 0, 0, 0))
+            return stat_at(self._directories, path)
         except OSError as error:
             raise unreadable(path, error.strerror) from error
 

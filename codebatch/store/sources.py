@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput, SourceUnreadable
-from codebatch.store.walk import ignored_by
+from codebatch.store.walk import ignored_by, is_git
 
 
 class Sources(NamedTuple):
@@ -52,7 +52,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
     for path in directories | files:
         if store is not None and (path == store or path.startswith(store + b"/")):
             raise InvalidInput(f"{os.fsdecode(path)} lies in the store", hint="name the source, or move the store")
-        if b".git" in path.split(b"/"):
+        if any(map(is_git, path.split(b"/"))):
             raise InvalidInput(f"{os.fsdecode(path)} lies in a .git directory, which is never taken")
     base = os.path.commonpath([*directories, *(os.path.dirname(file) for file in files)])
     return Sources(

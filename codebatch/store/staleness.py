@@ -2,30 +2,33 @@
 
 Looked at is every path of the cache, and every directory that has changed since for what was added to it. A file that
 was touched and holds the same bytes is no change; nor is what the rules leave out. What costs too much is not looked
-at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, and what only git's
-index says.
+at: then it is not known. Not noticed are a file in a directory in which nothing was taken before, what only git's
+index says, and a changed .gitignore that ignores itself or lies above the tree.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch.errors import SourceUnreadable
-from codebatch.model.entry import SnapshotId, display_path
+from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
+from codebatch.model.entry import Entry, SnapshotId, display_path
 from codebatch.store.directories import Directories
-from codebatch.store.rules import READ_FLAGS, Rules, SourceRules
+from codebatch.store.nearest import innermost, parent_of
+from codebatch.store.rules import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
+from codebatch.store.snapshots import load_snapshot
 from codebatch.store.sources import Sources, store_below
-from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_of
-from codebatch.store.walk import GitIgnore, is_git, list_directory, work_tree_around
+from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_at
+from codebatch.store.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.system.files import Files
 
 PATHS_MAX = 20_000
@@ -49,7 +52,8 @@ class Changes(NamedTuple):
     """How a tree differs from what was frozen.
 
     `paths` are the first that differ; `is_cut`: there may be others, for a bound was met. `frozen_since` is another
-    snapshot that was taken of it since. `include` and `exclude` are the patterns that chose its files.
+    snapshot that was taken of it since, from which nothing was found to differ. `include` and `exclude` are the
+    patterns that chose its files.
     """
 
     paths: tuple[bytes, ...]
@@ -61,7 +65,7 @@ class Changes(NamedTuple):
     @property
     def is_stale(self) -> bool | None:
         """Whether the tree is another one; None where that is not known."""
-        return True if self.paths or self.frozen_since else None if self.is_cut else False
+        return True if self.paths else None if self.is_cut else self.frozen_since is not None
 
 
 class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
@@ -93,14 +97,25 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
     is_cut = sum(cache.counts) > PATHS_MAX
     try:
         with _Look(cache, about, store_root) as look:
-            for path in () if is_cut else islice(look.iter_changes(), CHANGES_MAX):
-                found.append(path)  # noqa: PERF402  # what was found before a bound was met counts
+            try:
+                for path in () if is_cut else islice(look.iter_changes(), CHANGES_MAX):
+                    found.append(path)  # noqa: PERF402  # what was found before a bound was met counts
+            except _TooMuch:
+                is_cut = True
+            is_cut = is_cut or len(found) == CHANGES_MAX
+            if since is not None and found:
+                then, later = (_entries(files, store_root, each) for each in (snapshot_id, since))
+                found, since = look.changes_from(then, later, found, is_cut=is_cut), None
     except _TooMuch:
-        is_cut = True
-    except (OSError, SourceUnreadable):
+        found, since, is_cut = [], None, True
+    except (OSError, SourceUnreadable, StoreCorrupt, UnknownId):
         return None
     rules = about.rules
-    return Changes(tuple(found), is_cut or len(found) == CHANGES_MAX, since, rules.include, rules.exclude)
+    return Changes(tuple(found), is_cut, since, rules.include, rules.exclude)
+
+
+def _entries(files: Files, store_root: Path, snapshot_id: SnapshotId) -> dict[bytes, Entry]:
+    return {entry.path: entry for entry in load_snapshot(files, store_root, snapshot_id).entries}
 
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
@@ -136,11 +151,15 @@ class _Look:
         self._cache = cache
         self._sources = Sources(*about.sources)
         self._base = about.base
-        self._directories = Directories(about.base)
-        self._rules = Rules(about.rules, self._directories, store_below(about.base, store_root))
-        self._ignored = {
-            directory: GitIgnore(self._top(directory, mode), about.base) for directory, mode, _ in cache.listings
-        }
+        with contextlib.ExitStack() as opened:
+            self._directories = opened.enter_context(Directories(about.base))
+            self._rules = Rules(about.rules, self._directories, store_below(about.base, store_root))
+            self._ignored: dict[bytes, GitIgnore] = {}
+            for directory, mode, _ in cache.listings:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # What was in it is told by its rows.
+                    ignored = GitIgnore(self._top(directory, mode), about.base)
+                    self._ignored[directory] = opened.enter_context(ignored)
+            self._opened = opened.pop_all()
         self._bytes_left = REREAD_BYTES_MAX
         self._files_left = REREAD_FILES_MAX
         self._directories_left = DIRECTORIES_MAX
@@ -150,9 +169,7 @@ class _Look:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._directories.__exit__()
-        for ignored in self._ignored.values():
-            ignored.__exit__()
+        self._opened.close()
 
     def iter_changes(self) -> Iterator[bytes]:
         """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
@@ -161,16 +178,50 @@ class _Look:
             rows = rows or self._cache.all_rows()
             if self._differs(path, rows[path]):
                 yield path
+        is_listed_alike = True
         for path, found in self._cache.rule_files:
-            if self._lstat(path) != found:
+            is_alike = stat_at(self._directories, path) == found
+            if os.path.basename(path) == GITIGNORE:
+                is_listed_alike = is_listed_alike and is_alike
+            elif not is_alike:
                 yield path
             elif found.mode:
                 self._rules.add_ignore_file(os.path.dirname(path))
         yield from self._added()
+        if not is_listed_alike:  # Only a new list would tell.
+            raise _TooMuch
+
+    def changes_from(
+        self, then: Mapping[bytes, Entry], later: Mapping[bytes, Entry], differing: Sequence[bytes], *, is_cut: bool
+    ) -> list[bytes]:
+        """The first paths that are not as in `then`, where `differing` are those that are not as in `later`.
+
+        Raises OSError, or _TooMuch where that is not known.
+        """
+        changes = [path for path in differing if not self._is_as(path, then.get(path))]
+        if changes or is_cut:
+            return changes
+        apart = (path for path in sorted({*then, *later} - {*differing}) if then.get(path) != later.get(path))
+        return list(islice(apart, CHANGES_MAX))
+
+    def _is_as(self, path: bytes, entry: Entry | None) -> bool:
+        """Whether a path is as in a snapshot. Raises _TooMuch for a rule file that has no entry to tell."""
+        now = stat_at(self._directories, path)
+        if entry is None:
+            if os.path.basename(path) == IGNORE_FILE:
+                raise _TooMuch
+            return not (stat.S_ISREG(now.mode) or stat.S_ISLNK(now.mode))
+        if entry.kind == "submodule":
+            return stat.S_ISDIR(now.mode)
+        if stat.S_IFMT(now.mode) != (stat.S_IFREG if entry.kind == "file" else stat.S_IFLNK) or now.size != entry.size:
+            return False
+        if entry.kind == "file" and bool(now.mode & stat.S_IXUSR) != entry.executable:
+            return False
+        return hashlib.sha256(self._content(path, now)).hexdigest() == entry.object
 
     def _differs(self, path: bytes, row: Row) -> bool:
         """Whether a path whose stat is another one is another thing now."""
-        now = self._lstat(path)
+        now = stat_at(self._directories, path)
         if row.flags & FLAG_SUBMODULE or row.key == NO_KEY:
             return stat.S_IFMT(now.mode) != stat.S_IFMT(row.stat.mode)
         is_alike = (
@@ -198,14 +249,17 @@ class _Look:
         changed = {path for path in known if self._is_listed(path) and self._has_changed(path)}
         if not changed:
             return
-        names = {path for path in self._cache.iter_paths() if path[: max(path.rfind(b"/"), 0)] in changed}
+        names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
         left = sorted(changed, reverse=True)
         while left:
             directory = left.pop()
             self._directories_left -= 1
             if self._directories_left < 0:
                 raise _TooMuch
-            ignored = self._ignored[self._listing_of(directory)]
+            listing = innermost(self._ignored, directory)
+            if listing is None:
+                continue
+            ignored = self._ignored[listing]
             for name, kind in list_directory(self._directories, directory) or ():
                 path = directory + b"/" + name if directory else name
                 if path in names or path in known or is_git(name):
@@ -232,18 +286,7 @@ class _Look:
         """Whether a directory was listed, and is not only where a named file lies."""
         return any(not top or directory == top or directory.startswith(top + b"/") for top in self._sources.directories)
 
-    def _listing_of(self, directory: bytes) -> bytes:
-        around = (each for each in self._ignored if not each or directory == each or directory.startswith(each + b"/"))
-        return max(around, key=len)
-
     def _top(self, directory: bytes, mode: str) -> bytes:
         """Where .gitignore files begin to be heeded for a listing."""
         listed = os.path.join(self._base, directory) if directory else self._base
         return (work_tree_around(listed) if mode == MODE_GIT else None) or listed
-
-    def _lstat(self, path: bytes) -> Stat:
-        directory, _, name = path.rpartition(b"/")
-        try:
-            return stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            return Stat(0, 0, 0, 0, 0)

@@ -28,6 +28,8 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import StoreError
+from codebatch.store.directories import Directories
+from codebatch.store.nearest import parent_of
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)
@@ -66,7 +68,10 @@ class Row(NamedTuple):
 
 
 class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` are .codebatchignore."""
+    """The file's content. `listings` are (directory, mode, sha256 of the list); `rule_files` decide the rows.
+
+    Those are .codebatchignore files, and the .gitignore files that no row tells of, for they are not taken.
+    """
 
     source: bytes
     stamp_ns: int
@@ -105,7 +110,7 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         gone: set[bytes] = set()
         for directory, count in zip(self.directories, self.counts, strict=True):
             path = os.path.join(base, directory) if directory else base
-            if (gone and directory[: max(directory.rfind(b"/"), 0)] in gone) or not _is_directory(path):
+            if (gone and parent_of(directory) in gone) or not _is_directory(path):
                 gone.add(directory)
                 for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                     if row[0]:
@@ -248,6 +253,18 @@ def stamp(files: Files, path: Path, base: bytes) -> int:
 def stat_of(found: os.stat_result) -> Stat:
     """The five fields of a row."""
     return Stat(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def stat_at(directories: Directories, path: bytes) -> Stat:
+    """What lstat(2) says of a path of a tree. ABSENT where nothing is, or where a parent is a file or a link now.
+
+    Raises OSError.
+    """
+    directory, _, name = path.rpartition(b"/")
+    try:
+        return stat_of(os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
 
 
 def _is_directory(path: bytes) -> bool:

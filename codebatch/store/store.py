@@ -87,14 +87,17 @@ class Store:
             with contextlib.suppress(StoreUnwritable):
                 sweep_parts(self.files, self.root / OBJECTS)
                 if alone is not None:
-                    sweep_unfinished(
-                        self.files, [self.root / name for name in (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE)]
-                    )
+                    self._sweep()
             if alone is not None:
                 alone.share()
             yield
         finally:
             lock.release()
+
+    def _sweep(self) -> None:
+        if self.files.unfinished(self.root):  # A maker died who had perhaps not brought the document's name to disk.
+            self.files.sync_directory(self.root)
+        sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES)])
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
@@ -128,7 +131,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
         )
     if not is_named:
         refuse_tracked(root)
-    parents = _missing_parents(files, root)
+    parents = _parents(files, root)
     try:
         for name in ("", *_DIRECTORIES):
             files.make_directory(root / name)
@@ -142,10 +145,9 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
         _write_once(files, root / name, content)
     origin = make_origin(files, root, STORE_FILE)
     store_id = uuid.uuid4().hex
+    _sync_parents(files, parents)  # Before anybody can open it: so no one works in a store whose name could be lost.
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
         return open_store(files, root, is_named=is_named), False  # Another process made it meanwhile.
-    for parent in parents:
-        files.sync_directory(parent)
     return Store(files, root, store_id), True
 
 
@@ -186,14 +188,20 @@ def _write_once(files: Files, path: Path, content: bytes) -> None:
 
 
 def _publish(files: Files, root: Path, document: bytes) -> bool:
-    """Give a store its document, once; False where it has one. On return its name is on disk, whoever gave it."""
+    """Give a store its document, once; False where it has one. On return its name is on disk, whoever gave it.
+
+    Where we die before that, our hidden file tells `Store.writing` to do it.
+    """
     hidden = root / f".{STORE_FILE}.{uuid.uuid4().hex}.tmp"
     try:
         files.write_new(hidden, document)
-        is_ours = files.create_exclusive(hidden, root / STORE_FILE)
+        try:
+            is_ours = files.create_exclusive(hidden, root / STORE_FILE)
+        except FileNotFoundError:
+            is_ours = False  # Who works in the store that another has just made swept it.
+        files.sync_directory(root)
     finally:
         files.remove(hidden)
-    files.sync_directory(root)
     return is_ours
 
 
@@ -277,21 +285,34 @@ def _names(root: Path) -> list[str]:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint="check --store") from error
 
 
-def _missing_parents(files: Files, root: Path) -> list[Path]:
-    """The directories that will get a new name when `root` is made, the nearest first."""
-    parents = []
+def _parents(files: Files, root: Path) -> list[Path]:
+    """The directories that will get a new name when `root` is made, the nearest first; last, the one above those."""
+    parents = [root.parent]
     while files.stat(root) is None and root != root.parent:
         root = root.parent
-        parents.append(root)
+        parents.append(root.parent)
     return parents
+
+
+def _sync_parents(files: Files, parents: list[Path]) -> None:
+    """Bring to disk the names on the way to a store. The last was there: a maker who died may have made what is in it.
+
+    Such a one can be read. Of others that may not be so.
+    """
+    for parent in parents[:-1]:
+        files.sync_directory(parent)
+    with contextlib.suppress(StoreUnwritable):
+        files.sync_directory(parents[-1])
 
 
 def _probe_link(files: Files, root: Path) -> None:
     """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
-    source, target = root / LOCKS / f".probe-{uuid.uuid4().hex}", root / LOCKS / f".probe-{uuid.uuid4().hex}"
+    source, target = (root / LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
     files.write_volatile(source, b"")
     try:
         files.create_exclusive(source, target)
+    except FileNotFoundError:
+        return  # Who works in the store that another has just made swept it.
     except (OSError, StoreUnwritable) as error:
         # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
         if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:

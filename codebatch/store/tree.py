@@ -7,6 +7,7 @@ for a file that the user named, which no ignore file can hide.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -18,10 +19,12 @@ from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
 from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
+from codebatch.store.nearest import parent_of
 from codebatch.store.rules import IGNORE_FILE, Rules
 from codebatch.store.sources import Sources
-from codebatch.store.stat_cache import ABSENT, MODE_GIT, MODE_WALK, Stat, is_special, stat_of
+from codebatch.store.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
 from codebatch.store.walk import (
+    GITIGNORE,
     GitIgnore,
     Walked,
     ignore_files_above,
@@ -44,6 +47,7 @@ _GIT_FILES_A_SECOND = 10_000
 
 _CACHE_TAG = b"CACHEDIR.TAG"
 _STORE_DOCUMENT = b"store.json"
+_STORE_FILE_BYTES_MAX = 4096
 
 
 class Answer(NamedTuple):
@@ -120,6 +124,7 @@ class TreeLister:
 
     def lists_a_file(self) -> bool:
         """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
+        self._rules.add_ignore_file(b"")
         for directory in self._sources.directories:
             walked = Walked([], [], [])
             for _ in iter_walk(self._directories, directory, self._rules, walked):
@@ -151,6 +156,7 @@ class TreeLister:
             tree.notes.append(_note(directory, answer))
             self._learn_rules(answer.paths)
             found = self._add_listed(tree, answer)
+            self._note_gitignores(tree, answer)
             nested = [
                 path for path in answer.repositories if self._rules.leaves_out_below(path, is_directory=True) is None
             ]
@@ -174,16 +180,19 @@ class TreeLister:
             if path not in tree.stats and (everything or rules.leaves_out(path) is None) and self._add(tree, path)
         ]
 
+    def _note_gitignores(self, tree: Tree, answer: Answer) -> None:
+        """Remember what the .gitignore files look like that are not taken: no row tells when one changes."""
+        for path in answer.paths:
+            if path.endswith(GITIGNORE) and path not in tree.stats and os.path.basename(path) == GITIGNORE:
+                with contextlib.suppress(OSError):
+                    self._rules.rule_files[path] = stat_at(self._directories, path)
+
     def _add(self, tree: Tree, path: bytes) -> bool:
         """lstat one path into the tree; whether it is a directory."""
         if len(path) > PATH_BYTES_MAX:
             raise too_long(path)
-        directory, _, name = path.rpartition(b"/")
         try:
-            found = stat_of(os.stat(name, dir_fd=self._directories.enter(directory), follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            # Deleted, or a parent is a file or a link now: in this tree there is nothing at that path.
-            found = ABSENT
+            found = stat_at(self._directories, path)
         except OSError as error:
             raise unreadable(path, error.strerror) from error
         tree.stats[path] = found
@@ -255,7 +264,7 @@ class TreeLister:
 
     def _special(self, listing: bytes, paths: list[bytes]) -> list[bytes]:
         """Special files beside what git lists, to be said: git passes over them in silence."""
-        around = {path[: max(path.rfind(b"/"), 0)] for path in paths} | {listing}
+        around = {parent_of(path) for path in paths} | {listing}
         found = [path for directory in sorted(around) for path in special_files(self._directories, directory)]
         top = work_tree_around(self._absolute(listing)) if found else None
         if top is None:
@@ -328,12 +337,16 @@ class TreeLister:
                 self._rules.add_store(directory)
 
     def _is_store(self, directory: bytes) -> bool:
+        """Whether a directory has a store's document and is ours: its tag says so, or in 1.x the document."""
         parent = self._directories.enter(directory)
         try:
-            document = read_regular(_STORE_DOCUMENT, bytes_max=4096, dir_fd=parent, is_link_followed=False)
+            about = [
+                read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
+                for name in (_STORE_DOCUMENT, _CACHE_TAG)
+            ]
         except OSError:
             return False
-        return b"codebatch" in document
+        return any(b"codebatch" in said for said in about)
 
     def _is_outcast(self, directory: bytes) -> bool:
         """Whether a repository around a named directory ignores it: then git would list next to nothing."""

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.store.directories import Directories
-from codebatch.store.ignore import PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.store.ignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
 from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.store.rules import IGNORE_FILE, Rules, read_ignore_file
 
 GITIGNORE = b".gitignore"
-_SHOWN_BYTES = 200
 
 
 class Walked(NamedTuple):
@@ -75,7 +74,9 @@ def _visit(
         data, _ = read_ignore_file(directories, directory, GITIGNORE)
         if data is not None:
             ignore_files.put(directory, parse_ignore_file(data, display_path(prefix + GITIGNORE), prefix))
-    if IGNORE_FILE in names:
+    rule_file = prefix + IGNORE_FILE
+    # As git's list does not name one that is ignored, so that nobody heeds it there.
+    if IGNORE_FILE in names and not _is_ignored(ignore_files.above(rule_file) + above, rule_file, is_directory=False):
         rules.add_ignore_file(directory)
     below = []
     for name, kind in items:
@@ -215,7 +216,7 @@ def is_git(name: bytes) -> bool:
 def too_long(path: bytes) -> SourceUnreadable:
     """The error for a path that no snapshot can hold."""
     return SourceUnreadable(
-        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:_SHOWN_BYTES])}…",
+        f"a path is longer than {PATH_BYTES_MAX} bytes: {display_path(path[:SHOWN_BYTES])}…",
         hint="leave it out with --exclude",
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codebatch.store.directories import Directories
-from codebatch.store.nearest import parent_of
+from codebatch.store.nearest import innermost, parent_of
 from codebatch.store.rules import Rules, SourceRules, parents_of
 from codebatch.store.sources import Sources, resolve_sources, store_below
 from codebatch.store.stat_cache import MODE_GIT, is_special
@@ -114,5 +114,6 @@ def _below_roots(sources: Sources, target: bytes) -> bytes | None:
 
 def _listing(listings: list[tuple[bytes, str, bytes]], path: bytes) -> tuple[bytes, str]:
     """The innermost listing around a path, and how it was made; both empty where there is none."""
-    around = [item for item in listings if not item[0] or path == item[0] or path.startswith(item[0] + b"/")]
-    return max(around, key=lambda item: len(item[0]))[:2] if around else (b"", "")
+    modes = {directory: mode for directory, mode, _ in listings}
+    found = innermost(modes, path)
+    return (b"", "") if found is None else (found, modes[found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -15,14 +16,12 @@ def tree_bytes(root: Path) -> int:
     seen: set[int] = set()
     pending = [os.fspath(root)]
     while pending:
-        try:
-            with os.scandir(pending.pop()) as found:
-                for item in found:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as found:
+            for item in found:
+                with contextlib.suppress(OSError):
                     if item.is_dir(follow_symlinks=False):
                         pending.append(item.path)
                     elif item.inode() not in seen:
                         seen.add(item.inode())
                         total += item.stat(follow_symlinks=False).st_size
-        except (FileNotFoundError, PermissionError):
-            continue
     return total

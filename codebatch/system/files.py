@@ -1,7 +1,7 @@
 """Files below a store: the port that store code writes through, and its real implementation.
 
-Only `write_atomic`, `publish_directory` and `create_exclusive` give a file its public name, and only after its bytes
-are on disk. SPEC.md "Read and write ordering" names every caller.
+What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone,
+and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
 
 What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
 nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
@@ -83,8 +83,11 @@ class Files(Protocol):
     def unfinished(self, path: Path) -> list[str]:
         """The names in a directory that begin with `.` and end with `.tmp`: what `listing` leaves out, and ours."""
 
-    def make_directory(self, path: Path) -> None:
-        """Make a directory and its parents; nothing happens where it exists."""
+    def make_directory(self, path: Path) -> bool:
+        """Make a directory; False where it exists. Its name is durable after `sync_directory`.
+
+        Parents that are missing are made too; their names are durable on return, but for those that are hidden.
+        """
 
     def write_new(self, path: Path, data: bytes) -> None:
         """Write a file that nobody else knows yet and bring it to disk. Its name is durable after `sync_directory`.
@@ -282,20 +285,25 @@ class RealFiles:
                 return []
         return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path) -> bool:
         with refusals(path):
             try:
-                self._make_one_directory(path)
+                return self._make_one_directory(path)
             except FileNotFoundError:
                 self.make_directory(path.parent)
-                self._make_one_directory(path)
+                if not _is_hidden(path.parent):
+                    # Also where another has just made it, who may die before this.
+                    _sync_directory(self._calls, path.parent.parent)
+                return self._make_one_directory(path)
 
-    def _make_one_directory(self, path: Path) -> None:
+    def _make_one_directory(self, path: Path) -> bool:
         try:
             self._calls.mkdir(path)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
                 raise _foreign(path, _FOREIGN[errno.ENOTDIR]) from None
+            return False
+        return True
 
     def write_new(self, path: Path, data: bytes) -> None:
         self._write(path, data, sync=True)
@@ -482,12 +490,18 @@ def _with_directory(calls: SystemCalls, path: Path, make: Callable[[], T]) -> T:
     try:
         return make()
     except FileNotFoundError:
-        if path.parent.name.startswith("."):
+        if _is_hidden(path.parent):
             raise
         with contextlib.suppress(FileExistsError):
             calls.mkdir(path.parent)
-            _sync_directory(calls, path.parent.parent)
+        # Also where another has just made it, who may die before this.
+        _sync_directory(calls, path.parent.parent)
     return make()
+
+
+def _is_hidden(directory: Path) -> bool:
+    """Whether a directory is being built, so that its name goes, or is the root of a store, which its maker syncs."""
+    return directory.name.startswith(".")
 
 
 def _temporary_beside(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -13,12 +14,14 @@ from codebatch.model.outcome import HolderId
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.store import Store, create_store
+from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.cli.process import CommandLine, make_many, wait_until, write
 
 TMP = f".{'ab' * 16}.tmp"
-DIRECTORIES = ("objects", "snapshots", "batches", "indexes", "cache")
+DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "cache")
 
 
 def left_in(store: Path) -> list[str]:
@@ -49,6 +52,19 @@ def test_who_writes_alone_sweeps(store: Store) -> None:
     with store.writing():
         assert not [path for path in planted if path.exists()]
     assert (store.root / "snapshots" / ".DS_Store").exists()
+
+
+def test_a_directory_is_swept_where_unlink_refuses_it_as_it_does_a_file(tmp_path: Path) -> None:
+    """macOS says EPERM and not EISDIR."""
+
+    def watch(operation: Operation) -> Fate | None:
+        refused = operation.call == "unlink" and operation.path.is_dir()
+        return Fate(PermissionError(errno.EPERM, "Operation not permitted")) if refused else None
+
+    store = create_store(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path / "store")[0]
+    planted = plant(store)
+    with store.writing():
+        assert not [path for path in planted if path.exists()]
 
 
 def test_beside_another_writer_only_parts_that_nobody_holds_are_swept(store: Store) -> None:

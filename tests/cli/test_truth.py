@@ -299,3 +299,51 @@ def test_a_snapshot_that_was_taken_since_does_not_hide_a_change(codebatch: Comma
     assert told == f"stale: the tree is as in another batch; ask it with --batch {first}"
     codebatch("run", "tree", "--exclude", "*.tmp", "--pipeline", "parse")
     assert stale_notes(codebatch("errors")) == []
+
+
+def test_a_change_that_was_frozen_and_undone_is_none(codebatch: CommandLine, tree: Path) -> None:
+    write(tree / "a.py", "y = 1\n")
+    write(tree / "src" / "b.py", "y = 1\n")
+    codebatch("snapshot", "tree", "--exclude", "*.tmp")
+    write(tree / "a.py", "x = 1\n")
+    (told,) = stale_notes(codebatch("errors"))
+    assert told.startswith("stale: src/b.py has changed since; look again with")
+    write(tree / "src" / "b.py", "x = 1\n")
+    assert codebatch("summary", "--json").json["stale"] is False
+    write(tree / "src" / "b.py", "z = 1\n")
+    assert codebatch("summary", "--json").json["stale"] is True
+    write(tree / "src" / "b.py", "x = 1\n")
+    write(tree / "new.py", "x = 1\n")
+    (told,) = stale_notes(codebatch("errors"))
+    assert told.startswith("stale: new.py has changed since; look again with")
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_where_a_gitignore_that_was_not_taken_has_changed_it_is_not_known(
+    codebatch: CommandLine, is_repository: bool
+) -> None:
+    for path in ("tree/a.py", "tree/b.py"):
+        write(codebatch.directory / path, "x = 1\n")
+    ignore = write(codebatch.directory / "tree" / ".gitignore", "c.py\n")
+    if is_repository:
+        codebatch.shell("git init -q tree")
+    run = ("run", "tree", "-q", "--include", "*.py", "--pipeline", "parse")
+    codebatch(*run)
+    assert codebatch("summary", "--json").json["stale"] is False
+    write(ignore, "b.py\n")
+    assert codebatch("summary", "--json").json["stale"] is None
+    codebatch(*run)
+    assert codebatch("summary", "--json").json["stale"] is False
+    assert [each["path"] for each in codebatch("files", "--json").json] == ["a.py"]
+    ignore.unlink()
+    assert codebatch("summary", "--json").json["stale"] is True, "b.py is new to a directory that changed"
+
+
+def test_a_repository_in_the_tree_that_was_removed_is_a_change(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    write(codebatch.directory / "tree" / "inner" / "b.py", "x = 1\n")
+    codebatch.shell("git init -q tree/inner")
+    codebatch("run", "tree", "-q", "--pipeline", "parse")
+    assert codebatch("summary", "--json").json["stale"] is False
+    codebatch.shell("rm -r tree/inner")
+    assert codebatch("summary", "--json").json["stale"] is True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import project_shard
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.ledgers import load_ledger
+from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot
@@ -76,6 +78,54 @@ def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(d
     store = _store(disk)
     disk.lose_power()
     assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+
+
+@pytest.mark.parametrize("is_met", [False, True])
+def test_a_store_whose_maker_was_killed_at_any_call_is_there_after_power_loss(*, is_met: bool) -> None:
+    """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
+    assert any(_is_made_after_a_killed_one(at, is_met=is_met) for at in range(1000))
+
+
+def _is_made_after_a_killed_one(at: int, *, is_met: bool) -> bool:
+    """Whether the first maker came to its end before the call with a number. Asserts that the store is there."""
+    disk = Disk()
+    calls = iter(range(at))
+    is_over = False
+
+    def die(_: Operation) -> Fate | None:
+        return None if next(calls, None) is not None else Fate(Killed())
+
+    def make() -> None:
+        nonlocal is_over
+        with contextlib.suppress(Killed):
+            create_store(RealFiles(_watched(disk, die)), PLACE)
+            is_over = True
+
+    def meet(operation: Operation) -> Fate | None:
+        if (operation.call, operation.path.name) == ("link", "store.json"):
+            make()
+        return None
+
+    if not is_met:
+        make()
+    store, _ = create_store(RealFiles(_watched(disk, meet) if is_met else disk.calls()), PLACE)
+    with store.writing():
+        pass
+    assert not RealFiles(disk.calls()).unfinished(PLACE)
+    disk.lose_power()
+    assert open_store(RealFiles(disk.calls()), PLACE).id == store.id
+    return is_over
+
+
+@pytest.mark.parametrize("names", ["objects", "snapshots", "batches", "objects snapshots batches"])
+def test_what_lies_in_directories_that_a_copy_left_out_is_there_after_power_loss(disk: Disk, names: str) -> None:
+    store = _store(disk)
+    for name in names.split():
+        store.files.remove_tree(store.root / name)
+    disk.sync()
+    batch = _reopened(disk, make_batch(store, [b"a"], shard_items=1))
+    (entry,) = load_snapshot(batch.files, PLACE, batch.plan().snapshot_id).entries
+    assert ObjectStore(batch.files, PLACE / "objects").read(entry.object, entry.size)
 
 
 def test_a_commit_is_there_after_power_loss_with_its_bytes(disk: Disk) -> None:

@@ -11,6 +11,7 @@ import pytest
 from codebatch.store.directories import Directories
 from codebatch.store.ignore import parse_ignore_file
 from codebatch.store.rules import Rules, SourceRules
+from codebatch.store.snapshotting import takes_a_file
 from codebatch.store.walk import walk
 
 from .conftest import GIT_ENVIRONMENT, Workbench
@@ -164,3 +165,25 @@ def test_codebatchignore_files_leave_out_what_git_takes(bench: Workbench, is_rep
     assert bench.take().reused
     bench.write(".codebatchignore", ".codebatchignore\n")
     assert bench.paths() == [*hidden, b"vendor/a.py"], "an ignore file that ignores itself is heeded when it changes"
+
+
+def test_a_codebatchignore_file_that_git_ignores_is_heeded_at_the_base_only(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.write(".gitignore", ".codebatchignore\n")
+    bench.write(".codebatchignore", "b.py\n")
+    bench.write("sub/.codebatchignore", "x.py\n/deep/\n")
+    for path in ("b.py", "sub/x.py", "sub/deep/a.py"):
+        bench.write(path)
+    bench.git("init", "-q")
+    assert bench.paths() == [b".gitignore", b"sub/deep/a.py", b"sub/x.py"]
+    by_git = bench.take().snapshot_id
+    monkeypatch.setenv("PATH", str(bench.source.parent))
+    assert bench.take(rehash=True).snapshot_id == by_git
+
+
+def test_the_codebatchignore_file_of_the_base_counts_where_only_what_is_below_is_named(bench: Workbench) -> None:
+    bench.write(".codebatchignore", "*.py\n")
+    roots = [bench.write("sub/a.py").parent, bench.write("t/b.py").parent]
+    assert not takes_a_file(roots, SourceRules())
+    assert bench.paths(*roots) == []

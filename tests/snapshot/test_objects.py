@@ -47,7 +47,6 @@ def test_what_was_added_can_be_read_by_another_process_after_seal(root: Path) ->
     store = _store(root)
     assert [store.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents
     assert digests[0] == EMPTY_DIGEST
-    assert sorted(store.iter_digests()) == sorted(digests)
 
 
 def test_a_pack_is_named_by_its_bytes_and_an_object_is_stored_once(root: Path) -> None:
@@ -192,17 +191,6 @@ def test_who_reads_in_order_reads_ahead_and_an_object_elsewhere_does_not_end_tha
         assert len([each for each in reads if each.call == "open"]) == (number in (10, 11, 3, 7)), number
 
 
-def test_a_whole_pack_can_be_checked(root: Path) -> None:
-    digests = _fill(root, b"a" * 100, os.urandom(100))
-    store = _store(root)
-    assert [list(store.iter_unsound(name)) for name in store.pack_names()] == [[]]
-    pack = _only(root, ".pack")
-    pack.write_bytes(pack.read_bytes()[:-1] + b"\0")
-    found = [digest for name in store.pack_names() for digest in store.iter_unsound(name)]
-    assert len(found) == 1
-    assert found[0] in digests
-
-
 def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
     chunk = os.urandom(1 << 20)
     tracemalloc.start()
@@ -310,9 +298,9 @@ class _RefusingFiles(RealFiles):
         self._spend()
         super().sync_directory(path)
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path) -> bool:
         self._spend()
-        super().make_directory(path)
+        return super().make_directory(path)
 
     def _spend(self) -> None:
         self.left -= 1

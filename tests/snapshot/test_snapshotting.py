@@ -19,6 +19,8 @@ from codebatch.model.entry import encode_entries
 from codebatch.store.frames import decompress_all
 from codebatch.store.snapshots import list_snapshots, load_snapshot
 from codebatch.store.snapshotting import Progress, SourceRules, take_snapshot
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
 
 from .conftest import Workbench
 
@@ -138,10 +140,13 @@ def test_the_store_inside_the_source_is_never_taken(bench: Workbench, is_reposit
     bench.write("a.py")
     if is_repository:
         bench.commit()
-    other = bench.source / "other-store"
-    other.mkdir()
-    (other / "store.json").write_text('{"schema": "codebatch.store"}')
-    (other / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    of_1x = bench.source / "store-of-1x"
+    of_1x.mkdir()
+    (of_1x / "store.json").write_text('{"schema_name": "codebatch.store", "schema_version": 1}')
+    (of_1x / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    create_store(RealFiles(), bench.source / "other-store")
+    if is_repository:
+        bench.git("add", "-f", "other-store")
     bench.store = bench.source / ".codebatch"
     first = bench.take()
     assert first.entries == 1
@@ -167,7 +172,8 @@ def test_several_roots_have_one_base_and_only_what_is_below_them_is_taken(bench:
 
 def test_what_is_not_there_is_the_callers_error(bench: Workbench) -> None:
     os.mkfifo(bench.source / "pipe")
-    for root in ("nowhere", "pipe"):
+    (bench.source / ".GIT").mkdir()
+    for root in ("nowhere", "pipe", ".GIT"):
         with pytest.raises(InvalidInput):
             bench.take(bench.source / root)
 

@@ -218,9 +218,9 @@ class _RefusingFiles(RealFiles):
         self._spend()
         super().sync_directory(path)
 
-    def make_directory(self, path: Path) -> None:
+    def make_directory(self, path: Path) -> bool:
         self._spend()
-        super().make_directory(path)
+        return super().make_directory(path)
 
     def _spend(self) -> None:
         self.left -= 1

@@ -11,6 +11,7 @@ import pytest
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.store.store import create_store
 from codebatch.system.calls import RealCalls
+from codebatch.system.disk_usage import tree_bytes
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.proof.plans import make_batch
@@ -87,3 +88,17 @@ def test_a_file_system_that_cannot_sync_is_no_error_of_ours(tmp_path: Path, numb
     calls = WatchedCalls(RealCalls(), lambda operation: refused if operation.call == "fsync" else None)
     with pytest.raises(StoreUnwritable, match="cannot write"):
         create_store(RealFiles(calls), tmp_path / "store")
+
+
+def test_what_cannot_be_looked_at_is_not_counted_and_all_else_is(tmp_path: Path) -> None:
+    """A path too long for the system stands for whatever refuses."""
+    (tmp_path / "a").write_bytes(b"xx")
+    (tmp_path / "z").write_bytes(b"x")
+    depth = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=depth)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=depth)
+        os.close(depth)
+        depth = below
+    os.close(depth)
+    assert tree_bytes(tmp_path) == 3

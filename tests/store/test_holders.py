@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
+import pytest
+
+from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.protocol import names
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
+from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.system.host import Host, this_host
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
@@ -44,6 +49,28 @@ def test_nobody_ever_sees_a_holder_that_is_alive_and_not_locked() -> None:
     Holder(RealFiles(WatchedCalls(disk.calls(), watch)), BATCH, _about())
     watch(Operation("end", BATCH))
     assert looked > 3
+
+
+def test_who_does_not_become_a_holder_lets_go_of_the_lock(tmp_path: Path) -> None:
+    swept: list[Operation] = []
+
+    def watch(operation: Operation) -> None:
+        if operation.call == "link" and not swept:
+            swept.append(operation)
+            for hidden in (tmp_path / names.HOLDERS).glob(".*"):
+                hidden.unlink()
+
+    def count_open() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    before = count_open()
+    holder = Holder(RealFiles(WatchedCalls(RealCalls(), watch)), tmp_path, _about())
+    assert swept
+    assert count_open() == before + 1
+    with pytest.raises(StoreUnwritable, match="is taken"):
+        Holder(RealFiles(), tmp_path, _about())
+    assert count_open() == before + 1
+    holder.close()
 
 
 def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> None:
