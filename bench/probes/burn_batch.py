@@ -7,10 +7,10 @@ from pathlib import Path
 
 from codebatch.coordinator.planning import make_plan, resolve_tasks
 from codebatch.model.shard import ShardRule
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.take import take_snapshot
 from codebatch.store.batches import create_batch
-from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 

@@ -27,7 +27,7 @@ from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
-    from codebatch.store.staleness import Changes
+    from codebatch.snapshotting.staleness import Changes
 
 
 class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class Asked:
     @cached_property
     def _changes(self) -> Changes | None:
         """How the tree has changed since; None where that is not known, or the batch is knowingly an old one."""
-        from codebatch.store.staleness import changes_since  # 5 ms that `-q` can do without
+        from codebatch.snapshotting.staleness import changes_since  # 5 ms that `-q` can do without
 
         about = self.batch.about
         if self.is_named:
@@ -152,7 +152,7 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     """
     # Only those who are told a command pay for it.
     from codebatch.cli.configuration import Settings, load_configuration
-    from codebatch.store.staleness import rules_of
+    from codebatch.snapshotting.staleness import rules_of
 
     about = batch.about
     found = (

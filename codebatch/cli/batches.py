@@ -21,9 +21,9 @@ from codebatch.model.entry import display_path
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
+from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.references import resolve_snapshot
-from codebatch.store.staleness import stat_cache_of
 from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
 

@@ -31,11 +31,11 @@ from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import failures, summarise, worst_findings
+from codebatch.snapshotting.roots import Selection, resolve_sources, select
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.take import SnapshotResult, take_snapshot, takes_a_file
 from codebatch.store.batches import Batch, iter_batches, projects_of_batches, resolve_batch
-from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.snapshotting import SnapshotResult, take_snapshot, takes_a_file
-from codebatch.store.sources import Selection, resolve_sources, select
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import tree_bytes

@@ -15,12 +15,12 @@ from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.completeness import completeness
 from codebatch.query.records import JsonRecord, RecordFilter
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.take import take_snapshot
+from codebatch.snapshotting.why import why
 from codebatch.store.references import resolve_snapshot
-from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
-from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import Store
-from codebatch.store.why import why
 from codebatch.system.clock import wall_ns
 
 

@@ -110,7 +110,7 @@ def _git_tracks(root: Path) -> bool:
         seen = None
     if seen is False:
         return False
-    from codebatch.store.git import GitError, find_git, is_tracked  # brings subprocess, and is hardly ever needed
+    from codebatch.system.git import GitError, find_git, is_tracked  # brings subprocess, and is hardly ever needed
 
     # A repository that git cannot read, as a submodule's that is mounted alone, is not one that it wrote from.
     git = find_git()

@@ -16,14 +16,14 @@ from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardRule
 from codebatch.protocol import names
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.take import take_snapshot
 from codebatch.store.batches import Batch, create_batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import Outputs
-from codebatch.store.rules import SourceRules
 from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.store.snapshotting import take_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch_workers.execution import Failed, TaskRunner, UnitResults, iter_sources

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.snapshotting.take import SnapshotResult, SourceRules, take_snapshot
 from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot, load_snapshot
-from codebatch.store.snapshotting import SnapshotResult, SourceRules, take_snapshot
 from codebatch.system.files import Files, RealFiles
 
 GIT_ENVIRONMENT = {

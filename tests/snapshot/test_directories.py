@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.directories import Directories
-from codebatch.store.nearest import Nearest
+from codebatch.model.nearest import Nearest
+from codebatch.snapshotting.directories import Directories
 
 DEPTH = 300
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import SourceUnreadable
-from codebatch.store.snapshotting import SourceRules
-from codebatch.store.why import why
+from codebatch.snapshotting.take import SourceRules
+from codebatch.snapshotting.why import why
 
 from .conftest import Workbench
 

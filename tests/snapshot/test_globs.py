@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from codebatch.store import globs
-from codebatch.store.ignore import parse_ignore_file, parse_pattern
+from codebatch.model import globs
+from codebatch.model.patterns import parse_ignore_file, parse_pattern
 
 SECONDS_MAX = 10.0  # Of CPU, a tenth of it where nothing else runs.
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from codebatch.store.directories import Directories
-from codebatch.store.ignore import parse_ignore_file
-from codebatch.store.rules import Rules, SourceRules
-from codebatch.store.snapshotting import takes_a_file
-from codebatch.store.walk import walk
+from codebatch.model.patterns import parse_ignore_file
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.take import takes_a_file
+from codebatch.snapshotting.walk import walk
 
 from .conftest import GIT_ENVIRONMENT, Workbench
 

@@ -10,12 +10,11 @@ import msgspec
 import pytest
 
 from codebatch.model.digest import Digest
-from codebatch.store import snapshotting
-from codebatch.store.directories import Directories
-from codebatch.store.reading import BIG_BYTES, capture
-from codebatch.store.rules import SourceRules
-from codebatch.store.snapshotting import take_snapshot
-from codebatch.store.stat_cache import StatCache, stamp, stat_of
+from codebatch.snapshotting.capture import BIG_BYTES, capture
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.stat_cache import StatCache, stamp, stat_of
+from codebatch.snapshotting.take import take_snapshot
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Operation, WatchedCalls
@@ -91,7 +90,7 @@ def test_the_stamp_is_made_before_the_tree_is_looked_at(bench: Workbench) -> Non
 def test_a_file_as_old_as_the_stamp_is_racy(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock's grain: what was written in the very tick of the stamp may be written again in it."""
     target = bench.write("a.py")
-    monkeypatch.setattr(snapshotting, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
+    monkeypatch.setattr(take, "stamp", lambda *_: os.lstat(target).st_ctime_ns)
     bench.take()
     again = bench.take()
     assert (again.reused, again.read_files) == (False, 1)

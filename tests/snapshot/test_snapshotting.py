@@ -16,9 +16,9 @@ import pytest
 
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
+from codebatch.snapshotting.take import Progress, SourceRules, take_snapshot
 from codebatch.store.frames import decompress_all
 from codebatch.store.snapshots import list_snapshots, load_snapshot
-from codebatch.store.snapshotting import Progress, SourceRules, take_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 
@@ -271,7 +271,7 @@ def test_a_file_of_200_mb_is_streamed_in_constant_memory(bench: Workbench) -> No
     os.truncate(big, 200 << 20)
     script = (
         "import sys, pathlib\n"
-        "from codebatch.store.snapshotting import SourceRules, take_snapshot\n"
+        "from codebatch.snapshotting.take import SourceRules, take_snapshot\n"
         "from codebatch.system.files import RealFiles\n"
         "source, store = map(pathlib.Path, sys.argv[1:])\n"
         "take_snapshot(RealFiles(), store, [source], SourceRules(), now=lambda: 0.0)\n"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreUnwritable
+from codebatch.snapshotting.take import SourceRules, take_snapshot
 from codebatch.store.snapshots import list_snapshots
-from codebatch.store.snapshotting import SourceRules, take_snapshot
 from codebatch.system.files import RealFiles
 
 from .conftest import Workbench
@@ -29,7 +29,7 @@ def _opened(bench: Workbench) -> list[str]:
     """What a further process opens below the source while it takes a snapshot, by the interpreter's audit events."""
     script = (
         "import os, sys, pathlib\n"
-        "from codebatch.store.snapshotting import SourceRules, take_snapshot\n"
+        "from codebatch.snapshotting.take import SourceRules, take_snapshot\n"
         "from codebatch.system.files import RealFiles\n"
         "source, store = map(pathlib.Path, sys.argv[1:])\n"
         "names = set(os.listdir(source))\n"

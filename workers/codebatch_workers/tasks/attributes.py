@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codebatch.model.entry import Entry
+from codebatch.model.globs import GlobSet, Token
+from codebatch.model.nearest import Nearest
+from codebatch.model.patterns import parse_pattern
 from codebatch.model.task import SnapshotView
-from codebatch.store.globs import GlobSet, Token
-from codebatch.store.ignore import parse_pattern
-from codebatch.store.nearest import Nearest
 
 FILE_NAME = b".gitattributes"
 _PREFIX = b"linguist-"

@@ -14,8 +14,8 @@ from itertools import islice
 
 import msgspec
 
+from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
-from codebatch.store.ignore import PatternList, parse_arguments
 from codebatch_workers.findings import diagnostic
 from codebatch_workers.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment

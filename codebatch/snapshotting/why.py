@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codebatch.store.directories import Directories
-from codebatch.store.nearest import innermost, parent_of
-from codebatch.store.rules import Rules, SourceRules, parents_of
-from codebatch.store.sources import Sources, resolve_sources, store_below
-from codebatch.store.stat_cache import MODE_GIT, is_special
-from codebatch.store.tree import TreeLister
-from codebatch.store.walk import GitIgnore, ignored_by, is_git
+from codebatch.model.nearest import innermost, parent_of
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.listing import TreeLister
+from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.selection import Rules, SourceRules, parents_of
+from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
+from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

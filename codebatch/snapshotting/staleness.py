@@ -22,13 +22,22 @@ import msgspec
 
 from codebatch.errors import SourceUnreadable, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, SnapshotId, display_path
-from codebatch.store.directories import Directories
-from codebatch.store.nearest import innermost, parent_of
-from codebatch.store.rules import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
+from codebatch.model.nearest import innermost, parent_of
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.roots import Sources, store_below
+from codebatch.snapshotting.selection import IGNORE_FILE, READ_FLAGS, Rules, SourceRules
+from codebatch.snapshotting.stat_cache import (
+    FLAG_SUBMODULE,
+    MODE_GIT,
+    NO_KEY,
+    Row,
+    Stat,
+    StatCache,
+    read_stat_cache,
+    stat_at,
+)
+from codebatch.snapshotting.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.store.snapshots import load_snapshot
-from codebatch.store.sources import Sources, store_below
-from codebatch.store.stat_cache import FLAG_SUBMODULE, MODE_GIT, NO_KEY, Row, Stat, StatCache, read_stat_cache, stat_at
-from codebatch.store.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.system.files import Files
 
 PATHS_MAX = 20_000

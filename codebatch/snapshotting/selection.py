@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
-from codebatch.store.directories import Directories
-from codebatch.store.ignore import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
-from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
-from codebatch.store.stat_cache import ABSENT, Stat, stat_of
+from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
+from codebatch.model.patterns import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.stat_cache import ABSENT, Stat, stat_of
 from codebatch.system.regular import read_regular
 
 IGNORE_FILE = b".codebatchignore"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput, SourceUnreadable
-from codebatch.store.walk import ignored_by, is_git
+from codebatch.snapshotting.walk import ignored_by, is_git
 
 
 class Sources(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import display_path
-from codebatch.store.globs import PARENTS, REST, STAR, GlobSet, Token
+from codebatch.model.globs import PARENTS, REST, STAR, GlobSet, Token
 
 _CLASSES: dict[bytes, frozenset[int]] = {
     b"alnum": frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"),

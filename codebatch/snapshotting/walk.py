@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.store.directories import Directories
-from codebatch.store.ignore import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
-from codebatch.store.nearest import Nearest, parent_of, unknown_from_top
-from codebatch.store.rules import IGNORE_FILE, Rules, read_ignore_file
+from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
+from codebatch.model.patterns import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.selection import IGNORE_FILE, Rules, read_ignore_file
 
 GITIGNORE = b".gitignore"
 

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.store.directories import Directories
-from codebatch.store.nearest import parent_of
+from codebatch.model.nearest import parent_of
+from codebatch.snapshotting.directories import Directories
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)

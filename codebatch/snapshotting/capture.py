@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from codebatch.errors import SnapshotUnstable
 from codebatch.model.entry import display_path
-from codebatch.store.directories import Directories
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.selection import READ_FLAGS
+from codebatch.snapshotting.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
+from codebatch.snapshotting.walk import unreadable
 from codebatch.store.frames import CHUNK_BYTES
 from codebatch.store.pack_writer import PackWriter, SizeChangedError
-from codebatch.store.rules import READ_FLAGS
-from codebatch.store.stat_cache import ABSENT, FLAG_LFS_POINTER, NO_KEY, Row, Stat, stat_of
-from codebatch.store.walk import unreadable
 
 ATTEMPTS_MAX = 3
 BIG_BYTES = 8 << 20

@@ -17,13 +17,12 @@ from typing import NamedTuple, Protocol
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
-from codebatch.store.directories import Directories
-from codebatch.store.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
-from codebatch.store.nearest import parent_of
-from codebatch.store.rules import IGNORE_FILE, Rules
-from codebatch.store.sources import Sources
-from codebatch.store.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
-from codebatch.store.walk import (
+from codebatch.model.nearest import parent_of
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.roots import Sources
+from codebatch.snapshotting.selection import IGNORE_FILE, Rules
+from codebatch.snapshotting.stat_cache import MODE_GIT, MODE_WALK, Stat, is_special, stat_at
+from codebatch.snapshotting.walk import (
     GITIGNORE,
     GitIgnore,
     Walked,
@@ -36,6 +35,7 @@ from codebatch.store.walk import (
     walk,
     work_tree_around,
 )
+from codebatch.system.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.system.regular import read_regular
 
 # How long git may be silent before its list is made without it, and then again for each so many files that it tracks.

@@ -23,19 +23,12 @@ import msgspec
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entries, manifest_digest, snapshot_id
-from codebatch.store.directories import Directories
-from codebatch.store.objects import ObjectStore
-from codebatch.store.reading import capture
-from codebatch.store.rules import Rules, SourceRules
-from codebatch.store.snapshots import (
-    SnapshotDocument,
-    SnapshotSource,
-    index_digest,
-    load_snapshot,
-    publish_snapshot,
-)
-from codebatch.store.sources import Sources, resolve_sources, store_below
-from codebatch.store.stat_cache import (
+from codebatch.snapshotting.capture import capture
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.listing import Tree, TreeLister, by_directory
+from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.selection import Rules, SourceRules
+from codebatch.snapshotting.stat_cache import (
     FLAG_LFS_POINTER,
     FLAG_SUBMODULE,
     MODE_GIT,
@@ -51,8 +44,15 @@ from codebatch.store.stat_cache import (
     stat_at,
     to_columns,
 )
-from codebatch.store.tree import Tree, TreeLister, by_directory
-from codebatch.store.walk import unreadable
+from codebatch.snapshotting.walk import unreadable
+from codebatch.store.objects import ObjectStore
+from codebatch.store.snapshots import (
+    SnapshotDocument,
+    SnapshotSource,
+    index_digest,
+    load_snapshot,
+    publish_snapshot,
+)
 from codebatch.system.files import Files
 
 __all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapshot", "takes_a_file"]
