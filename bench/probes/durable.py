@@ -15,8 +15,8 @@ import msgspec
 from bench.probes.engine import TASKS
 from codebatch.model.outcome import Outcome
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import layout
 from codebatch.store.holders import Holder, HolderFile, new_holder_id
 from codebatch.store.outcomes import Committer, encode_outcome
 from codebatch.system.clock import wall_ns
@@ -38,7 +38,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def measure(root: Path, count: int) -> Figures:
     """Lease, encode and commit `count` units in a new batch-like directory."""
     files = RealFiles()
-    for name in (names.HOLDERS, names.LEASES, names.RESULTS, names.OUTCOMES):
+    for name in (layout.HOLDERS, layout.LEASES, layout.RESULTS, layout.OUTCOMES):
         files.make_directory(root / name)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=os.getpid(), host=this_host(), since_ns=wall_ns())
     holder = Holder(files, root, about)

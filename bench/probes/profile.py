@@ -24,9 +24,9 @@ from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import Shard, ShardRule, project_shard
-from codebatch.protocol import names
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
+from codebatch.store import layout
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
@@ -68,7 +68,7 @@ class Pass:
         self._objects = store.objects()
         self._runner = TaskRunner(plan.tasks, scratch)
         self._files, self._root = store.files, store.batches / "profile"
-        for name in (names.RESULTS, names.OUTCOMES):
+        for name in (layout.RESULTS, layout.OUTCOMES):
             store.files.make_directory(self._root / name)
         self._committer = Committer(store.files, self._root, new_holder_id())
         self.records: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_PROJECT, Cell, Step
@@ -155,7 +155,7 @@ class Guard:
 
 def _step_of(batch: Batch, holder: HolderFile) -> Step | None:
     try:
-        cell = Cell(batch.files, batch.root / names.HOLDERS / names.cell_name(holder.holder), create=False)
+        cell = Cell(batch.files, batch.root / layout.HOLDERS / layout.cell_name(holder.holder), create=False)
     except FileNotFoundError:
         return None
     step = cell.read()

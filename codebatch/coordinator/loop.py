@@ -51,8 +51,8 @@ from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
 from codebatch.protocol import messages
-from codebatch.protocol.frames import FrameWriter
 from codebatch.protocol.launch import HOLDER_VARIABLE
+from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.store.journal import Journal

@@ -15,8 +15,8 @@ from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
 from codebatch.model.outcome import add_counts
 from codebatch.model.plan import Plan, PlannedTask
-from codebatch.protocol import names
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
@@ -28,7 +28,7 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
     On return they are on disk. Raises StoreCorrupt where an outcome's bytes are not there.
     """
     files = batch.files
-    building = batch.root / names.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
+    building = batch.root / layout.OUTPUTS / f".{uuid.uuid4().hex}.tmp"
     files.make_directory(building)
     try:
         outcomes = Outcomes(files, batch.root)
@@ -41,11 +41,11 @@ def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
             items=plan.items,
             tasks=tasks,
         )
-        files.write_new(building / names.MANIFEST_FILE, encode_document(manifest))
+        files.write_new(building / layout.MANIFEST_FILE, encode_document(manifest))
         # Who linked a register may have died before its fsync: what the outputs rest on must outlast power loss too.
-        files.make_directory(batch.root / names.OUTCOMES)
-        files.sync_directory(batch.root / names.OUTCOMES)
-        target = batch.root / names.OUTPUTS / digest
+        files.make_directory(batch.root / layout.OUTCOMES)
+        files.sync_directory(batch.root / layout.OUTCOMES)
+        target = batch.root / layout.OUTPUTS / digest
         files.publish_directory(building, target)
     except BaseException:
         files.remove_tree(building)
@@ -59,7 +59,7 @@ def _generation(ledger: Ledger) -> int:
 
 def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask) -> TaskOutput:
     task = planned.name
-    output = batch.files.open_append(building / names.output_name(task))
+    output = batch.files.open_append(building / layout.output_name(task))
     table = bytearray()
     shards: list[OutputShard] = []
     frame_writer = FrameWriter()
@@ -84,7 +84,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
         output.sync()
     finally:
         output.close()
-    batch.files.write_new(building / names.table_name(task), bytes(table))
+    batch.files.write_new(building / layout.table_name(task), bytes(table))
     return TaskOutput(
         task=task,
         scope=planned.scope,

@@ -16,9 +16,9 @@ import msgspec
 from codebatch.engine.events import WorkerId
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId, Unit
-from codebatch.protocol import names
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
 from codebatch.protocol.messages import Assign, FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
@@ -98,7 +98,7 @@ class WorkerProcess:
     def step(self) -> Step | None:
         """What the worker is at; None before it has set up its cell."""
         if self.cell is None:
-            path = self.batch.root / names.HOLDERS / names.cell_name(self.holder)
+            path = self.batch.root / layout.HOLDERS / layout.cell_name(self.holder)
             try:
                 self.cell = Cell(self.batch.files, path, create=False)
             except FileNotFoundError:
@@ -146,7 +146,7 @@ class WorkerProcess:
         os.close(self.stderr)
         if self.cell is not None:
             self.cell.close()
-        self.batch.files.remove_tree(self.batch.root / names.SCRATCH / self.holder)
+        self.batch.files.remove_tree(self.batch.root / layout.SCRATCH / self.holder)
         sweep_memory_scratch()
         return Death(returncode=returncode, memory_peak_bytes=memory_peak_bytes)
 
@@ -159,7 +159,7 @@ class WorkerProcess:
 def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId) -> WorkerProcess:
     """Start a worker in an empty directory of its own. Main thread only."""
     holder = new_holder_id()
-    scratch = batch.root / names.SCRATCH / holder
+    scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
         raise StoreCorrupt(f"somebody removed {batch.root}", hint="run it anew with: codebatch run PATH")
     batch.files.make_directory(scratch)

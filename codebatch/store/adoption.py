@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.document import encode_document
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
 from codebatch.store.store import Store
 
-_LINKED = (names.JOURNAL, names.RESULTS, names.OUTCOMES)
+_LINKED = (layout.JOURNAL, layout.RESULTS, layout.OUTCOMES)
 
 
 def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:
@@ -31,8 +31,8 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
     )
     files = store.files
     building = Batch(files, store.batches / f".{uuid.uuid4().hex}.tmp", about)
-    found = (name for name, _ in files.listing(batch.root / names.OUTPUTS))
-    outputs = [f"{names.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
+    found = (name for name, _ in files.listing(batch.root / layout.OUTPUTS))
+    outputs = [f"{layout.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
     try:
         make_batch_directories(building)
         for directory in (*_LINKED, *outputs):
@@ -43,9 +43,9 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
                 if found_there is not None and stat.S_ISREG(found_there.st_mode):  # Others are none of ours.
                     files.create_exclusive(path, building.root / directory / name)
             files.sync_directory(building.root / directory)
-        files.sync_directory(building.root / names.OUTPUTS)
-        files.create_exclusive(batch.root / names.PLAN_FILE, building.root / names.PLAN_FILE)
-        files.write_new(building.root / names.BATCH_FILE, encode_document(about))
+        files.sync_directory(building.root / layout.OUTPUTS)
+        files.create_exclusive(batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
+        files.write_new(building.root / layout.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building.root, store.batches / about.batch_id)
     except BaseException:
         files.remove_tree(building.root)

@@ -20,7 +20,7 @@ from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
@@ -32,13 +32,13 @@ BatchId = NewType("BatchId", str)
 BATCH_FORMAT = 2
 BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
 _SUBDIRECTORIES = (
-    names.HOLDERS,
-    names.JOURNAL,
-    names.LEASES,
-    names.RESULTS,
-    names.OUTCOMES,
-    names.OUTPUTS,
-    names.SCRATCH,
+    layout.HOLDERS,
+    layout.JOURNAL,
+    layout.LEASES,
+    layout.RESULTS,
+    layout.OUTCOMES,
+    layout.OUTPUTS,
+    layout.SCRATCH,
 )
 
 
@@ -78,7 +78,7 @@ class Batch:
 
     def plan(self) -> Plan:
         """Its plan. Raises StoreCorrupt."""
-        path = self.root / names.PLAN_FILE
+        path = self.root / layout.PLAN_FILE
         try:
             plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
         except FileNotFoundError as error:
@@ -113,8 +113,8 @@ def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cac
     try:
         for name in _SUBDIRECTORIES:
             files.make_directory(building / name)
-        files.write_new(building / names.PLAN_FILE, encode_plan(plan))
-        files.write_new(building / names.BATCH_FILE, encode_document(about))
+        files.write_new(building / layout.PLAN_FILE, encode_plan(plan))
+        files.write_new(building / layout.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building, store.batches / about.batch_id)
     except BaseException:
         files.remove_tree(building)
@@ -137,7 +137,7 @@ def open_batch(store: Store, batch_id: str) -> Batch:
 
     A batch becomes visible with its document in it, so where the directory is there without it, it was lost.
     """
-    path = store.batches / batch_id / names.BATCH_FILE
+    path = store.batches / batch_id / layout.BATCH_FILE
     try:
         about = read_document(store.files, path, decode_batch, hint=_lost(path.parent))
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -230,7 +230,7 @@ def _stands_for(one: Batch, other: Batch) -> bool:
     mine, others = PIPELINES.get(one.about.pipeline), PIPELINES.get(other.about.pipeline)
     if mine is None or others is None or not set(others.tasks) <= set(mine.tasks):
         return False
-    return any(DIGEST_PATTERN.match(name) for name, _ in one.files.listing(one.root / names.OUTPUTS))
+    return any(DIGEST_PATTERN.match(name) for name, _ in one.files.listing(one.root / layout.OUTPUTS))
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:

@@ -19,7 +19,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, is_here, this_host
 
@@ -66,7 +66,7 @@ class Holder:
         self._files = files
         self._root = batch_root
         self.about = about
-        self._path = batch_root / names.HOLDERS / about.holder
+        self._path = batch_root / layout.HOLDERS / about.holder
         self._lease_source = self._path
         self._lock = self._appear()
 
@@ -110,7 +110,7 @@ class Holder:
         A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
         names of one file (ext4: 65,000): then a copy takes over as the source of links, as where the file was deleted.
         """
-        path = self._root / names.LEASES / names.lease_name(shard, start, epoch)
+        path = self._root / layout.LEASES / layout.lease_name(shard, start, epoch)
         try:
             return self._files.create_exclusive(self._lease_source, path)
         except OSError as error:
@@ -148,9 +148,9 @@ class LeaseReader:
     def holders(self) -> list[tuple[HolderFile, bool]]:
         """Every holder there ever was, and whether it is alive."""
         found: list[tuple[HolderFile, bool]] = []
-        for name, inode in self._files.listing(self._root / names.HOLDERS):
-            if names.HOLDER_PATTERN.match(name):
-                holder = self._read(self._root / names.HOLDERS / name)
+        for name, inode in self._files.listing(self._root / layout.HOLDERS):
+            if layout.HOLDER_PATTERN.match(name):
+                holder = self._read(self._root / layout.HOLDERS / name)
                 if holder is None or holder.holder != name:
                     holder = _unreadable(HolderId(name))
                 self._by_inode[inode] = holder
@@ -160,8 +160,8 @@ class LeaseReader:
     def leases(self) -> dict[tuple[ShardId, int], Lease]:
         """The highest lease of every unit that was ever leased."""
         highest: dict[tuple[ShardId, int], tuple[int, int, str]] = {}
-        for name, inode in self._files.listing(self._root / names.LEASES):
-            parsed = names.parse_lease(name)
+        for name, inode in self._files.listing(self._root / layout.LEASES):
+            parsed = layout.parse_lease(name)
             if parsed is None:
                 continue
             shard, start, epoch = parsed
@@ -170,7 +170,7 @@ class LeaseReader:
         live: dict[HolderId, bool] = {}
         leases: dict[tuple[ShardId, int], Lease] = {}
         for (shard, start), (epoch, inode, name) in highest.items():
-            holder = self._holder(inode, self._root / names.LEASES / name)
+            holder = self._holder(inode, self._root / layout.LEASES / name)
             if holder.holder not in live:
                 live[holder.holder] = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
             leases[shard, start] = Lease(
@@ -181,7 +181,7 @@ class LeaseReader:
     def is_live(self, holder: HolderFile) -> bool:
         """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""
         if is_here(holder.host):
-            return self._files.is_locked(self._root / names.HOLDERS / holder.holder)
+            return self._files.is_locked(self._root / layout.HOLDERS / holder.holder)
         return holder.host.name != this_host().name
 
     def _holder(self, inode: int, lease: Path) -> HolderFile:
@@ -198,4 +198,4 @@ class LeaseReader:
             found = decode_holder(self._files.read(path))
         except (FileNotFoundError, DocumentError):
             return None
-        return found if names.HOLDER_PATTERN.match(found.holder) else None
+        return found if layout.HOLDER_PATTERN.match(found.holder) else None

@@ -14,7 +14,7 @@ import msgspec
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.ids import PassedOver
 from codebatch.system.files import Files
 
@@ -67,7 +67,7 @@ class Journal:
     """The journal of this process. Lines are handed to the kernel at once and never synced."""
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId, now_ns: Callable[[], int]) -> None:
-        self._appender = files.open_append(batch_root / names.JOURNAL / names.journal_name(holder))
+        self._appender = files.open_append(batch_root / layout.JOURNAL / layout.journal_name(holder))
         self._holder = holder
         self._now_ns = now_ns
         self._seq = 0
@@ -89,7 +89,7 @@ _decoder = msgspec.json.Decoder(JournalLine)
 def read_journal(files: Files, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
     """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
     lines: list[JournalLine] = []
-    directory = batch_root / names.JOURNAL
+    directory = batch_root / layout.JOURNAL
     for name, _ in files.listing(directory):
         for line in files.read(directory / name).splitlines(keepends=True):
             try:

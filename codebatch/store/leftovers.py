@@ -20,7 +20,7 @@ from pathlib import Path
 
 from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.outcome import HolderId
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.holders import HolderFile
 from codebatch.store.packs import PART_SUFFIX
 from codebatch.system.files import Files
@@ -44,12 +44,12 @@ class BatchLeftovers:
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
-        self._merging = _unfinished_in(files, batch_root / names.OUTPUTS)
-        self._commits = _unfinished_in(files, batch_root / names.OUTCOMES)
-        self._holders = _unfinished_in(files, batch_root / names.HOLDERS)
-        scratch = batch_root / names.SCRATCH
+        self._merging = _unfinished_in(files, batch_root / layout.OUTPUTS)
+        self._commits = _unfinished_in(files, batch_root / layout.OUTCOMES)
+        self._holders = _unfinished_in(files, batch_root / layout.HOLDERS)
+        scratch = batch_root / layout.SCRATCH
         found = (item.name for item in files.listing(scratch))
-        self._scratch = [scratch / name for name in found if names.HOLDER_PATTERN.match(name)]
+        self._scratch = [scratch / name for name in found if layout.HOLDER_PATTERN.match(name)]
 
     def sweep(self, holders: Sequence[tuple[HolderFile, bool]], own: HolderId) -> int:
         """Remove what is of none of the living; how much there was. `own` is the coordinator that sweeps."""

@@ -16,7 +16,7 @@ import zstandard
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
-from codebatch.store.frames import FrameError, decompress_one
+from codebatch.store.object_frames import FrameError, decompress_one
 from codebatch.store.packs import (
     BAD_SUFFIX,
     INDEX_SUFFIX,

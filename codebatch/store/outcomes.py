@@ -30,8 +30,8 @@ from codebatch.model.outcome import (
     encode_commit,
 )
 from codebatch.model.record import Failure, FailureReason
-from codebatch.protocol import names
-from codebatch.protocol.frames import FrameWriter, decode_frames
+from codebatch.protocol.record_frames import FrameWriter, decode_frames
+from codebatch.store import layout
 from codebatch.system.files import Appender, Files
 
 
@@ -40,8 +40,8 @@ class Segment:
 
     def __init__(self, files: Files, batch_root: Path, holder: HolderId) -> None:
         self._files = files
-        self._directory = batch_root / names.RESULTS
-        self._appender: Appender = files.open_append(self._directory / names.segment_name(holder))
+        self._directory = batch_root / layout.RESULTS
+        self._appender: Appender = files.open_append(self._directory / layout.segment_name(holder))
         self._has_durable_name = False
 
     def append(self, frames: bytes, table: bytes) -> int:
@@ -162,8 +162,8 @@ class Outcomes:
 
     def __init__(self, files: Files, batch_root: Path) -> None:
         self._files = files
-        self._directory = batch_root / names.OUTCOMES
-        self._results = batch_root / names.RESULTS
+        self._directory = batch_root / layout.OUTCOMES
+        self._results = batch_root / layout.RESULTS
         self._seen: set[str] = set()
 
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
@@ -178,7 +178,7 @@ class Outcomes:
                 outcome
                 for outcome in commit.outcomes
                 if not self._files.create_exclusive(
-                    hidden, self._directory / names.register_name(_register(commit, outcome))
+                    hidden, self._directory / layout.register_name(_register(commit, outcome))
                 )
             ]
             self._files.sync_directory(self._directory)
@@ -193,7 +193,7 @@ class Outcomes:
         """
         by_inode: dict[int, list[tuple[str, Register]]] = {}
         for name, inode in self._files.listing(self._directory):
-            if name not in self._seen and (register := names.parse_register(name)) is not None:
+            if name not in self._seen and (register := layout.parse_register(name)) is not None:
                 self._seen.add(name)
                 by_inode.setdefault(inode, []).append((name, register))
         found = Scan([], [])
@@ -213,7 +213,7 @@ class Outcomes:
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
         """The frames of an outcome, unchecked but for their length, and its item table. Raises StoreCorrupt."""
         rows = (outcome.end - outcome.start) * ROW_BYTES
-        path = self._results / names.segment_name(segment)
+        path = self._results / layout.segment_name(segment)
         try:
             data = self._files.read_range(path, outcome.offset, outcome.length + rows)
         except FileNotFoundError:
@@ -261,7 +261,7 @@ class Outcomes:
 def lost_outcomes(batch_root: Path) -> StoreCorrupt:
     """What was committed while we run is not there any more."""
     return StoreCorrupt(
-        f"somebody removed outcomes from {batch_root / names.OUTCOMES}",
+        f"somebody removed outcomes from {batch_root / layout.OUTCOMES}",
         hint=f"what is left is kept; continue with: codebatch run --batch {batch_root.name}",
     )
 

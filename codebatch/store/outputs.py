@@ -18,8 +18,8 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, check_rows, item_range
 from codebatch.model.outcome import Counts
-from codebatch.protocol import names
-from codebatch.protocol.frames import decode_frames
+from codebatch.protocol.record_frames import decode_frames
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document
 from codebatch.system.files import Files
@@ -89,7 +89,7 @@ class Outputs:
     def shard_records(self, task: TaskOutput, index: int) -> bytes:
         """The record lines of a shard. Raises StoreCorrupt."""
         shard = task.shards[index]
-        path = self.root / names.output_name(task.task)
+        path = self.root / layout.output_name(task.task)
         frames = self._read(path, shard.offset, shard.length)
         try:
             return decode_frames(frames, shard.bytes)
@@ -100,7 +100,7 @@ class Outputs:
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
         index = bisect.bisect_right(shard_starts, item) - 1
         first = shard_starts[index]
-        path = self.root / names.table_name(task.task)
+        path = self.root / layout.table_name(task.task)
         table = self._read(path, first * ROW_BYTES, (item - first + 1) * ROW_BYTES)
         start, end = item_range(table, item - first)
         records = self.shard_records(task, index)[start:end]
@@ -110,7 +110,7 @@ class Outputs:
 
     def check(self, task: TaskOutput, index: int, start: int, end: int) -> bool:
         """Whether a shard, items [start, end), still has the bytes its item table says."""
-        table = self._read(self.root / names.table_name(task.task), start * ROW_BYTES, (end - start) * ROW_BYTES)
+        table = self._read(self.root / layout.table_name(task.task), start * ROW_BYTES, (end - start) * ROW_BYTES)
         return check_rows(table, self.shard_records(task, index))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
@@ -133,11 +133,11 @@ class Outputs:
 def current_outputs(batch: Batch) -> Outputs | None:
     """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
     best: Outputs | None = None
-    directory = batch.root / names.OUTPUTS
+    directory = batch.root / layout.OUTPUTS
     for name, _ in batch.files.listing(directory):
         if not DIGEST_PATTERN.match(name):
             continue
-        path = directory / name / names.MANIFEST_FILE
+        path = directory / name / layout.MANIFEST_FILE
         hint = f"remove the directory {directory / name} and run `codebatch resume`"
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)

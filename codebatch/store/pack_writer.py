@@ -19,7 +19,7 @@ import zstandard
 
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
-from codebatch.store.frames import CHUNK_BYTES, LEVEL, Frame
+from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects import ObjectStore
 from codebatch.store.packs import (
     BAD_SUFFIX,

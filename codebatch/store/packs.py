@@ -32,7 +32,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from codebatch.model.digest import DIGEST_PATTERN
-from codebatch.store.frames import Frame, FrameError, ReadAt, content_digest, iter_frames
+from codebatch.store.object_frames import Frame, FrameError, ReadAt, content_digest, iter_frames
 
 PACK_SUFFIX = ".pack"
 INDEX_SUFFIX = ".idx"

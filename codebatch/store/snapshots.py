@@ -22,8 +22,8 @@ from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store.documents import read_document
-from codebatch.store.frames import FrameError, compress, decompress_all
 from codebatch.store.ids import PassedOver
+from codebatch.store.object_frames import FrameError, compress, decompress_all
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 

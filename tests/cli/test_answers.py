@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import zstandard
 
-from codebatch.store.frames import decompress_all
+from codebatch.store.object_frames import decompress_all
 
 from .conftest import Ran
 from .process import CommandLine, make_project, write

@@ -13,8 +13,8 @@ import pytest
 from codebatch.coordinator import limits
 from codebatch.coordinator.limits import Guard, Limits, Stopwatch, default_memory_bytes
 from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
-from codebatch.protocol import names
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
+from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchFile
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
@@ -76,13 +76,13 @@ def test_only_a_kill_that_is_nobodys_here_came_from_outside(
 
 def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> None:
     """Its cell is on our disk, and its clock is not ours."""
-    (tmp_path / names.HOLDERS).mkdir()
+    (tmp_path / layout.HOLDERS).mkdir()
     batch = Batch(RealFiles(), tmp_path, cast("BatchFile", None))
     guard = Guard(Limits(project_seconds=1.0, file_seconds=1.0, memory_bytes=1))
     seen = {}
     for host in (this_host(), Host(name="elsewhere", boot="x")):
         about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=host, since_ns=1)
-        Cell(batch.files, tmp_path / names.HOLDERS / names.cell_name(about.holder), create=True).close()
+        Cell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True).close()
         for now in range(10):
             guard.look(float(now))
             seen[host] = guard.is_stuck(batch, about)
@@ -90,11 +90,11 @@ def test_a_holder_of_another_host_is_never_taken_for_stuck(tmp_path: Path) -> No
 
 
 def test_a_holder_of_another_host_has_the_time_of_its_step(tmp_path: Path) -> None:
-    (tmp_path / names.HOLDERS).mkdir()
+    (tmp_path / layout.HOLDERS).mkdir()
     batch = Batch(RealFiles(), tmp_path, cast("BatchFile", None))
     elsewhere = Host(name="elsewhere", boot="x")
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=elsewhere, since_ns=1)
-    cell = Cell(batch.files, tmp_path / names.HOLDERS / names.cell_name(about.holder), create=True)
+    cell = Cell(batch.files, tmp_path / layout.HOLDERS / layout.cell_name(about.holder), create=True)
     silent_from: dict[int, int] = {}
     for phase in (PHASE_ITEM, PHASE_PROJECT):
         guard = Guard(Limits(project_seconds=100.0, file_seconds=30.0, memory_bytes=1))

@@ -11,8 +11,8 @@ from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.loop import Coordinator, Scope
 from codebatch.engine.events import Fail
 from codebatch.model.outcome import HolderId, Register
-from codebatch.protocol import names
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
@@ -63,7 +63,7 @@ def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None
 
 def test_a_register_that_cannot_be_read_is_taken_and_its_work_open_one_round_up(bench: _Bench) -> None:
     register = Register(bench.shard, 0, "parse", 1)
-    (bench.batch.root / names.OUTCOMES / names.register_name(register)).write_bytes(b"torn")
+    (bench.batch.root / layout.OUTCOMES / layout.register_name(register)).write_bytes(b"torn")
     bench.coordinator._learn()
     rounds = {unit.tasks: unit.round for unit in bench.coordinator.ledger.open_units(bench.shard)}
     assert rounds == {("symbols", "lint"): 1, ("parse",): 2}

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import CodebatchError
-from codebatch.protocol import names
-from codebatch.protocol.frames import decode_frames
+from codebatch.protocol.record_frames import decode_frames
+from codebatch.store import layout
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
@@ -51,8 +51,8 @@ def finished(batch: Batch) -> Finished:
         for index, shard in enumerate(plan.shards):
             assert outputs.check(task, index, shard.start, shard.end)
             whole.update(outputs.shard_records(task, index))
-        sums[names.output_name(task.task)] = whole.hexdigest()
-        data = (outputs.root / names.output_name(task.task)).read_bytes()
+        sums[layout.output_name(task.task)] = whole.hexdigest()
+        data = (outputs.root / layout.output_name(task.task)).read_bytes()
         assert hashlib.sha256(decode_frames(data, task.bytes)).hexdigest() == whole.hexdigest()
     return Finished(batch=batch, result_digest=outputs.manifest.result_digest, sums=sums)
 
@@ -63,7 +63,7 @@ def zstdcat_agrees(one: Finished) -> None:
     if zstdcat is None or sha256sum is None:
         return
     for name, digest in one.sums.items():
-        path = one.batch.root / names.OUTPUTS / one.result_digest / name
+        path = one.batch.root / layout.OUTPUTS / one.result_digest / name
         check = f"{zstdcat} '{path}' | {sha256sum} -c <(echo '{digest}  -')"
         subprocess.run(["bash", "-o", "pipefail", "-c", check], check=True, stdout=subprocess.DEVNULL)
 
@@ -115,7 +115,7 @@ def json_answer(text: str) -> dict[str, object]:
 
 
 def _registers(store: Path) -> int:
-    return sum(1 for _ in store.glob(f"batches/batch-*/{names.OUTCOMES}/*.parse.r*"))
+    return sum(1 for _ in store.glob(f"batches/batch-*/{layout.OUTCOMES}/*.parse.r*"))
 
 
 def live_worker_pids(store: Path) -> list[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.journal import read_journal
 from tests.cli.process import CommandLine
 from tests.corpora import DJANGO, sdist
@@ -30,7 +30,7 @@ def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], sub
     arguments = ["run", str(sdist(*DJANGO)), "--store", str(directory / "store"), "-j", "1", "--json"]
     process = run.start(*arguments)
     store = directory / "store"
-    while process.poll() is None and sum(1 for _ in store.glob(f"batches/batch-*/{names.OUTCOMES}/*")) < commits:
+    while process.poll() is None and sum(1 for _ in store.glob(f"batches/batch-*/{layout.OUTCOMES}/*")) < commits:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.02)
     assert process.poll() is None, "the first run ended before the second began"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.document import encode_document
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
 from codebatch.system.files import RealFiles
 from codebatch.system.host import Host, this_host
@@ -52,9 +52,9 @@ def _hold_elsewhere(root: Path, host: Host = ELSEWHERE) -> HolderFile:
     """A worker of another host that leased the only shard there is, and of which nothing is heard again."""
     about = HolderFile(holder=new_holder_id(), role="worker", pid=4242, host=host, since_ns=1_700_000_000_000_000_000)
     (shard,) = open_latest(root.parent.parent).plan().shards
-    path = root / names.HOLDERS / about.holder
+    path = root / layout.HOLDERS / about.holder
     path.write_bytes(encode_document(about))
-    os.link(path, root / names.LEASES / names.lease_name(shard.id, 0, 1))
+    os.link(path, root / layout.LEASES / layout.lease_name(shard.id, 0, 1))
     return about
 
 

@@ -15,9 +15,9 @@ from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardRule
-from codebatch.protocol import names
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
+from codebatch.store import layout
 from codebatch.store.batches import Batch, create_batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
@@ -87,7 +87,7 @@ def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
     parts = _merge(planned, cuts, tmp_path / "scratch", 2)
     assert parts.manifest.result_digest == whole.manifest.result_digest
     for task in whole.manifest.tasks:
-        for name in (names.output_name(task.task), names.table_name(task.task)):
+        for name in (layout.output_name(task.task), layout.table_name(task.task)):
             assert (parts.root / name).read_bytes() == (whole.root / name).read_bytes()
 
 
@@ -109,13 +109,13 @@ def test_a_cut_segment_is_named_and_nothing_is_published(tmp_path: Path, planned
     batch = create_batch(store, plan, sources=(), at_ns=1)
     unit = Unit(shard=plan.shards[0].id, start=0, end=ITEMS, tasks=plan.task_names)
     _commit(store, batch, plan, snapshot, unit, tmp_path / "scratch")
-    (segment,) = (batch.root / names.RESULTS).iterdir()
+    (segment,) = (batch.root / layout.RESULTS).iterdir()
     with open(segment, "r+b") as file:
         file.truncate(segment.stat().st_size // 2)
     ledger = load_ledger(plan, Outcomes(store.files, batch.root))
     with pytest.raises(StoreCorrupt, match=segment.name):
         merge_outputs(batch, plan, ledger)
-    assert list((batch.root / names.OUTPUTS).iterdir()) == []
+    assert list((batch.root / layout.OUTPUTS).iterdir()) == []
 
 
 def test_files_are_read_ahead_in_their_order_and_a_large_one_alone() -> None:

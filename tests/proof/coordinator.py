@@ -40,7 +40,7 @@ from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import items_of
 from codebatch.model.shard import PROJECT_PATH, project_shard
 from codebatch.protocol import messages
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import open_batch
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.store.journal import Journal

@@ -22,7 +22,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan
 from codebatch.model.shard import project_shard
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.journal import JournalLine, read_journal
@@ -47,7 +47,7 @@ def merged(batch: Batch) -> Merged:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(batch.plan().shards):
             assert outputs.check(task, index, shard.start, shard.end)
-        for name in (names.output_name(task.task), names.table_name(task.task)):
+        for name in (layout.output_name(task.task), layout.table_name(task.task)):
             files[name] = batch.files.read(outputs.root / name)
     return Merged(result_digest=outputs.manifest.result_digest, files=files)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.batches import batch_ids
 from codebatch.store.journal import read_journal
 from codebatch.store.store import open_store
@@ -106,7 +106,7 @@ def _kill_one(coordinator: int, chance: random.Random) -> int | None:
 
 
 def _registers(batches: Path) -> int:
-    return sum(1 for _ in batches.glob(f"batch-*/{names.OUTCOMES}/*"))
+    return sum(1 for _ in batches.glob(f"batch-*/{layout.OUTCOMES}/*"))
 
 
 def _batches(directory: Path) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.protocol import names
+from codebatch.store import layout
 from tests.cli.process import CommandLine, make_many
 from tests.execution.harness import open_latest
 from tests.proof.invariants import check_batch, merged
@@ -118,4 +118,4 @@ def _kill_all(process: subprocess.Popen[bytes]) -> None:
 
 
 def _registers(place: Path) -> int:
-    return sum(1 for _ in place.glob(f"store/batches/batch-*/{names.OUTCOMES}/*"))
+    return sum(1 for _ in place.glob(f"store/batches/batch-*/{layout.OUTCOMES}/*"))

@@ -16,8 +16,8 @@ from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
 from codebatch.protocol.launch import Launch
+from codebatch.store import layout
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
@@ -216,7 +216,7 @@ class World:
         if fate is None and operation.is_write:
             fate = self._refuse(operation)
         is_done = fate is None or fate.share > 0
-        if operation.call == "link" and operation.path.parent.name == names.OUTCOMES and is_done:
+        if operation.call == "link" and operation.path.parent.name == layout.OUTCOMES and is_done:
             self._linked_at.setdefault(operation.path.name, self.schedule.steps)
         return fate
 
@@ -308,7 +308,7 @@ class World:
                     continue
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
-                name = names.register_name(Register(unit.shard, link.start, task, link.round))
+                name = layout.register_name(Register(unit.shard, link.start, task, link.round))
                 is_late_owner = is_owner and self._linked_at[name] > worker.assigned_at
                 is_unheard = link.segment not in own and self._linked_at[name] > worker.scanned_at
                 assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
@@ -326,7 +326,7 @@ class World:
             segment, outcome = known
             for one in outcome.parts or (outcome,):
                 outcomes.read_records(segment, one)
-        present = {names.register_name(register) for register in found}
+        present = {layout.register_name(register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 
     def _new_holder(self) -> HolderId:

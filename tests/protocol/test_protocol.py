@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages
-from codebatch.protocol.frames import FRAME_BYTES, FrameWriter, decode_frames
-from codebatch.protocol.names import lease_name, parse_lease, parse_register, register_name
+from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames
+from codebatch.store.layout import lease_name, parse_lease, parse_register, register_name
 
 LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=80)
 

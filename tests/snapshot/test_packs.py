@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.store.frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
+from codebatch.store.object_frames import Frame, FrameError, compress, decompress_all, decompress_one, iter_frames
 from codebatch.store.packs import (
     PackIndex,
     build_index,

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from codebatch.model.digest import Digest
+from codebatch.snapshotting import take
 from codebatch.snapshotting.capture import BIG_BYTES, capture
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SourceRules

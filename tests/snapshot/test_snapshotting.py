@@ -17,7 +17,7 @@ import pytest
 from codebatch.errors import InvalidId, InvalidInput, ObjectMissing, SnapshotUnstable, StoreCorrupt, UnknownId
 from codebatch.model.entry import encode_entries
 from codebatch.snapshotting.take import Progress, SourceRules, take_snapshot
-from codebatch.store.frames import decompress_all
+from codebatch.store.object_frames import decompress_all
 from codebatch.store.snapshots import list_snapshots, load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles

@@ -11,7 +11,7 @@ import pytest
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
+from codebatch.store import layout
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
@@ -31,7 +31,7 @@ def _about() -> HolderFile:
 def _disk() -> Disk:
     disk = Disk()
     files = RealFiles(disk.calls())
-    for name in (names.HOLDERS, names.LEASES):
+    for name in (layout.HOLDERS, layout.LEASES):
         files.make_directory(BATCH / name)
     return disk
 
@@ -57,7 +57,7 @@ def test_who_does_not_become_a_holder_lets_go_of_the_lock(tmp_path: Path) -> Non
     def watch(operation: Operation) -> None:
         if operation.call == "link" and not swept:
             swept.append(operation)
-            for hidden in (tmp_path / names.HOLDERS).glob(".*"):
+            for hidden in (tmp_path / layout.HOLDERS).glob(".*"):
                 hidden.unlink()
 
     def count_open() -> int:
@@ -78,7 +78,7 @@ def test_a_holder_with_as_many_links_as_a_file_may_have_leases_by_a_copy() -> No
     refused: list[Operation] = []
 
     def watch(operation: Operation) -> Fate | None:
-        if operation.call == "link" and operation.path.parent.name == names.LEASES and not refused:
+        if operation.call == "link" and operation.path.parent.name == layout.LEASES and not refused:
             refused.append(operation)
             return Fate(OSError(errno.EMLINK, "Too many links"))
         return None

@@ -14,8 +14,8 @@ from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row
 from codebatch.model.outcome import HolderId, Outcome, Register
 from codebatch.model.shard import ShardId
-from codebatch.protocol import names
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import layout
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome
 from codebatch.system.files import RealFiles
 
@@ -26,7 +26,7 @@ LINES = [b'{"kind":"x"}\n', b'{"kind":"yy"}\n']
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Path:
-    for name in (names.RESULTS, names.OUTCOMES):
+    for name in (layout.RESULTS, layout.OUTCOMES):
         (tmp_path / name).mkdir()
     return tmp_path
 
@@ -49,8 +49,8 @@ def test_a_commit_found_under_a_name_that_it_does_not_hold_settles_nothing_there
     _commit(batch, _encoded())
     held = Register(SHARD, 0, "parse", 1)
     other = Register(SHARD, 2, "parse", 1)
-    outcomes = batch / names.OUTCOMES
-    (outcomes / names.register_name(other)).hardlink_to(outcomes / names.register_name(held))
+    outcomes = batch / layout.OUTCOMES
+    (outcomes / layout.register_name(other)).hardlink_to(outcomes / layout.register_name(held))
     found = Outcomes(RealFiles(), batch).scan()
     assert found.unreadable == [other]
     assert [[outcome.start for outcome in commit.outcomes] for commit in found.commits] == [[0]]

@@ -25,7 +25,7 @@ from codebatch.model.outcome import Counts, Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
-from codebatch.protocol.frames import FrameWriter
+from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.own_tasks import load_own_task, said

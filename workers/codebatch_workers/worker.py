@@ -12,7 +12,6 @@ from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import items_of
-from codebatch.protocol import names
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -26,6 +25,7 @@ from codebatch.protocol.messages import (
     Shrink,
     Stop,
 )
+from codebatch.store import layout
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.journal import Journal
@@ -93,7 +93,7 @@ class Worker:
             parent=launch.coordinator,
         )
         self._holder = Holder(files, batch.root, about)
-        self._cell = cell or Cell(files, batch.root / names.HOLDERS / names.cell_name(launch.holder), create=True)
+        self._cell = cell or Cell(files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())
