@@ -18,8 +18,9 @@ import msgspec
 from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound, StoreUnwritable
+from codebatch.store import layout
 from codebatch.store.batches import Batch, resolve_batch
-from codebatch.store.store import STORE_DIRECTORY, Store, create_store, find_store, open_store
+from codebatch.store.store import Store, create_store, find_store, open_store
 from codebatch.system.files import RealFiles
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -46,7 +47,7 @@ class Answering:
         path = self.store_root()
         if path is None:
             raise StoreNotFound(
-                f"there is no {STORE_DIRECTORY} store in {Path.cwd()} or above it",
+                f"there is no {layout.STORE_DIRECTORY} store in {Path.cwd()} or above it",
                 hint="make one with `codebatch run PATH` or `codebatch init`, or name one with --store",
             )
         return open_store(RealFiles(), path, is_named=self._named() is not None)
@@ -54,7 +55,7 @@ class Answering:
     def store_or_new(self) -> Store:
         """The store, made where there is none: at the named place, else at the top of the git work tree, else here."""
         named = self._named()
-        path = named or find_store(Path.cwd()) or project_root(Path.cwd()) / STORE_DIRECTORY
+        path = named or find_store(Path.cwd()) or project_root(Path.cwd()) / layout.STORE_DIRECTORY
         try:
             store, is_new = create_store(RealFiles(), path, is_named=named is not None)
         except StoreUnwritable as error:

@@ -12,7 +12,8 @@ import msgspec
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.model.task import Json
-from codebatch.store.store import STORE_DIRECTORY, create_store
+from codebatch.store import layout
+from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 
 
@@ -22,7 +23,7 @@ from codebatch.system.files import RealFiles
 def init(answering: Answering, path: Path | None) -> None:
     """Make a store at PATH (default: .codebatch here)."""
     named = path or answering.store_path
-    chosen = Path(named or STORE_DIRECTORY)
+    chosen = Path(named or layout.STORE_DIRECTORY)
     store, is_new = create_store(RealFiles(), chosen, is_named=named is not None)
     answering.print(
         {"store": str(store.root), "id": store.id, "created": is_new},

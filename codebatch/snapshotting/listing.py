@@ -35,6 +35,7 @@ from codebatch.snapshotting.walk import (
     walk,
     work_tree_around,
 )
+from codebatch.store import layout
 from codebatch.system.git import GitError, GitList, GitSilent, find_git, gitlinks, tracked
 from codebatch.system.regular import read_regular
 
@@ -46,7 +47,6 @@ _INDEX_SECONDS = 10.0
 _GIT_FILES_A_SECOND = 10_000
 
 _CACHE_TAG = b"CACHEDIR.TAG"
-_STORE_DOCUMENT = b"store.json"
 _STORE_FILE_BYTES_MAX = 4096
 
 
@@ -342,7 +342,7 @@ class TreeLister:
         try:
             about = [
                 read_regular(name, bytes_max=_STORE_FILE_BYTES_MAX, dir_fd=parent, is_link_followed=False)
-                for name in (_STORE_DOCUMENT, _CACHE_TAG)
+                for name in (layout.STORE_FILE.encode(), _CACHE_TAG)
             ]
         except OSError:
             return False

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -37,6 +36,7 @@ from codebatch.snapshotting.stat_cache import (
     stat_at,
 )
 from codebatch.snapshotting.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
+from codebatch.store import layout
 from codebatch.store.snapshots import load_snapshot
 from codebatch.system.files import Files
 
@@ -49,8 +49,6 @@ REREAD_BYTES_MAX = 4 << 20
 REREAD_FILES_MAX = 256
 CHANGES_MAX = 10
 """No more changes are looked for."""
-
-_CACHE_NAME = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
 
 
 class _TooMuch(Exception):
@@ -95,9 +93,9 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
     """How the tree that a snapshot was taken of has changed. None where there is no stat cache to tell, or the tree is
     not there or cannot be read.
     """
-    if not _CACHE_NAME.match(stat_cache):
+    if not layout.STAT_CACHE_PATTERN.match(stat_cache):
         return None
-    cache = read_stat_cache(files, store_root / "cache" / stat_cache)
+    cache = read_stat_cache(files, store_root / layout.CACHE / stat_cache)
     about = None if cache is None else _about(cache)
     if cache is None or about is None:
         return None
@@ -129,7 +127,11 @@ def _entries(files: Files, store_root: Path, snapshot_id: SnapshotId) -> dict[by
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
     """What chose the files of a snapshot. None where there is no stat cache to tell."""
-    cache = read_stat_cache(files, store_root / "cache" / stat_cache) if _CACHE_NAME.match(stat_cache) else None
+    cache = (
+        read_stat_cache(files, store_root / layout.CACHE / stat_cache)
+        if layout.STAT_CACHE_PATTERN.match(stat_cache)
+        else None
+    )
     about = None if cache is None else _about(cache)
     return None if about is None else about.rules
 
@@ -137,8 +139,10 @@ def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | N
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
     found = (0, "")
-    for name, _ in files.listing(store_root / "cache"):
-        cache = read_stat_cache(files, store_root / "cache" / name) if _CACHE_NAME.match(name) else None
+    for name, _ in files.listing(store_root / layout.CACHE):
+        cache = (
+            read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
+        )
         about = None if cache is None or cache.snapshot_id != snapshot_id else _about(cache)
         if cache is not None and about is not None and display_path(about.base) == base:
             found = max(found, (cache.stamp_ns, name))

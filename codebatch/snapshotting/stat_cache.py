@@ -14,7 +14,6 @@ The clocks of two file systems can differ, so a tree on another device than the 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import stat as stat_module
@@ -28,8 +27,10 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import StoreError
+from codebatch.model.digest import digest_bytes
 from codebatch.model.nearest import parent_of
 from codebatch.snapshotting.directories import Directories
+from codebatch.store import layout
 from codebatch.system.files import Files
 
 NO_KEY = bytes(32)
@@ -238,7 +239,7 @@ def save_stat_cache(files: Files, path: Path, cache: StatCache) -> None:
 
 def cache_path(store_root: Path, source: bytes) -> Path:
     """Where the cache of a source lies."""
-    return store_root / "cache" / f"stat-{hashlib.sha256(source).hexdigest()[:16]}.bin"
+    return store_root / layout.CACHE / layout.stat_cache_name(digest_bytes(source))
 
 
 def stamp(files: Files, path: Path, base: bytes) -> int:

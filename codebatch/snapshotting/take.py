@@ -45,6 +45,7 @@ from codebatch.snapshotting.stat_cache import (
     to_columns,
 )
 from codebatch.snapshotting.walk import unreadable
+from codebatch.store import layout
 from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import (
     SnapshotDocument,
@@ -151,7 +152,7 @@ class _Taker:
         self._sources = sources
         self._directories = directories
         self._rehash = rules.rehash
-        self._objects = objects or ObjectStore(files, store_root / "objects")
+        self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         patterns = [[os.fsencode(pattern) for pattern in given] for given in (rules.include, rules.exclude)]
         self._source_key = msgspec.msgpack.encode((sources.base, sources, *patterns))
         self._cache_path = cache_path(store_root, self._source_key)

@@ -1,11 +1,37 @@
-"""Names of files in a batch directory, both ways (SPEC.md "Store layout"). Parsing refuses whatever is not ours."""
+"""Names of all files in a store, both ways (SPEC.md "Store layout"). Parsing refuses whatever is not ours."""
 
 from __future__ import annotations
 
 import re
 
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Register
 from codebatch.model.shard import ShardId
+
+STORE_DIRECTORY = ".codebatch"
+"""Where a store is looked for, from the current directory upwards."""
+
+STORE_FILE = "store.json"
+WITNESS = "made-here"
+OBJECTS = "objects"
+SNAPSHOTS = "snapshots"
+BATCHES = "batches"
+INDEXES = "indexes"
+CACHE = "cache"
+LOCKS = "locks"
+
+LOCK_OF_STORE = "store"
+LOCK_OF_BATCHES = "batches"
+
+PACK_SUFFIX = ".pack"
+INDEX_SUFFIX = ".idx"
+BAD_SUFFIX = ".bad"
+PART_SUFFIX = ".part"
+
+SNAPSHOT_FILE = "snapshot.json"
+SNAPSHOT_INDEX = "files.index.jsonl.zst"
+
+STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -23,6 +49,11 @@ _SHARD = r"([0-9a-f]{8,64}|project-[a-z][a-z0-9_-]{0,63})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
+
+
+def stat_cache_name(source: Digest) -> str:
+    """The name of the stat cache of a source, by the digest of what says which."""
+    return f"stat-{source[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:

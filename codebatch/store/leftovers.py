@@ -22,7 +22,6 @@ from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.outcome import HolderId
 from codebatch.store import layout
 from codebatch.store.holders import HolderFile
-from codebatch.store.packs import PART_SUFFIX
 from codebatch.system.files import Files
 
 _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
@@ -30,7 +29,7 @@ _HOLDER_IN_NAME = re.compile(r"\.+([0-9a-f]{32})\.")
 
 def sweep_parts(files: Files, objects: Path) -> int:
     """Remove the parts of packs that no living writer holds; how many there were."""
-    parts = [objects / item.name for item in files.listing(objects) if item.name.endswith(PART_SUFFIX)]
+    parts = [objects / item.name for item in files.listing(objects) if item.name.endswith(layout.PART_SUFFIX)]
     return sum(_remove_unlocked(files, part) for part in parts)
 
 

@@ -16,18 +16,9 @@ import zstandard
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
+from codebatch.store import layout
 from codebatch.store.object_frames import FrameError, decompress_one
-from codebatch.store.packs import (
-    BAD_SUFFIX,
-    INDEX_SUFFIX,
-    PACK_SUFFIX,
-    PackIndex,
-    decode_bad,
-    decode_index,
-    encode_bad,
-    encode_index,
-    index_from_pack,
-)
+from codebatch.store.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files import Files
 
 if TYPE_CHECKING:
@@ -103,7 +94,9 @@ class ObjectStore:
             self.refresh()
         if bad_pack is None:
             raise ObjectMissing(f"object {digest} is in no pack of {self.root}", hint=_HINT)
-        raise ObjectMissing(f"object {digest} is lost or damaged in {self.root / bad_pack}{PACK_SUFFIX}", hint=_HINT)
+        raise ObjectMissing(
+            f"object {digest} is lost or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
+        )
 
     def has(self, digest: Digest) -> bool:
         """Whether a sealed pack that this process knows of holds the object, and nobody found it unsound there."""
@@ -129,9 +122,9 @@ class ObjectStore:
     def pack_sizes(self) -> list[tuple[str, int]] | None:
         """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
         names = [item.name for item in self._files.listing(self.root)]
-        if any(name.endswith(BAD_SUFFIX) for name in names):
+        if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
-        packs = [name for name in names if name.endswith(PACK_SUFFIX)]
+        packs = [name for name in names if name.endswith(layout.PACK_SUFFIX)]
         return [(name, self._files.size(self.root / name) or 0) for name in packs]
 
     def writer(self) -> PackWriter:
@@ -143,15 +136,15 @@ class ObjectStore:
     def refresh(self) -> None:
         """Look at the directory again: load what is new, forget packs that are gone."""
         names = {item.name for item in self._files.listing(self.root)}
-        packs = {name.removesuffix(PACK_SUFFIX) for name in names if name.endswith(PACK_SUFFIX)}
-        bad = {name.removesuffix(BAD_SUFFIX) for name in names if name.endswith(BAD_SUFFIX)} & packs
+        packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
+        bad = {name.removesuffix(layout.BAD_SUFFIX) for name in names if name.endswith(layout.BAD_SUFFIX)} & packs
         known = {pack.name: pack.content for pack in self._packs}
         self._loaded = True
         if packs == known.keys() and bad <= self._bad.keys():
             return
         for name in bad:
             with contextlib.suppress(FileNotFoundError):
-                lines = self._files.read(self.root / f"{name}{BAD_SUFFIX}")
+                lines = self._files.read(self.root / f"{name}{layout.BAD_SUFFIX}")
                 self._bad.setdefault(name, set()).update(decode_bad(lines))
         indexes = ((name, known.get(name) or self._load(name)) for name in sorted(packs))
         self._adopt_all([(name, index) for name, index in indexes if index is not None])
@@ -181,12 +174,12 @@ class ObjectStore:
 
     def _load(self, name: str) -> PackIndex | None:
         """The index of a pack: the one on disk if it is sound and fits, else a new one; None where the pack is gone."""
-        path = self.root / f"{name}{PACK_SUFFIX}"
+        path = self.root / f"{name}{layout.PACK_SUFFIX}"
         pack_bytes = self._files.size(path)
         if pack_bytes is None:
             return None
         try:
-            index = decode_index(self._files.read(self.root / f"{name}{INDEX_SUFFIX}"))
+            index = decode_index(self._files.read(self.root / f"{name}{layout.INDEX_SUFFIX}"))
             if index.pack_bytes == pack_bytes:
                 return index
         except (FileNotFoundError, ValueError):
@@ -198,7 +191,7 @@ class ObjectStore:
         # A store that cannot be written can still be read: then every process makes the index for itself. So it is
         # where a writer took the unfinished one for a dead reader's.
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            self._files.write_volatile(self.root / f"{name}{INDEX_SUFFIX}", encode_index(index))
+            self._files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         return index
 
     def _try_read(self, key: bytes, location: Location) -> bytes | None:
@@ -224,7 +217,7 @@ class ObjectStore:
             return data[inside : inside + location.length]
         follows = location.pack == last.pack and location.offset == last.offset + last.length
         length = max(location.length, _WINDOW_BYTES) if follows else location.length
-        data = self._files.read_range(self.root / f"{location.pack}{PACK_SUFFIX}", location.offset, length)
+        data = self._files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
         if follows:
             self._window = _Window(location.pack, location.offset, data)
         return data[: location.length]
@@ -243,10 +236,10 @@ class ObjectStore:
             if row is not None and key not in self._bad.get(other.name, ()):
                 self._rows[key] = other.base + row
                 break
-        if self._files.size(self.root / f"{pack}{PACK_SUFFIX}") is None:
+        if self._files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
             return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            self._files.write_volatile(self.root / f"{pack}{BAD_SUFFIX}", encode_bad(bad))
+            self._files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 
 
 _HINT = "take the snapshot again while the source still has the file: the object is stored anew"

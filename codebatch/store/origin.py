@@ -22,9 +22,8 @@ from typing import BinaryIO
 import msgspec
 
 from codebatch.errors import StoreForeign
+from codebatch.store import layout
 from codebatch.system.files import Files
-
-WITNESS = "made-here"
 
 _GITFILE = b"gitdir: "
 _GITFILE_BYTES_MAX = 8192
@@ -44,10 +43,12 @@ def make_origin(files: Files, root: Path, document: str) -> Origin:
     Raises StoreForeign where its name is another's.
     """
     with contextlib.suppress(FileExistsError):
-        files.make_link(document, root / WITNESS)
+        files.make_link(document, root / layout.WITNESS)
     origin = _origin(files, root)
     if origin is None:
-        raise StoreForeign(f"{root / WITNESS} is in the way of a new store", hint="name another place with --store")
+        raise StoreForeign(
+            f"{root / layout.WITNESS} is in the way of a new store", hint="name another place with --store"
+        )
     return origin
 
 
@@ -82,7 +83,7 @@ def refuse_tracked(root: Path) -> None:
 
 
 def _origin(files: Files, root: Path) -> Origin | None:
-    found = files.stat(root / WITNESS)
+    found = files.stat(root / layout.WITNESS)
     if found is None or not stat.S_ISLNK(found.st_mode):
         return None
     return Origin(inode=found.st_ino, changed_ns=found.st_ctime_ns)

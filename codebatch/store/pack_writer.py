@@ -19,17 +19,10 @@ import zstandard
 
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
+from codebatch.store import layout
 from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects import ObjectStore
-from codebatch.store.packs import (
-    BAD_SUFFIX,
-    INDEX_SUFFIX,
-    PACK_SUFFIX,
-    PART_SUFFIX,
-    PackIndex,
-    build_index,
-    encode_index,
-)
+from codebatch.store.packs import PackIndex, build_index, encode_index
 from codebatch.system.files import Appender, Files, Lock
 
 if TYPE_CHECKING:
@@ -71,15 +64,15 @@ class _Part:
         self._appender.sync()
         name = self._hash.hexdigest()
         root = self._root
-        target = root / f"{name}{PACK_SUFFIX}"
+        target = root / f"{name}{layout.PACK_SUFFIX}"
         if not self._files.create_exclusive(self.path, target) and not self._is_sound(name):
             # The name says the same bytes as ours, but the file that has it lost them: ours takes its place. Whoever
             # looks in between finds no pack, which is what the old one was worth; dying in between loses nothing more.
             self._files.remove(target)
             self._files.create_exclusive(self.path, target)
-        self._files.remove(root / f"{name}{BAD_SUFFIX}")
+        self._files.remove(root / f"{name}{layout.BAD_SUFFIX}")
         index = build_index(self.bytes, self._frames)
-        self._files.write_volatile(root / f"{name}{INDEX_SUFFIX}", encode_index(index))
+        self._files.write_volatile(root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         self.discard()
         return name, index
 
@@ -95,7 +88,7 @@ class _Part:
             self._lock.release()
 
     def _is_sound(self, name: str) -> bool:
-        path = self._root / f"{name}{PACK_SUFFIX}"
+        path = self._root / f"{name}{layout.PACK_SUFFIX}"
         if self._files.size(path) != self.bytes:
             return False
         whole = hashlib.sha256()
@@ -112,7 +105,7 @@ class _Part:
         if self._files.make_directory(self._root):
             self._files.sync_directory(self._root.parent)
         for _ in range(PART_ATTEMPTS_MAX):
-            path = self._root / f"{uuid.uuid4().hex}{PART_SUFFIX}"
+            path = self._root / f"{uuid.uuid4().hex}{layout.PART_SUFFIX}"
             appender = self._files.open_append(path)
             try:
                 lock = self._files.try_lock(path, create=False)

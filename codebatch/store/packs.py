@@ -34,11 +34,6 @@ from typing import NamedTuple
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.store.object_frames import Frame, FrameError, ReadAt, content_digest, iter_frames
 
-PACK_SUFFIX = ".pack"
-INDEX_SUFFIX = ".idx"
-BAD_SUFFIX = ".bad"
-PART_SUFFIX = ".part"
-
 KEY_BYTES = 32
 
 _MAGIC = b"cbidx\0\0\1"

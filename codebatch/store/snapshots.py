@@ -21,6 +21,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
+from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
 from codebatch.store.object_frames import FrameError, compress, decompress_all
@@ -29,9 +30,6 @@ from codebatch.system.files import Files
 
 SNAPSHOT_FORMAT = 2
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
-
-_DOCUMENT = "snapshot.json"
-_INDEX = "files.index.jsonl.zst"
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +63,8 @@ class Snapshot:
         self.bytes = document.bytes
         self.document = document
         self._files = files
-        self._path = _directory(store_root, self.id) / _INDEX
-        self._objects = objects or ObjectStore(files, store_root / "objects")
+        self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
+        self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
 
     @property
@@ -124,7 +122,7 @@ def load_snapshot(files: Files, store_root: Path, snapshot_id: str, *, objects: 
 
 def snapshot_ids(files: Files, store_root: Path) -> list[str]:
     """The ids of all published snapshots, sorted, damaged ones included."""
-    names = [item.name for item in files.listing(store_root / "snapshots")]
+    names = [item.name for item in files.listing(store_root / layout.SNAPSHOTS)]
     return [name for name in names if SNAPSHOT_ID_PATTERN.match(name)]
 
 
@@ -143,7 +141,7 @@ def list_snapshots(files: Files, store_root: Path, passed_over: PassedOver | Non
 def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | None:
     """The digest of the compressed index as it lies on disk, None where there is none: tells a touched file cheaply."""
     try:
-        return digest_bytes(files.read(_directory(store_root, snapshot_id) / _INDEX))
+        return digest_bytes(files.read(_directory(store_root, snapshot_id) / layout.SNAPSHOT_INDEX))
     except FileNotFoundError:
         return None
 
@@ -163,8 +161,8 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
-        files.write_new(temporary / _INDEX, compressed)
-        files.write_new(temporary / _DOCUMENT, encoded)
+        files.write_new(temporary / layout.SNAPSHOT_INDEX, compressed)
+        files.write_new(temporary / layout.SNAPSHOT_FILE, encoded)
         if files.publish_directory(temporary, target):
             return document
     except BaseException:
@@ -173,8 +171,8 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     known = _known_document(files, store_root, document)
     if known is not None:
         return known
-    files.write_atomic(target / _INDEX, compressed)
-    files.write_atomic(target / _DOCUMENT, encoded)
+    files.write_atomic(target / layout.SNAPSHOT_INDEX, compressed)
+    files.write_atomic(target / layout.SNAPSHOT_FILE, encoded)
     return document
 
 
@@ -191,7 +189,7 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
 
 
 def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
-    path = _directory(store_root, snapshot_id) / _DOCUMENT
+    path = _directory(store_root, snapshot_id) / layout.SNAPSHOT_FILE
     try:
         document = read_document(files, path, decode_snapshot, hint=SNAPSHOT_HINT)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -212,7 +210,7 @@ _snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)
 
 
 def _directory(store_root: Path, snapshot_id: str) -> Path:
-    return store_root / "snapshots" / snapshot_id
+    return store_root / layout.SNAPSHOTS / snapshot_id
 
 
 SNAPSHOT_HINT = "take the snapshot of the unchanged source again: it is written anew"

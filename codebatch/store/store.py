@@ -17,27 +17,19 @@ import msgspec
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
+from codebatch.store import layout
 from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
-from codebatch.store.origin import WITNESS, Origin, check_origin, make_origin, refuse_link, refuse_tracked
+from codebatch.store.origin import Origin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files import Files, Lock
 
 STORE_FORMAT = 3
-STORE_DIRECTORY = ".codebatch"
-STORE_FILE = "store.json"
 CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory is a codebatch store.\n"
 
 _STORE_FILE_BYTES_MAX = 64 * 1024
 
-OBJECTS = "objects"
-SNAPSHOTS = "snapshots"
-BATCHES = "batches"
-INDEXES = "indexes"
-CACHE = "cache"
-LOCKS = "locks"
 
-
-_DIRECTORIES = (OBJECTS, SNAPSHOTS, BATCHES, INDEXES, CACHE, LOCKS)
+_DIRECTORIES = (layout.OBJECTS, layout.SNAPSHOTS, layout.BATCHES, layout.INDEXES, layout.CACHE, layout.LOCKS)
 _CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
 
 
@@ -66,11 +58,11 @@ class Store:
     @property
     def batches(self) -> Path:
         """Where batches lie."""
-        return self.root / BATCHES
+        return self.root / layout.BATCHES
 
     def objects(self) -> ObjectStore:
         """The objects, with whatever packs are sealed by now."""
-        return ObjectStore(self.files, self.root / OBJECTS)
+        return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -78,14 +70,14 @@ class Store:
 
         Who comes while nobody else has it sweeps what the dead left first, where the store can be written.
         """
-        path = self.root / LOCKS / "store"
+        path = self.root / layout.LOCKS / layout.LOCK_OF_STORE
         alone: Lock | None = None
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
             alone = self.files.try_lock(path)
         lock = alone or self.files.wait_lock(path, shared=True)
         try:
             with contextlib.suppress(StoreUnwritable):
-                sweep_parts(self.files, self.root / OBJECTS)
+                sweep_parts(self.files, self.root / layout.OBJECTS)
                 if alone is not None:
                     self._sweep()
             if alone is not None:
@@ -102,7 +94,7 @@ class Store:
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:
         """Hold the lock under which a batch is looked for and made (flock, exclusive): of many alike one is made."""
-        lock = self.files.wait_lock(self.root / LOCKS / "batches", shared=False)
+        lock = self.files.wait_lock(self.root / layout.LOCKS / layout.LOCK_OF_BATCHES, shared=False)
         try:
             yield
         finally:
@@ -118,12 +110,12 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     files.confine(root)
     if not is_named:
         refuse_link(root)
-    if files.stat(root / STORE_FILE) is not None:
+    if files.stat(root / layout.STORE_FILE) is not None:
         return open_store(files, root, is_named=is_named), False
     if _is_file(files, root):
         raise StoreForeign(f"{root} is a file", hint="name a directory that does not exist yet")
     if not all(_is_leftover(files, root, name) for name in _names(root)):
-        if files.stat(root / STORE_FILE) is not None:  # Another process has just made it.
+        if files.stat(root / layout.STORE_FILE) is not None:  # Another process has just made it.
             return open_store(files, root, is_named=is_named), False
         raise StoreForeign(
             f"{root} is not empty and is not a codebatch store",
@@ -143,7 +135,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     # Without its document this is no store yet, so nobody reads these; their names come to disk with the document's.
     for name, content in _CONTENTS.items():
         _write_once(files, root / name, content)
-    origin = make_origin(files, root, STORE_FILE)
+    origin = make_origin(files, root, layout.STORE_FILE)
     store_id = uuid.uuid4().hex
     _sync_parents(files, parents)  # Before anybody can open it: so no one works in a store whose name could be lost.
     if not _publish(files, root, encode_document(_StoreFile(id=store_id, origin=origin))):
@@ -168,7 +160,7 @@ def _is_leftover(files: Files, root: Path, name: str) -> bool:
     if stat.S_ISDIR(found.st_mode):
         return name in _DIRECTORIES and not files.listing(root / name)
     if stat.S_ISLNK(found.st_mode):
-        return name == WITNESS
+        return name == layout.WITNESS
     if not stat.S_ISREG(found.st_mode):
         return False
     if name in _CONTENTS:
@@ -192,11 +184,11 @@ def _publish(files: Files, root: Path, document: bytes) -> bool:
 
     Where we die before that, our hidden file tells `Store.writing` to do it.
     """
-    hidden = root / f".{STORE_FILE}.{uuid.uuid4().hex}.tmp"
+    hidden = root / f".{layout.STORE_FILE}.{uuid.uuid4().hex}.tmp"
     try:
         files.write_new(hidden, document)
         try:
-            is_ours = files.create_exclusive(hidden, root / STORE_FILE)
+            is_ours = files.create_exclusive(hidden, root / layout.STORE_FILE)
         except FileNotFoundError:
             is_ours = False  # Who works in the store that another has just made swept it.
         files.sync_directory(root)
@@ -217,7 +209,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
     if _is_file(files, root):
         raise StoreForeign(f"{root} is a file, not a store", hint="check --store")
     try:
-        data = files.read_range(root / STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+        data = files.read_range(root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
     except FileNotFoundError as error:
         if _names(root):
             raise StoreForeign(
@@ -228,7 +220,7 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
         ) from error
     about = _decode(root, data)
     if not is_named:
-        check_origin(files, root, about.origin, STORE_FILE)
+        check_origin(files, root, about.origin, layout.STORE_FILE)
     return Store(files, root, about.id)
 
 
@@ -242,7 +234,7 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
                 hint="this version does not read it; make a new store beside it and snapshot again",
             )
         if any_version.format is None:
-            raise StoreForeign(f"{root / STORE_FILE} is not a codebatch store file", hint="check --store")
+            raise StoreForeign(f"{root / layout.STORE_FILE} is not a codebatch store file", hint="check --store")
         if any_version.format != STORE_FORMAT:
             newer = any_version.format > STORE_FORMAT
             raise StoreForeign(
@@ -252,7 +244,8 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
         return decode_document(data, _decoder, STORE_FORMAT)
     except DocumentError as error:
         raise StoreCorrupt(
-            f"{root / STORE_FILE} is damaged: {error}", hint="remove the store and run again, or name another one"
+            f"{root / layout.STORE_FILE} is damaged: {error}",
+            hint="remove the store and run again, or name another one",
         ) from error
 
 
@@ -264,8 +257,8 @@ def find_store(start: Path) -> Path | None:
     """The nearest `.codebatch` in a directory or above it that is a store, or that is made to look like one."""
     start = Path(os.path.abspath(start))
     for directory in (start, *start.parents):
-        candidate = directory / STORE_DIRECTORY
-        if candidate.is_symlink() or os.path.lexists(candidate / STORE_FILE):
+        candidate = directory / layout.STORE_DIRECTORY
+        if candidate.is_symlink() or os.path.lexists(candidate / layout.STORE_FILE):
             return candidate
     return None
 
@@ -307,7 +300,7 @@ def _sync_parents(files: Files, parents: list[Path]) -> None:
 
 def _probe_link(files: Files, root: Path) -> None:
     """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
-    source, target = (root / LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
+    source, target = (root / layout.LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
     files.write_volatile(source, b"")
     try:
         files.create_exclusive(source, target)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.store import layout
 from codebatch.store.batches import iter_batches
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.snapshots import list_snapshots, load_snapshot
-from codebatch.store.store import STORE_FILE, create_store, open_store
+from codebatch.store.store import create_store, open_store
 from codebatch.system.files import RealFiles
 from codebatch.testing.disk import Disk
 from codebatch.testing.trace import Call, read_trace, replay
@@ -68,7 +69,7 @@ def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_ther
         for kind in ("killed", "nothing", "something"):
             chance = random.Random(length) if kind == "something" else None
             disk = _crashed(recorded, length, is_powerless=kind != "killed", chance=chance)
-            if disk.has(place / STORE_FILE):
+            if disk.has(place / layout.STORE_FILE):
                 store = open_store(RealFiles(disk.calls()), place)
             else:
                 _export(disk, root, tmp_path)
