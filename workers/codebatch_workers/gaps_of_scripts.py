@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from codebatch_workers.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
 
@@ -18,19 +19,25 @@ _MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|read
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
 _QUOTED = rb"(?:\"[^\"\n]*\"|'[^'\n]*')"
 
-_NAMES = gaps(
-    plain_name,
-    # Reserved words as names of exports: `export { a as void }`, `import { if as a }`, `export * as if from`.
-    rb"[\w$]\s+as\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED, _LITERALS),
-    rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BETWEEN, _RESERVED, _LITERALS),
-    rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED,
-    rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED,
-    # .. of attributes and elements: `<li class="a" default>`, `<var>`.
-    rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED,
-    rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED,
-    rb"</?(switch|this|var)(?=[\s/>.])",
+_NAMES = (
+    *gaps(
+        plain_name,
+        # Reserved words as names of exports: `export { a as void }`, `import { if as a }`, `export * as if from`.
+        rb"[\w$]\s+as\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED, _LITERALS),
+        rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BETWEEN, _RESERVED, _LITERALS),
+        rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED,
+        needs=(b"as",),
+    ),
+    *gaps(plain_name, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED, needs=(b"export",)),
+    *gaps(
+        plain_name,
+        # .. of attributes and elements: `<li class="a" default>`, `<var>`.
+        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED,
+        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED,
+    ),
+    *gaps(plain_name, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
     # `for (async of => 1;;)`
-    rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)",
+    *gaps(plain_name, rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)", needs=(b"async",)),
 )
 
 
@@ -47,7 +54,7 @@ _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
     r"""Escapes that are none: a tag may be given them, as in String.raw`\u`."""
-    for match in _TEXT.finditer(utf8):
+    for match in _TEXT.finditer(utf8) if b"\\" in utf8 and b"`" in utf8 else ():
         if match[1] and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
                 yield StandIn(escape.start(), b"_")
@@ -63,20 +70,25 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     # `with` behind an export; of imports the grammar knows it.
     gap(
         rb"\bfrom\s*%s%s((?:with|assert)%s\{(?:\s*(?:[\w$]+|%s)\s*:\s*%s\s*,?)*\s*(?:/\*[^*]*\*/\s*)?\})"
-        % (_QUOTED, _BETWEEN, _BETWEEN, _QUOTED, _QUOTED)
+        % (_QUOTED, _BETWEEN, _BETWEEN, _QUOTED, _QUOTED),
+        needs=(b"with", b"assert"),
     ),
-    gap(rb"\bimport\s+(defer)(?=\s*\*)"),
-    gap(rb"\bimport(\.(?:source|defer))(?=\s*\()"),
+    gap(rb"\bimport\s+(defer)(?=\s*\*)", needs=(b"defer",)),
+    gap(rb"\bimport(\.(?:source|defer))(?=\s*\()", needs=(b"import.",)),
     # `for (using a of b)`: a `const` is as long.
-    gap(rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BETWEEN, lambda _: b"const"),
-    gap(rb"\b(await\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const")),
+    gap(
+        rb"\bfor\s*(?:await\s*)?\(%s(using)(?=\s(?!\s*(?:of|in)\b)|/)" % _BETWEEN,
+        lambda _: b"const",
+        needs=(b"using",),
+    ),
+    gap(rb"\b(await\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
     _raw_templates,
     # A generator behind a field: the end of the line ends that.
     gap(
         rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*(\n)(?=\s*\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()", lambda _: b";"
     ),
     # NUL, which is the end of the file to grammars.
-    gap(rb"(\0)", lambda _: b"\1"),
+    gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
 JAVASCRIPT_GAPS: tuple[Gap, ...] = (*_SCRIPT_GAPS, _ampersands)
@@ -104,8 +116,8 @@ _COMMENT_BYTES_MAX = 20_000
 
 
 def _shifts(utf8: bytes) -> Iterator[StandIn]:
-    closings = _closings(utf8) if _SHIFT.search(utf8) else {}
-    for match in _SHIFT.finditer(utf8):
+    closings = _closings(utf8) if b"<<" in utf8 and _SHIFT.search(utf8) else {}
+    for match in _SHIFT.finditer(utf8) if closings else ():
         parameters = _after(utf8, closings.get(match.end()), b"(")
         if parameters is not None and _after(utf8, closings.get(parameters), b"=>") is not None:
             yield StandIn(match.end(), blank(utf8[match.end() : parameters]))
@@ -113,8 +125,8 @@ def _shifts(utf8: bytes) -> Iterator[StandIn]:
 
 def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
     """`(import("a").B | C)`: a tuple, which cannot begin an expression."""
-    closings = _closings(utf8) if _IMPORT_IN_BRACKETS.search(utf8) else {}
-    for match in _IMPORT_IN_BRACKETS.finditer(utf8):
+    closings = _closings(utf8) if b"(import(" in utf8 else {}
+    for match in _IMPORT_IN_BRACKETS.finditer(utf8) if closings else ():
         closing = closings.get(match.start())
         if closing is not None:
             yield StandIn(match.start(), b"[")
@@ -122,7 +134,9 @@ def _types_in_brackets(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _types_of_imports(utf8: bytes) -> Iterator[StandIn]:
-    closings = _closings(utf8) if _IMPORT_TYPE.search(utf8) else {}
+    if b"import(" not in utf8:
+        return
+    closings = _closings(utf8)
     for match in _IMPORT_TYPE.finditer(utf8):
         start, opening = match.span(1)
         closing = closings.get(opening) if utf8[opening] == ord("<") else opening
@@ -143,8 +157,8 @@ def _signatures(utf8: bytes) -> Iterator[StandIn]:
 
 def _decorators(utf8: bytes) -> Iterator[StandIn]:
     """`@(a[0])`: a name for all that is in the brackets, but for names with dots and a call of one."""
-    closings = _closings(utf8) if _DECORATOR.search(utf8) else {}
-    for match in _DECORATOR.finditer(utf8):
+    closings = _closings(utf8) if b"@(" in utf8 else {}
+    for match in _DECORATOR.finditer(utf8) if closings else ():
         closing = closings.get(match.start() + 1)
         if closing is not None:
             yield StandIn(match.end(), b"_" * (closing - match.end()))
@@ -183,8 +197,9 @@ _ACCESS = (b"private", b"protected", b"public")
 _MEMBER = re.compile(rb"\b((?:(?:%s)[ \t]+)+)(?=(?:(?:get|set|async)[ \t]+)?[\w$#\"'*]|(\[\s*\w+\s*:)|\[)" % _MODIFIERS)
 
 
+@lru_cache(maxsize=2)
 def _closings(utf8: bytes) -> dict[int, int]:
-    """Where each round and angle bracket is closed, in one pass: a file may hold millions."""
+    """Where each round and angle bracket is closed, in one pass: a file may hold millions. Several gaps ask."""
     closings: dict[int, int] = {}
     angles: list[int] = []
     rounds: list[int] = []
@@ -230,35 +245,39 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
         # Words that are names as any other.
         rb"\b(using|abstract|accessor|type)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)",
         rb"\b(using|abstract|accessor|type)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)",
+        needs=(b"using", b"abstract", b"accessor", b"type"),
+    ),
+    *gaps(
+        plain_name,
         rb"^[ \t]*(in|instanceof)(?=\s*\??\s*:)",
         # What begins as `in` does not go on with the line before.
         rb"^[ \t]*(in)(?=[\d_$])",
         # .. of parameters and of parts of a tuple: `(any) => void`, `[new: A]`; a type of its own: `typeof undefined`.
         rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPES,
         rb"[\[,]\s*(%s|%s|%s)(?=\s*\??\s*:)" % (_RESERVED, _TYPES, _LITERALS),
-        rb"\btypeof\s+(undefined)\b",
+    ),
+    *gaps(plain_name, rb"\btypeof\s+(undefined)\b", needs=(b"undefined",)),
+    *gaps(
+        plain_name,
         # `{ type as as a }`
         rb"[{,]\s*type\s+(as)(?=\s+as\s+[\w$])",
         rb"[{,]\s*type\s+as\s+(as)(?=\s*[,}])",
+        needs=(b"type",),
     ),
-    *gaps(
-        blank,
-        # Variance: `<in out A, out B>`.
-        rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN,
-        # `global { … }` in a module's declaration: a block does.
-        rb"^[ \t]*(global)(?=\s*\{)",
-        rb"\bexport\s+(type)(?=\s*\*)",
-        rb"\bexport\s+default\s+(abstract)(?=\s+class\b)",
-        rb"\bimport\s+(type)(?=\s+\w+\s*=)",
-        rb"\bkeyof\s+(readonly)(?=\s)",
-        rb"\b(keyof)\s+import\(",
-        rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])",
-        rb"\binfer\s+\w+\s+(extends\s+[\w.]+)",
-    ),
+    # Variance: `<in out A, out B>`.
+    gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
+    # `global { … }` in a module's declaration: a block does.
+    gap(rb"^[ \t]*(global)(?=\s*\{)", needs=(b"global",)),
+    gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
+    gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
+    gap(rb"\bimport\s+(type)(?=\s+\w+\s*=)", needs=(b"import",)),
+    *gaps(blank, rb"\bkeyof\s+(readonly)(?=\s)", rb"\b(keyof)\s+import\(", needs=(b"keyof",)),
+    gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
+    gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
     # `f<typeof import("a")>()` is no comparison.
-    gap(rb"\w<\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text))),
+    gap(rb"\w<\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
-    gap(rb"^[ \t]*(?:await\s+)?(using)(?=\s+[\w$]+\s*:)", lambda _: b"const"),
+    gap(rb"^[ \t]*(?:await\s+)?(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", needs=(b"using",)),
     _modifiers,
     _default_functions,
     _decorators,

@@ -73,19 +73,14 @@ def _choices(utf8: bytes, language: str, tree: Tree) -> Iterator[Sequence[StandI
 
 
 def _choices_of(utf8: bytes, gaps: Sequence[Gap], near: _Spans, pieces: _Spans) -> Iterator[list[StandIn]]:
-    in_pieces = [each for gap in gaps for start, end in pieces for each in _within(gap, utf8, start, end)]
+    texts = [(start, utf8[start:end]) for start, end in pieces]
+    in_pieces = (each.moved(start) for start, text in texts for gap in gaps for each in gap(text))
     yield [each for each in in_pieces if each.start in near]
     kinds = [list(stand_ins(utf8)) for stand_ins in gaps]
     kinds_near = [found for kind in kinds if (found := [each for each in kind if each.start in near])]
     yield _all(kinds_near)
     yield _all(kinds)
     yield from kinds_near
-
-
-def _within(gap: Gap, utf8: bytes, start: int, end: int) -> Iterator[StandIn]:
-    """What a part of a text would need, were it the whole."""
-    for stand_in in gap(utf8[start:end]):
-        yield StandIn(start + stand_in.start, stand_in.text)
 
 
 def _all(kinds: Iterable[Sequence[StandIn]]) -> list[StandIn]:

@@ -13,6 +13,10 @@ class StandIn(NamedTuple):
     start: int
     text: bytes
 
+    def moved(self, by: int) -> StandIn:
+        """The same further behind."""
+        return StandIn(self.start + by, self.text)
+
 
 # The stand-ins for one kind of place in a text. It says all of them, wherever in the text they are.
 Gap = Callable[[bytes], Iterator[StandIn]]
@@ -28,11 +32,22 @@ def plain_name(text: bytes) -> bytes:
     return text[:-1] + b"_"
 
 
-def gap(pattern: bytes, stand_in: Callable[[bytes], bytes] = blank, flags: int = re.MULTILINE) -> Gap:
-    """Of each match of a pattern the groups have stand-ins; the rest says where they may stand."""
+def gap(
+    pattern: bytes,
+    stand_in: Callable[[bytes], bytes] = blank,
+    flags: int = re.MULTILINE,
+    *,
+    needs: tuple[bytes, ...] = (),
+) -> Gap:
+    """Of each match of a pattern the groups have stand-ins; the rest says where they may stand.
+
+    `needs`: every match holds one of these. To look for them takes a hundredth of the time.
+    """
     compiled = re.compile(pattern, flags)
 
     def stand_ins(utf8: bytes) -> Iterator[StandIn]:
+        if needs and not any(each in utf8 for each in needs):
+            return
         for match in compiled.finditer(utf8):
             for group in range(1, compiled.groups + 1):
                 if match[group]:
@@ -41,9 +56,9 @@ def gap(pattern: bytes, stand_in: Callable[[bytes], bytes] = blank, flags: int =
     return stand_ins
 
 
-def gaps(stand_in: Callable[[bytes], bytes], *patterns: bytes) -> tuple[Gap, ...]:
+def gaps(stand_in: Callable[[bytes], bytes], *patterns: bytes, needs: tuple[bytes, ...] = ()) -> tuple[Gap, ...]:
     """One for each pattern."""
-    return tuple(gap(pattern, stand_in) for pattern in patterns)
+    return tuple(gap(pattern, stand_in, needs=needs) for pattern in patterns)
 
 
 def padded(text: bytes) -> Callable[[bytes], bytes]:
