@@ -16,7 +16,7 @@ from codebatch.store.batches import resolve_batch
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 
 class Selection(msgspec.Struct, frozen=True):

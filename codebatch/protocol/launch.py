@@ -11,7 +11,7 @@ import msgspec
 from codebatch.model.outcome import HolderId
 
 WORKER_MODULE = "codebatch_workers"
-QUESTIONS_MODULE = "codebatch_workers.questions"
+QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Marks a worker and whatever it starts, so that none of it outlives the worker."""

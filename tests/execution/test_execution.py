@@ -20,11 +20,18 @@ from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.own_tasks import OWN_TASKS, load_own_task
-from codebatch_workers import execution
-from codebatch_workers.execution import EVIDENCE_CHARACTERS_MAX, Failed, Task, TaskRunner, UnitResults, load_source
-from codebatch_workers.findings import diagnostic
-from codebatch_workers.project import Project
-from codebatch_workers.source import SourceFile
+from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.runtime import execution
+from codebatch_workers.runtime.execution import (
+    EVIDENCE_CHARACTERS_MAX,
+    Failed,
+    Task,
+    TaskRunner,
+    UnitResults,
+    load_source,
+)
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks.project import Project
 from tests.proof.plans import make_batch
 
 

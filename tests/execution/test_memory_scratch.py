@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.memory_scratch import MEMORY, sweep_memory_scratch, try_memory_scratch
-from codebatch_workers.tasks.ruff import Ruff
+from codebatch_workers.lint.ruff import Ruff
 from tests.cli.process import CommandLine
 from tests.execution.harness import live_worker_pids
 from tests.tasks.support import source

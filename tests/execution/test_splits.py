@@ -26,7 +26,7 @@ from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.execution import Failed, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
 
 ITEMS = 24
 

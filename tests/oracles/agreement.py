@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 ALLOWANCE = Path(__file__).with_name("allowance.json")
 _EXAMPLES_MAX = 12

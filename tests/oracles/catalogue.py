@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles import (
     cloc_oracle,

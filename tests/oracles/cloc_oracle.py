@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.analyze import metrics
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare

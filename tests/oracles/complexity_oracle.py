@@ -16,11 +16,11 @@ import lizard
 import tree_sitter
 from radon.visitors import ComplexityVisitor
 
-from codebatch_workers.languages import grammar
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks import complexity
-from codebatch_workers.tasks.outline import definitions
-from codebatch_workers.unexpanded import LANGUAGES_WITH_MACROS
+from codebatch_workers.symbols import complexity
+from codebatch_workers.symbols.outline import definitions
+from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS
 from tests.oracles.agreement import Agreement, Fact, compare
 
 # A query of what the tool counts (`more`) and we do not, the other way round (`less`), and where it does not look.

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
 # Our language -> ctags' name of it, and what its kinds are to us. Kinds that are not here are not compared.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import tree_sitter
 
-from codebatch_workers.languages import grammar
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.bindings import bindings
-from codebatch_workers.tasks.complexity import functions_of
-from codebatch_workers.tasks.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.lint.bindings import bindings
+from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.symbols.complexity import functions_of
+from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.oracles.complexity_oracle import in_terms_of, innermost

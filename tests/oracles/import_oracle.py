@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codebatch_workers.resolution import Resolver
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Explain, Fact, compare
 

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate
-from codebatch_workers.source import SourceFile
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, code_lines, fingerprints
+from codebatch_workers.duplicates.repeats import BYTES_MIN
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
-from codebatch_workers.tasks.fingerprints import LINES_MIN, code_lines, fingerprints
-from codebatch_workers.tasks.repeats import BYTES_MIN
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 

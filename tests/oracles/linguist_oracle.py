@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from codebatch_workers.languages import UNKNOWN, language_named
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.contexts import language_context
+from codebatch_workers.syntax.contexts import language_context
+from codebatch_workers.syntax.languages import UNKNOWN, language_named
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 from tests.tasks.support import Snapshot

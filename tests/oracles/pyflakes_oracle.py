@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyflakes import checker, messages
 
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.ruff import Ruff
+from codebatch_workers.lint.ruff import Ruff
+from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
 _CODES = {"F401": "import", "F841": "variable"}

@@ -7,8 +7,8 @@ import symtable
 import warnings
 from collections.abc import Iterable, Iterator, Set
 
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
 _FUNCTIONS = ("function", "method", "constructor", "property")

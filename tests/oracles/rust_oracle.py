@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codebatch_workers.resolution import Resolver
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
 from tests.oracles.agreement import Agreement, Fact, compare
 
 _STANDARD = ("std", "core", "alloc", "proc_macro", "test")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare
 

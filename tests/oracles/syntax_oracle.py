@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.oracles.agreement import Agreement, Fact, compare, iter_sources
 from tests.oracles.script_oracle import errors_of_files

@@ -14,7 +14,7 @@ from codebatch.protocol.messages import (
 )
 from codebatch.system.cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
 from codebatch.testing.schedule import Process
-from codebatch_workers.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 
 PREFIX_BYTES = 4
 STDERR = 2

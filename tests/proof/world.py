@@ -27,8 +27,8 @@ from codebatch.system.files import Files, RealFiles
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed, Process, Schedule
-from codebatch_workers.channel import CoordinatorGone
-from codebatch_workers.worker import Worker, give_up
+from codebatch_workers.runtime.channel import CoordinatorGone
+from codebatch_workers.runtime.worker import Worker, give_up
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.coordinator import SimulatedCoordinator, SimulatedWorker
 from tests.proof.plans import CheapRunner, make_batch

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codebatch_workers.tasks.attributes import attributes_context, attributes_of
+from codebatch_workers.syntax.attributes import attributes_context, attributes_of
 from tests.tasks.support import Snapshot
 
 KNOWN = ("language", "generated", "vendored", "documentation")

@@ -10,8 +10,8 @@ import pytest
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
+from codebatch_workers.syntax.contexts import directories_of_packages, language_context, packages_context
 from codebatch_workers.tasks import ANALYZE, LINT, PARSE, SYMBOLS
-from codebatch_workers.tasks.contexts import directories_of_packages, language_context, packages_context
 from tests.tasks.support import Snapshot
 
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
-from codebatch_workers.source import SourceFile
+from codebatch_workers.duplicates.fingerprints import LINES_MIN, code_lines, fingerprints
+from codebatch_workers.duplicates.repeats import BYTES_MIN, Repeat, Text, find_repeats
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import FingerprintedFile, find_duplicates
-from codebatch_workers.tasks.fingerprints import LINES_MIN, code_lines, fingerprints
-from codebatch_workers.tasks.repeats import BYTES_MIN, Repeat, Text, find_repeats
 from tests.tasks.support import created, source
 
 Place = tuple[int, int]

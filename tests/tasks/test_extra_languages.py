@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.tasks.analyze import metrics
-from codebatch_workers.tasks.outline import outline
 from tests.tasks.support import created, source
 
 CSHARP = """\

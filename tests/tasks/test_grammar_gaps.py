@@ -9,9 +9,9 @@ import pytest
 from tree_sitter import Tree
 
 from codebatch.model.record import Diagnostic, Edge, Symbol
-from codebatch_workers.grammar_gaps import GAPS as GAPS_OF_LANGUAGES
-from codebatch_workers.grammar_gaps import with_stand_ins, without_gaps
-from codebatch_workers.languages import grammar
+from codebatch_workers.syntax.grammar_gaps import GAPS as GAPS_OF_LANGUAGES
+from codebatch_workers.syntax.grammar_gaps import with_stand_ins, without_gaps
+from codebatch_workers.syntax.languages import grammar
 from tests.tasks.support import created, source
 
 GAPS = [

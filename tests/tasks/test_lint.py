@@ -17,12 +17,12 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.record import SEVERITIES as RECORD_SEVERITIES
 from codebatch.model.record import Diagnostic
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.contexts import packages_context
-from codebatch_workers.tasks.lint_config import LintConfig
-from codebatch_workers.tasks.ruff import Ruff, arguments
-from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.text_rules import FINDINGS_MAX, TEXT_RULES
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.ruff import Ruff, arguments
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES
+from codebatch_workers.syntax.contexts import packages_context
+from codebatch_workers.syntax.source import SourceFile
 from tests import corpora
 from tests.tasks.support import Snapshot, lint_all, source
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codebatch.model.task import Json
-from codebatch_workers.tasks.lint_config import LintConfig
+from codebatch_workers.lint.config import LintConfig
 from tests.tasks.support import lint_all, source
 
 CRLF = "a\nb\r\n"

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 import pytest
 
 from codebatch.model.record import Diagnostic, File
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask
 from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
 from tests.tasks.support import created, source

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from codebatch.model.record import Diagnostic, Edge, Metric, Record, Symbol
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask
 from tests import corpora
 from tests.oracles.agreement import iter_sources

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Diagnostic, File
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.api import BatchedFileTask
 from tests.tasks.support import created, source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.symbols.outline import outline
 from tests.tasks.support import source
 from tests.tasks.test_resolution import PYTHON, resolver
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.questions import references_in
-from codebatch_workers.tasks.outline import outline
+from codebatch_workers.runtime.introspection import references_in
+from codebatch_workers.symbols.outline import outline
 from tests.tasks.support import source
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.record import File, Record
-from codebatch_workers.languages import every_language, has_grammar
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.languages import every_language, has_grammar
+from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import created, source
 
 EXTENSIONS = {

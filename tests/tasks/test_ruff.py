@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codebatch_workers.tasks.ruff import Finding, Ruff, RuffError
-from codebatch_workers.tasks.ruff_project import ProjectRuff
+from codebatch_workers.lint.ruff import Finding, Ruff, RuffError
+from codebatch_workers.lint.ruff_project import ProjectRuff
 from tests.tasks.support import source
 
 

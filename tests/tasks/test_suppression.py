@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import source
 
 NOTE = "codebatch: ignore[x]"

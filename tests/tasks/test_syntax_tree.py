@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codebatch_workers.syntax_tree import encode_tree
+from codebatch_workers.syntax.syntax_tree import encode_tree
 from tests.tasks.support import source
 
 

@@ -7,11 +7,11 @@ from time import process_time
 
 import pytest
 
-from codebatch_workers.conditionals import with_first_arms
-from codebatch_workers.references import references
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.references import references
+from codebatch_workers.syntax.conditionals import with_first_arms
+from codebatch_workers.syntax.unexpanded import without_macros
 from codebatch_workers.tasks.analyze import metrics
-from codebatch_workers.tasks.outline import outline
-from codebatch_workers.unexpanded import without_macros
 from tests.tasks.support import source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch_workers.tasks.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from tests.tasks.support import source
 
 

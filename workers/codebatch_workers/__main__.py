@@ -13,8 +13,8 @@ from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
 from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import die_with_parent
-from codebatch_workers.channel import Channel, CoordinatorGone
-from codebatch_workers.worker import Worker, give_up
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+from codebatch_workers.runtime.worker import Worker, give_up
 
 
 def main(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ import importlib
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
 burn = importlib.import_module("burn").burn

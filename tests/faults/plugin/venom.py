@@ -18,7 +18,7 @@ from pathlib import Path
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
 from codebatch.store.outcomes import Outcomes
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.api import TaskEnvironment
 
 ORPHAN_SECONDS = os.environ.get("VENOM_ORPHAN_SECONDS", f"6{os.getpid()}")

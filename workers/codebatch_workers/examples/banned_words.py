@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import msgspec
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.findings import diagnostic
-from codebatch_workers.source import SourceFile
+from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.syntax.source import SourceFile
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from codebatch.model.task import TaskDeclaration
-from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
-from codebatch_workers.tasks.attributes import attributes_context
-from codebatch_workers.tasks.contexts import language_context, packages_context
-from codebatch_workers.tasks.lint_config import LintConfig
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.syntax.attributes import attributes_context
+from codebatch_workers.syntax.contexts import language_context, packages_context
+from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 PARSE = TaskDeclaration(

@@ -16,16 +16,16 @@ import msgspec
 
 from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
-from codebatch_workers.findings import diagnostic
-from codebatch_workers.source import SourceFile
+from codebatch_workers.lint.config import LintConfig, Settings
+from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.lint.query_rules import compile_rule
+from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES, TextRule, todo_finder
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.suppression import matches
 from codebatch_workers.tasks.api import TaskEnvironment
-from codebatch_workers.tasks.lint_config import LintConfig, Settings
-from codebatch_workers.tasks.query_rules import compile_rule
-from codebatch_workers.tasks.ruff import Ruff, is_for_ruff, shared_ruff
-from codebatch_workers.tasks.ruff_project import ProjectRuff, project_severity
-from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.suppression import matches
-from codebatch_workers.tasks.text_rules import FINDINGS_MAX, TEXT_RULES, TextRule, todo_finder
 
 _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 

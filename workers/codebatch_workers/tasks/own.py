@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from codebatch.model.record import Record
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 
 class FunctionTask:

@@ -17,15 +17,15 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
-from codebatch_workers.broken_trees import iter_broken
-from codebatch_workers.findings import diagnostic
-from codebatch_workers.languages import APPROXIMATE_LANGUAGES
-from codebatch_workers.source import SourceFile
-from codebatch_workers.syntax_tree import TREE_FORMAT, encode_tree
+from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
+from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
 from codebatch_workers.tasks.api import TaskEnvironment
 from codebatch_workers.tasks.parse_config import ParseConfig
-from codebatch_workers.tasks.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
-from codebatch_workers.tasks.ruff_rules import SYNTAX_RULES
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -35,8 +35,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from codebatch.model.record import Edge, Symbol, SymbolType
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.details import (
+from codebatch_workers.symbols.details import (
     VISIBILITY_RULES,
     Sections,
     decorators_of,
@@ -44,8 +43,8 @@ from codebatch_workers.tasks.details import (
     parameter_name,
     visible_to_all,
 )
-from codebatch_workers.tasks.macros import Bodies, Macro, macros
-from codebatch_workers.tasks.names import (
+from codebatch_workers.symbols.macros import Bodies, Macro, macros
+from codebatch_workers.symbols.names import (
     NAME_BYTES_MAX,
     NAMES,
     RESERVED,
@@ -53,7 +52,8 @@ from codebatch_workers.tasks.names import (
     is_macro_block,
     without_generics,
 )
-from codebatch_workers.tasks.relations import Relations, Scope
+from codebatch_workers.symbols.relations import Relations, Scope
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node

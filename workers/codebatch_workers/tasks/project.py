@@ -17,7 +17,7 @@ from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
 from codebatch.store.outcomes import Outcomes
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 _decoder = msgspec.json.Decoder(Record)
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from codebatch_workers.languages import every_language, grammar, has_grammar
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.lint_config import QueryRule
-from codebatch_workers.tasks.text_rules import Finding, TextRule
+from codebatch_workers.lint.config import QueryRule
+from codebatch_workers.lint.text_rules import Finding, TextRule
+from codebatch_workers.syntax.languages import every_language, grammar, has_grammar
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query

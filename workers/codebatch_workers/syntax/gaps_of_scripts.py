@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from codebatch_workers.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
+from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
 
 _RESERVED = (
     rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.record import Diagnostic, Severity
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.ruff import SYNTAX_ERROR, UNREADABLE, Finding, Ruff
-from codebatch_workers.tasks.ruff_rules import SEVERITIES
+from codebatch_workers.lint.ruff import SYNTAX_ERROR, UNREADABLE, Finding, Ruff
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.syntax.source import SourceFile
 
 # isort asks which modules are the project's own; INP which directories are packages; TC too; A005 and N999 the path.
 LOOKS_AT_OTHERS = ("I", "INP", "TC001", "TC002", "TC003")

@@ -23,10 +23,10 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from codebatch_workers.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.languages import grammar
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.names import pattern_names
+from codebatch_workers.symbols.names import pattern_names
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
+from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -14,10 +14,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch_workers.broken_trees import is_hopeless_tree, iter_broken
-from codebatch_workers.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
-from codebatch_workers.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
-from codebatch_workers.stand_ins import Gap, StandIn
+from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
+from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.syntax.stand_ins import Gap, StandIn
 
 if TYPE_CHECKING:
     from tree_sitter import Tree

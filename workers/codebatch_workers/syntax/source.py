@@ -21,14 +21,14 @@ from msgspec import UnsetType
 
 from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
-from codebatch_workers.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.conditionals import with_first_arms
-from codebatch_workers.gaps_of_python import with_calls_of_type
-from codebatch_workers.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
-from codebatch_workers.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.tasks.attributes import attributes_of
-from codebatch_workers.tasks.suppression import Suppressions, suppressions
-from codebatch_workers.unexpanded import LANGUAGES_WITH_MACROS, without_macros
+from codebatch_workers.syntax.attributes import attributes_of
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
+from codebatch_workers.syntax.conditionals import with_first_arms
+from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
+from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
+from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
+from codebatch_workers.syntax.suppression import Suppressions, suppressions
+from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS, without_macros
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -340,7 +340,7 @@ class SourceFile:
             return tree if other == utf8 else parser.parse(other)
         if tree.root_node.has_error:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
-            from codebatch_workers.grammar_gaps import without_gaps
+            from codebatch_workers.syntax.grammar_gaps import without_gaps
 
             tree = without_gaps(utf8, self.language, tree, parser.parse)
         return tree

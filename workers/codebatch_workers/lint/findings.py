@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codebatch.model.record import Diagnostic, Severity
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 # Of findings that name no other. Those of a task that is not built in are given its name (execution.py).
 OWN_TOOL = "codebatch"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from codebatch.model.record import Diagnostic, Record
-from codebatch_workers.comments import comments_of
+from codebatch_workers.syntax.comments import comments_of
 
 if TYPE_CHECKING:
-    from codebatch_workers.source import SourceFile
+    from codebatch_workers.syntax.source import SourceFile
 
 _MARKER = b"codebatch: ignore"
 _NOTE = re.compile(rb"codebatch: ignore(-next-line|-file)?(?![\w-])(?:\[([^][\n]*)\])?")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.record import Edge, EdgeType
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.imports import IMPORTS, Import
-from codebatch_workers.tasks.macros import Bodies
-from codebatch_workers.tasks.names import NAME_BYTES_MAX, without_generics
+from codebatch_workers.symbols.imports import IMPORTS, Import
+from codebatch_workers.symbols.macros import Bodies
+from codebatch_workers.symbols.names import NAME_BYTES_MAX, without_generics
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -14,16 +14,16 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
-from codebatch_workers.languages import EXTRA_GRAMMAR_TOOLS
-from codebatch_workers.references import references
-from codebatch_workers.source import SourceFile
-from codebatch_workers.syntax_tree import encode_tree
+from codebatch_workers.lint.config import LintConfig, QueryRule
+from codebatch_workers.lint.query_rules import compile_rule
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.text_rules import TextRule
+from codebatch_workers.symbols.references import references
+from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
-from codebatch_workers.tasks.lint_config import LintConfig, QueryRule
-from codebatch_workers.tasks.query_rules import compile_rule
-from codebatch_workers.tasks.ruff_rules import SEVERITIES
-from codebatch_workers.tasks.suppression import without_unwanted
-from codebatch_workers.tasks.text_rules import TextRule
 
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codebatch.model.task import Json
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.names import NAMES
-from codebatch_workers.tasks.outline import definitions, outline
-from codebatch_workers.unexpanded import LANGUAGES_WITH_MACROS
+from codebatch_workers.symbols.names import NAMES
+from codebatch_workers.symbols.outline import definitions, outline
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

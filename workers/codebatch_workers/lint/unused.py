@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.bindings import Bindings, Definition, Scope, bindings
+from codebatch_workers.lint.bindings import Bindings, Definition, Scope, bindings
+from codebatch_workers.syntax.source import SourceFile
 
 # From, to, message.
 Finding = tuple[int, int, str]

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from codebatch.model.record import RECORD_TYPES, Failure, Record
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 _SHOWN_CHARACTERS_MAX = 200
 

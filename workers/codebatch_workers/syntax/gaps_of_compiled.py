@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from codebatch_workers.stand_ins import Gap, StandIn, blank, gap, gaps, plain_name
+from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, plain_name
 
 # -- Rust -------------------------------------------------------------------------------------------------------------
 

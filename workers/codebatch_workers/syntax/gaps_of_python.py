@@ -9,8 +9,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from codebatch_workers.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.languages import load_language
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
+from codebatch_workers.syntax.languages import load_language
 
 if TYPE_CHECKING:
     from tree_sitter import QueryCursor, Tree

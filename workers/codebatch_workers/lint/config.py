@@ -95,7 +95,7 @@ class LintConfig(Settings, frozen=True, kw_only=True):
             yield from (*settings.off, *settings.on, *settings.severity)
 
     def _check_rules(self) -> None:
-        from codebatch_workers.tasks.query_rules import compile_rule
+        from codebatch_workers.lint.query_rules import compile_rule
 
         known = set(known_codes())
         for rule in self.rules:
@@ -109,8 +109,8 @@ class LintConfig(Settings, frozen=True, kw_only=True):
 
 def known_codes() -> Iterable[str]:
     """The codes of every rule that comes with lint."""
-    from codebatch_workers.tasks.ruff_rules import SEVERITIES
-    from codebatch_workers.tasks.text_rules import RULES_BY_CODE
+    from codebatch_workers.lint.ruff_rules import SEVERITIES
+    from codebatch_workers.lint.text_rules import RULES_BY_CODE
 
     return [*RULES_BY_CODE, *SEVERITIES]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tree_sitter import Tree
 
-    from codebatch_workers.source import SourceFile
+    from codebatch_workers.syntax.source import SourceFile
 
 IsComment = Callable[[int], bool]
 

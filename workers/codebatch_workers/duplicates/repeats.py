@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, groupby
 from typing import NamedTuple
 
-from codebatch_workers.tasks.fingerprints import LINES_MIN
+from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
 # Ten lines with less in them are brackets and the like. White space is not counted.
 BYTES_MIN = 200

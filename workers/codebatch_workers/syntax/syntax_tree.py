@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node

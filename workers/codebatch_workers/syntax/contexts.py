@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from codebatch.model.entry import Entry
 from codebatch.model.task import SnapshotView
-from codebatch_workers.languages import language_of_path
+from codebatch_workers.syntax.languages import language_of_path
 
 _C_SOURCES = (b".c",)
 _CPP_SOURCES = (b".cc", b".cpp", b".cxx", b".c++", b".C", b".hpp", b".hh", b".hxx")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from zlib import adler32, crc32
 
 from codebatch.model.record import Fingerprints
-from codebatch_workers.languages import LANGUAGES_OF_DATA
-from codebatch_workers.source import SourceFile
+from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
+from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node

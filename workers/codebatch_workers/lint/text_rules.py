@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from codebatch.model.record import Severity
-from codebatch_workers.source import SourceFile
-from codebatch_workers.tasks.lint_config import TodoPolicy
-from codebatch_workers.tasks.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.lint.config import TodoPolicy
+from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.syntax.source import SourceFile
 
 # From, to, message.
 Finding = tuple[int, int, str]

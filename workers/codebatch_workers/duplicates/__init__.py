@@ -1,0 +1,1 @@
+"""Blocks of code that stand at several places."""

@@ -1,0 +1,1 @@
+"""Rules, and what finds where they are broken."""
