@@ -33,9 +33,9 @@ from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.project import Project
 
 _FUNCTIONS_SHOWN = 40
 

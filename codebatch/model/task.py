@@ -47,7 +47,7 @@ class TaskDeclaration:
     """What a plan must know of a task.
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
-    `codebatch_workers.tasks.api`. `tools` are the distributions whose versions change results: they enter the key.
+    `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
     So do `optional_tools`, where they are installed: each by what cannot be done without it.
     `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
     checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields.

@@ -20,6 +20,7 @@ from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.own_tasks import OWN_TASKS, load_own_task
+from codebatch_workers.api.project import Project
 from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import (
@@ -31,7 +32,6 @@ from codebatch_workers.runtime.execution import (
     load_source,
 )
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.project import Project
 from tests.proof.plans import make_batch
 
 

@@ -19,10 +19,10 @@ from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.store.batches import Batch, create_batch
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import ProjectTask
-from codebatch_workers.tasks.project import Project
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "parse": (),

@@ -25,8 +25,8 @@ from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
+from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
-from codebatch_workers.tasks.project import Project
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
 PLACE = Path("/a/b/store")

@@ -14,9 +14,9 @@ from codebatch.model.entry import Entry
 from codebatch.model.record import Diagnostic, Record
 from codebatch.model.task import Json, SnapshotView
 from codebatch_workers import tasks
+from codebatch_workers.api.protocols import BatchedFileTask, FileTask, TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
-from codebatch_workers.tasks.api import BatchedFileTask, FileTask, TaskEnvironment
 
 
 def source(path: str | bytes, content: bytes | str, contexts: Mapping[str, bytes] | None = None) -> SourceFile:

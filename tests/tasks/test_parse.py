@@ -8,8 +8,8 @@ from tempfile import mkdtemp
 import pytest
 
 from codebatch.model.record import Diagnostic, File
+from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import BatchedFileTask
 from codebatch_workers.tasks.parse import DIAGNOSTICS_MAX
 from tests.tasks.support import created, source
 

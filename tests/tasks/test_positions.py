@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from codebatch.model.record import Diagnostic, Edge, Metric, Record, Symbol
+from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import BatchedFileTask
 from tests import corpora
 from tests.oracles.agreement import iter_sources
 from tests.tasks.support import created, source

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Diagnostic, File
+from codebatch_workers.api.protocols import BatchedFileTask
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import BatchedFileTask
 from tests.tasks.support import created, source
 
 LONG = b"a" * 9000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codebatch_workers.runtime.introspection import references_in
-from codebatch_workers.symbols.names import NAMES
+from codebatch_workers.syntax.names import NAMES
 
 # What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
 SOURCES = {

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.model.record import Diagnostic, File
-from codebatch_workers.tasks.api import BatchedFileTask
+from codebatch_workers.api.protocols import BatchedFileTask
 from tests import corpora
 from tests.tasks.support import created, source
 

@@ -6,8 +6,8 @@ import importlib
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import TaskEnvironment
 
 burn = importlib.import_module("burn").burn
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig, TaskDeclaration
 from codebatch.store.outcomes import Outcomes
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import TaskEnvironment
 
 ORPHAN_SECONDS = os.environ.get("VENOM_ORPHAN_SECONDS", f"6{os.getpid()}")
 """How long the children that outlive their worker would sleep: a process of tests looks for this number, its own, in

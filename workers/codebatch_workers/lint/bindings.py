@@ -23,9 +23,9 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from codebatch_workers.symbols.names import pattern_names
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _query(language: str) -> tree_sitter.Query:
 
     from tree_sitter import Query
 
-    queries = files("codebatch_workers.tasks") / "queries"
+    queries = files("codebatch_workers.syntax") / "queries"
     names = _QUERIES[language]
     source = "\n".join((queries / f"{name}.locals.scm").read_text(encoding="utf-8") for name in names)
     query: tree_sitter.Query = Query(grammar(language).language, source)

@@ -21,10 +21,10 @@ from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no anno
 
 from codebatch.model.record import Diagnostic
 from codebatch.system.memory_scratch import try_memory_scratch
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.contexts import directories_of_packages
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import TaskEnvironment
 
 # Fixed: what is a builtin, and which syntax is known, must not follow the Python that runs us.
 TARGET_VERSION = "py314"

@@ -30,13 +30,13 @@ from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outc
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.own_tasks import load_own_task, said
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
+from codebatch_workers.runtime.own import FunctionTask
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
-from codebatch_workers.tasks.api import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
-from codebatch_workers.tasks.own import FunctionTask
-from codebatch_workers.tasks.project import Project
 
 EVIDENCE_CHARACTERS_MAX = 4000
 # How far files are read ahead.

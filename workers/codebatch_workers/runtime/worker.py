@@ -45,10 +45,10 @@ from codebatch.system.cell import (
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
+from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.project import Project
 
 DESCRIPTORS_LEAKED_MAX = 100
 DESCRIPTORS_RESERVED = 32

@@ -44,7 +44,8 @@ from codebatch_workers.symbols.details import (
     visible_to_all,
 )
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
-from codebatch_workers.symbols.names import (
+from codebatch_workers.symbols.relations import Relations, Scope
+from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     NAMES,
     RESERVED,
@@ -52,7 +53,6 @@ from codebatch_workers.symbols.names import (
     is_macro_block,
     without_generics,
 )
-from codebatch_workers.symbols.relations import Relations, Scope
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codebatch.model.task import Json
-from codebatch_workers.symbols.names import NAMES
 from codebatch_workers.symbols.outline import definitions, outline
+from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS
 

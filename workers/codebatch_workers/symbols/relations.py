@@ -12,7 +12,7 @@ import msgspec
 from codebatch.model.record import Edge, EdgeType
 from codebatch_workers.symbols.imports import IMPORTS, Import
 from codebatch_workers.symbols.macros import Bodies
-from codebatch_workers.symbols.names import NAME_BYTES_MAX, without_generics
+from codebatch_workers.syntax.names import NAME_BYTES_MAX, without_generics
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:

@@ -455,7 +455,7 @@ def grammar(language: str) -> Grammar:
 
     wheel = _ALL_GRAMMARS[language]
     loaded = load_language(language)
-    queries = files("codebatch_workers.tasks") / "queries"
+    queries = files("codebatch_workers.syntax") / "queries"
     source = "\n".join((queries / f"{name}.scm").read_text(encoding="utf-8") for name in wheel.queries)
     return Grammar(
         language=loaded,

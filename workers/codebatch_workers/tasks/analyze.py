@@ -18,6 +18,7 @@ from operator import not_
 
 from codebatch.model.record import Metric, Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import FINGERPRINTED_BYTES_MAX, fingerprints
 from codebatch_workers.duplicates.fingerprints import code as code_of
 from codebatch_workers.duplicates.fingerprints import written as written_code
@@ -25,7 +26,6 @@ from codebatch_workers.symbols.complexity import Function, functions_of
 from codebatch_workers.symbols.outline import definitions
 from codebatch_workers.syntax.languages import LANGUAGES_OF_DATA
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import TaskEnvironment
 
 _CLASSES = ("def.class", "def.struct", "def.union", "def.interface", "def.trait", "def.enum")
 

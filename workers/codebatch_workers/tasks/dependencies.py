@@ -17,9 +17,9 @@ from codebatch.model.entry import path_fields
 from codebatch.model.graph import components
 from codebatch.model.record import Edge, File, Metric, Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
-from codebatch_workers.tasks.api import TaskEnvironment
-from codebatch_workers.tasks.project import Project
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:

@@ -17,10 +17,10 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_fields
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN, code_lines
 from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
-from codebatch_workers.tasks.api import TaskEnvironment
-from codebatch_workers.tasks.project import Project
 
 _GROUP_DIGITS = 16
 

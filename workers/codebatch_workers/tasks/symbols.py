@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codebatch.model.record import Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.symbols.outline import outline
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.api import TaskEnvironment
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Symbols:

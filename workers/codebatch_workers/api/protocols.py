@@ -17,8 +17,8 @@ import msgspec
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record
+from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.tasks.project import Project
 
 # Covariant, for nothing is put in: who takes an environment of any configuration takes this one.
 Config = TypeVar("Config", bound=msgspec.Struct, covariant=True)
