@@ -17,7 +17,8 @@ from codebatch.protocol import names
 from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
 from codebatch.store.store import Store
 
-_LINKED = (names.JOURNAL, names.RESULTS, names.OUTCOMES)
+# An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
+_LINKED = (names.JOURNAL, names.OUTCOMES, names.RESULTS)
 
 
 def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:
