@@ -17,7 +17,8 @@ from codebatch.store import layout
 from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
 from codebatch.store.store import Store
 
-_LINKED = (layout.JOURNAL, layout.RESULTS, layout.OUTCOMES)
+# An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
+_LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 
 def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:

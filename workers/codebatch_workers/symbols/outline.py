@@ -157,6 +157,7 @@ class Definitions:
         self.found: dict[int, _Found] = {}
         self.first: set[tuple[str, str]] = set()
         self.macros: list[Macro] = []
+        self._behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
         self._comments = {node.end_byte: node.start_byte for node in self.captures.get("comment", ())}
         self._find_scopes()
 
@@ -277,11 +278,12 @@ class Definitions:
         return f"{outer}{self.separator}{name}" if len(outer) + len(name) < _QUALIFIED_CHARS_MAX else outer
 
     def _names(self, node: Node, symbol_type: SymbolType) -> list[Name]:
-        return self._unreserved(self.names_of(node, symbol_type, self.utf8))
+        names = self.names_of(node, symbol_type, self.utf8)
+        return self._unreserved(names) if self.reserved else names
 
     def _unreserved(self, names: list[Name]) -> list[Name]:
-        reserved = self.reserved
-        return [name for name in names if self.utf8[name.start : name.end] not in reserved] if reserved else names
+        reserved = self.reserved or ()
+        return [name for name in names if self.utf8[name.start : name.end] not in reserved]
 
     # -- Symbols ------------------------------------------------------------------------------------------------------
 
@@ -299,16 +301,15 @@ class Definitions:
         outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
         if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
             symbol_type = "constructor"
-        found = _Found(
-            name.start, self._without_comments(name.end, end), text, symbol_type, outer, self._join(outer, text)
-        )
+        if end < name.end or end in self._comments or self.utf8[end - 1] in self._behind:
+            end = self._without_comments(name.end, end)
+        found = _Found(name.start, end, text, symbol_type, outer, self._join(outer, text))
         self.found[name.start] = found
         return found
 
     def _without_comments(self, least: int, end: int) -> int:
         """Where a definition ends: what its grammar counts to it behind its last statement is no part of it."""
-        behind = _BEHIND_STATEMENTS if self.language == "python" else _BLANKS
-        while end > least and (end in self._comments or self.utf8[end - 1] in behind):
+        while end > least and (end in self._comments or self.utf8[end - 1] in self._behind):
             end = self._comments.get(end, end - 1)
         return max(end, least)
 
