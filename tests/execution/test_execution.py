@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Literal
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.plan import PlannedTask, items_of
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
+from codebatch.model.task import TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
@@ -43,13 +46,13 @@ class Each:
     """A task of file scope: a function of a file."""
 
     def __init__(self, run: Callable[[SourceFile], list[Record]]) -> None:
-        self.run = run
+        self.run_file = run
 
 
 class Tool:
     """A task that asks a tool about many files, which takes none named `bad`."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         return [metric(file, "before")]
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
@@ -69,7 +72,7 @@ class Whole:
     """A task of project scope."""
 
     def __init__(self, run: Callable[[Project], Iterator[Record]]) -> None:
-        self.run = run
+        self.run_project = run
 
 
 class Runner(TaskRunner):
@@ -90,6 +93,7 @@ class Runner(TaskRunner):
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:
+        self._finding.add(name)
         return self._tasks[name]
 
 
@@ -246,6 +250,26 @@ def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeyp
     TaskRunner([msgspec.structs.replace(planned, implementation_digest=own.digest)], tmp_path).set_up(["words"])
     with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
         TaskRunner([planned], tmp_path).set_up(["words"])
+
+
+@pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
+def test_what_is_made_must_be_a_task_of_the_declared_scope(
+    scope: Literal["file", "project"], verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = TaskRunner([Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
+    declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
+    monkeypatch.setattr(execution, "load_declaration", lambda _: declared)
+
+    def set_up(**verbs: object) -> None:
+        monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))
+        runner.set_up(["one"])
+
+    other = {"run_file": "run_project", "run_project": "run_file"}[verb]
+    for verbs, hint in (({"run": 1}, f"`run` is called `{verb}` now"), ({other: 1}, "see codebatch_workers.api")):
+        with pytest.raises(InvalidConfiguration, match=f"no task of {scope} scope.* no `{verb}`") as refused:
+            set_up(**verbs)
+        assert hint in str(refused.value.hint)
+    set_up(**{verb: 1})
 
 
 @pytest.fixture

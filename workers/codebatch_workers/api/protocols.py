@@ -1,7 +1,7 @@
 """What a task's implementation is, seen from the worker that runs it.
 
 `TaskDeclaration.implementation` names a factory, called once per worker process: `factory(environment)` makes a
-FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`.
+FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`. Each has a verb of its own.
 A worker takes each file through the tasks of its unit in plan order, sharing one `SourceFile`, so that a syntax tree is
 made once and never touches the disk. Which tasks run together is no business of a task: it must answer the same alone.
 """
@@ -47,7 +47,7 @@ class TaskEnvironment(Generic[Config]):
 class FileTask(Protocol):
     """A pure function of one file: its bytes, path, contexts and the task's configuration."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file, in their final order. Any exception fails this task for this file alone."""
 
 
@@ -55,7 +55,7 @@ class FileTask(Protocol):
 class ProjectTask(Protocol):
     """A pure function of the records of the tasks that it needs, of the snapshot and of the task's configuration."""
 
-    def run(self, project: Project) -> Iterable[Record]:
+    def run_project(self, project: Project) -> Iterable[Record]:
         """Records of any files; those of one file are kept in the order in which they are given.
 
         Any exception fails this task.
@@ -63,11 +63,11 @@ class ProjectTask(Protocol):
 
 
 @runtime_checkable
-class BatchedFileTask(Protocol):
-    """A task that also asks a tool about many files in one call. It must answer as if asked one by one."""
+class BatchedFileTask(FileTask, Protocol):
+    """A task that also asks a tool about many files in one call. It must answer as if asked one by one.
 
-    def run(self, file: SourceFile) -> list[Record]:
-        """The records that need no tool; the syntax tree is still there."""
+    `run_file` gives the records that need no tool; the syntax tree is still there.
+    """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Given the files of a unit and what `run` said of each, the final records of each, in their final order."""
+        """Given the files of a unit and what `run_file` said of each, the records of each, in their final order."""

@@ -25,6 +25,7 @@ from codebatch.model.outcome import Counts, Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
+from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
@@ -34,7 +35,7 @@ from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
-from codebatch_workers.runtime.own import FunctionTask
+from codebatch_workers.runtime.own import FileFunction, ProjectFunction
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 
@@ -59,7 +60,7 @@ class Failed:
 
 Result = list[Record] | Failed
 
-Task = FileTask | BatchedFileTask | ProjectTask
+Task = FileTask | ProjectTask
 
 
 class _Sealed(NamedTuple):
@@ -177,7 +178,7 @@ class TaskRunner:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
-        given = task.run(project)
+        given = task.run_project(project)
         for record in check_records(given) if name in self._foreign else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         for item, records in by_item.items():
@@ -244,7 +245,7 @@ class TaskRunner:
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        given = cast("FileTask", self._task(name)).run(file)
+        given = cast("FileTask", self._task(name)).run_file(file)
         return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:
@@ -269,7 +270,8 @@ class TaskRunner:
             if own is not None:
                 if own.digest != planned.implementation_digest:
                     raise ValueError("its file has changed since the batch was planned")
-                return FunctionTask(own.function, config if own.takes_config else None)
+                wrap = ProjectFunction if declaration.scope == "project" else FileFunction
+                return wrap(own.function, config if own.takes_config else None)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
@@ -281,9 +283,19 @@ class TaskRunner:
             raise InvalidConfiguration(
                 f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
-        if not isinstance(task, Task):
-            raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
-        return task
+        return _checked(declaration, task)
+
+
+def _checked(declaration: TaskDeclaration, made: object) -> Task:
+    """What a factory made. Raises InvalidConfiguration where it is no task of the scope that was declared."""
+    is_of_project = declaration.scope == "project"
+    if isinstance(made, ProjectTask if is_of_project else FileTask):
+        return made
+    verb = "run_project" if is_of_project else "run_file"
+    raise InvalidConfiguration(
+        f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
+        hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
+    )
 
 
 def _named(record: Record, task: str) -> Record:

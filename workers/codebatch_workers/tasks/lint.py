@@ -68,7 +68,7 @@ class Lint:
         if not is_project:
             ruff.want(_wanted_somewhere(config))
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """What our rules find in one file, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
