@@ -34,6 +34,7 @@ from codebatch_workers.runtime.execution import (
     UnitResults,
     load_source,
 )
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch
 
@@ -304,7 +305,7 @@ def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     items = items_of([Entry(b"a", "file", False, 3, Digest(""))])
-    project = Project(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
+    project = BatchProject(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
     unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
     runner.run_project(unit, project, plan.shards, ledger.inputs("graph"))
     assert [store.objects().read(digest) for digest in digests] == [b"text"]

@@ -14,8 +14,8 @@ from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import UnitResults
+from codebatch_workers.runtime.project import BatchProject
 from tests.proof.plans import CheapRunner, make_batch
 
 PATHS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -24,7 +24,7 @@ CUTS = [(0, 0, 1), (0, 1, 4), (1, 0, 2), (1, 2, 3)]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> BatchProject:
     """Of each file but `c` a metric and a diagnostic that names it, by four units in two shards."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [path.encode() for path in PATHS], shard_items=SHARD)
@@ -40,7 +40,7 @@ def project(tmp_path: Path) -> Project:
         committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
-    return Project(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
+    return BatchProject(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
 
 
 def _records(path: str) -> list[Record]:
@@ -64,7 +64,7 @@ def _records(path: str) -> list[Record]:
     ],
 )
 def test_records_come_with_their_files(
-    project: Project, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
+    project: BatchProject, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
 ) -> None:
     told = [
         (file.text, [(type(each), each.path) for each in found])
@@ -74,12 +74,12 @@ def test_records_come_with_their_files(
     assert told == [(path, [(kind, path) for kind in expected]) for path in wanted]
 
 
-def test_only_what_is_needed_can_be_asked_for(project: Project) -> None:
+def test_only_what_is_needed_can_be_asked_for(project: BatchProject) -> None:
     with pytest.raises(ValueError, match="does not need 'lint'"):
         list(project.records("lint"))
 
 
-def test_files_are_found_by_path_and_by_what_is_said_of_them(project: Project) -> None:
+def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProject) -> None:
     for place, path in enumerate(PATHS):
         file = project.find(path.encode())
         assert file is not None

@@ -28,19 +28,36 @@ def _refuse_object(_data: bytes) -> Digest:
     raise RuntimeError("there is no store to put objects in")
 
 
+class MemoryDirectory(Protocol):
+    """An empty directory in memory."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    def remove(self) -> None:
+        """Remove it; a second call does nothing."""
+
+
+def _no_memory() -> MemoryDirectory | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnvironment(Generic[Config]):
     """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
 
     `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
     modules. No answer may depend on who else is there. `put_object` stores bytes that a record names by their digest;
-    they are on disk before the records are.
+    they are on disk before the records are. `try_memory` makes a directory for thousands of small files that live for a
+    second, None where there is no memory to have it in.
     """
 
     config: Config
     scratch: Path
     shared: dict[str, object] = field(default_factory=dict)
     put_object: Callable[[bytes], Digest] = _refuse_object
+    try_memory: Callable[[], MemoryDirectory | None] = _no_memory
 
 
 @runtime_checkable

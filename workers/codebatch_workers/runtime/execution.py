@@ -29,13 +29,14 @@ from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
+from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import load_own_task, said
 from codebatch.system.plugins import load_declaration, load_implementation
-from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
 from codebatch_workers.runtime.own import FileFunction, ProjectFunction
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 
@@ -161,7 +162,7 @@ class TaskRunner:
             return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
-    def run_project(self, unit: Unit, project: Project, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
+    def run_project(self, unit: Unit, project: BatchProject, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
         """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
@@ -174,7 +175,7 @@ class TaskRunner:
             )
         return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), result)
 
-    def _run_project(self, name: str, project: Project, shards: Sequence[Shard]) -> list[EncodedOutcome]:
+    def _run_project(self, name: str, project: BatchProject, shards: Sequence[Shard]) -> list[EncodedOutcome]:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
@@ -275,7 +276,9 @@ class TaskRunner:
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
-            environment = TaskEnvironment(config=config, scratch=scratch, shared=self._shared)
+            environment = TaskEnvironment(
+                config=config, scratch=scratch, shared=self._shared, try_memory=try_memory_scratch
+            )
             if self._objects is not None:
                 environment = replace(environment, put_object=self._objects.add)
             task: object = factory(environment)

@@ -34,7 +34,8 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
     """The task."""
     config = environment.config
     if config.ruff.config == "project":
-        return Lint(config, ProjectRuff(config.ruff.files, environment.scratch), is_project=True)
+        ruff = ProjectRuff(config.ruff.files, environment.scratch, environment.try_memory())
+        return Lint(config, ruff, is_project=True)
     return Lint(config, shared_ruff(environment))
 
 
