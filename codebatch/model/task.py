@@ -48,7 +48,9 @@ class TaskDeclaration:
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
     `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
-    So do `optional_tools`, where they are installed: each by what cannot be done without it.
+    So do `optional_tools`, where they are installed: each by what cannot be done without it. `sources` are the packages
+    and modules of which a change may change results, beside the top-level package of the implementation: the digest of
+    their files enters the key. Who names none has all of ours.
     `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
     checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields.
     """
@@ -60,6 +62,7 @@ class TaskDeclaration:
     records: tuple[str, ...]
     scope: Literal["file", "project"] = "file"
     needs: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ("codebatch", "codebatch_workers")
     tools: tuple[str, ...] = ()
     optional_tools: Mapping[str, str] = field(default_factory=dict)
     config: type[msgspec.Struct] = NoConfig

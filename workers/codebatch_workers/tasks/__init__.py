@@ -9,11 +9,15 @@ from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
 
+# Of what is not in codebatch_workers.
+_SOURCES = ("codebatch.errors", "codebatch.model")
+
 PARSE = TaskDeclaration(
     name="parse",
     version="1",
     summary="what each file is, and its syntax errors",
     implementation="codebatch_workers.tasks.parse:create",
+    sources=_SOURCES,
     records=("file", "diagnostic", "ast"),
     config=ParseConfig,
     tools=("ruff", *GRAMMAR_TOOLS),
@@ -26,6 +30,7 @@ ANALYZE = TaskDeclaration(
     version="1",
     summary="metrics of each file: size, lines, functions, complexity",
     implementation="codebatch_workers.tasks.analyze:create",
+    sources=_SOURCES,
     records=("metric", "fingerprints"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -38,6 +43,7 @@ SYMBOLS = TaskDeclaration(
     version="1",
     summary="what each file defines, imports, inherits and calls",
     implementation="codebatch_workers.tasks.symbols:create",
+    sources=_SOURCES,
     records=("symbol", "edge"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -51,6 +57,7 @@ LINT = TaskDeclaration(
     version="1",
     summary="language-neutral rules, rules of your own, and ruff for Python",
     implementation="codebatch_workers.tasks.lint:create",
+    sources=_SOURCES,
     records=("diagnostic",),
     needs=("parse",),
     tools=("ruff", *GRAMMAR_TOOLS),
@@ -64,6 +71,7 @@ DEPENDENCIES = TaskDeclaration(
     version="1",
     summary="the files that each import leads to, and import cycles",
     implementation="codebatch_workers.tasks.dependencies:create",
+    sources=_SOURCES,
     records=("edge", "metric"),
     scope="project",
     needs=("parse", "symbols"),
@@ -74,6 +82,7 @@ DUPLICATES = TaskDeclaration(
     version="1",
     summary="blocks of code that stand at several places",
     implementation="codebatch_workers.tasks.duplicates:create",
+    sources=_SOURCES,
     records=("metric", "duplicate"),
     scope="project",
     needs=("analyze",),
