@@ -50,7 +50,8 @@ class TaskDeclaration:
     `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
     So do `optional_tools`, where they are installed: each by what cannot be done without it. `sources` are the packages
     and modules of which a change may change results, beside the top-level package of the implementation: the digest of
-    their files enters the key. Who names none has all of ours.
+    their files enters the key. Who names none has all of ours. A task sees its `contexts`, those of the tasks that it
+    needs, and no others.
     `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
     checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields.
     """

@@ -80,13 +80,17 @@ class Runner(TaskRunner):
     """Runs tasks that are given to it instead of those that are installed."""
 
     def __init__(
-        self, tasks: Mapping[str, Task], needs: Mapping[str, tuple[str, ...]], store: Store | None = None
+        self,
+        tasks: Mapping[str, Task],
+        needs: Mapping[str, tuple[str, ...]],
+        store: Store | None = None,
+        contexts: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         nothing = Digest("0" * 64)
         planned = [
             PlannedTask(
                 name=name, version="1", scope="file", needs=needs.get(name, ()), implementation_digest=nothing,
-                config={}, tools={}, contexts=(), key=nothing,
+                config={}, tools={}, contexts=(contexts or {}).get(name, ()), key=nothing,
             )
             for name in tasks
         ]  # fmt: skip
@@ -240,6 +244,34 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
         file.release()
     assert runner.complete("tool", files, results) == [[], []]
     assert not any("tree" in file.__dict__ for file in files)
+
+
+def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() -> None:
+    saw: dict[str, tuple[str, set[str]]] = {}
+
+    class Looking(Tool):
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def run_file(self, file: SourceFile) -> list[Record]:
+            saw[self._name] = (file.language, set(file.contexts))
+            return []
+
+        def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+            assert [(file.language, set(file.contexts)) for file in files] == [saw[self._name]]
+            return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
+
+    contexts = {"parse": ("language",), "lint": ("packages",)}
+    runner = Runner({name: Looking(name) for name in ("parse", "lint", "alone")}, {"lint": ("parse",)}, None, contexts)
+    file = SourceFile(b"a.h", b"// codebatch: ignore\n", False, {"language": b"cpp", "packages": b""})
+    results = runner.run_item(file, ("parse", "lint", "alone"))
+    file.release()
+    assert saw == {
+        "parse": ("cpp", {"language"}), "lint": ("cpp", {"language", "packages"}), "alone": ("c", set())
+    }  # fmt: skip
+    for name in saw:
+        assert runner.complete(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
+    assert not any("tree" in each.__dict__ for each in (file, *(file.seeing(seen) for seen in runner._seen.values())))
 
 
 def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codebatch.model.outcome import HolderId, Unit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import ContextTable, items_of
 from codebatch.model.record import Diagnostic, Metric, Record
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
@@ -41,6 +42,15 @@ def project(tmp_path: Path) -> BatchProject:
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     return BatchProject(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
+
+
+def test_source_has_the_contexts_that_the_task_sees(project: BatchProject) -> None:
+    every = {name: ContextTable(values=(name.encode(),), items=(0,) * len(PATHS)) for name in ("language", "packages")}
+    plan = msgspec.structs.replace(project._plan, contexts=every)
+    seeing = BatchProject(
+        plan, project.files, project._ledger, project._outcomes, read=project.read, needs=(), contexts={"language"}
+    )
+    assert seeing.source(project.files[0]).contexts == {"language": b"language"}
 
 
 def _records(path: str) -> list[Record]:

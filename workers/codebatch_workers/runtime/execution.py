@@ -22,7 +22,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Counts, Outcome, Register, Unit
-from codebatch.model.plan import PlannedTask
+from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.model.task import TaskDeclaration
@@ -92,6 +92,7 @@ class TaskRunner:
 
     def __init__(self, tasks: Sequence[PlannedTask], scratch: Path, objects: PackWriter | None = None) -> None:
         self._planned = {task.name: task for task in tasks}
+        self._seen = contexts_seen(tasks)
         self._scratch = scratch
         self._objects = objects
         self._loaded: dict[str, Task] = {}
@@ -122,7 +123,8 @@ class TaskRunner:
             if isinstance(results[name], Failed):
                 failed.add(name)
         # Now, while its tree is there; what is raised is raised again where they are asked for.
-        _guarded(lambda: file.suppressions)
+        for seen in {file.seeing(self._seen[name]) for name in tasks}:
+            _guarded(getattr, seen, "suppressions")
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
@@ -133,7 +135,7 @@ class TaskRunner:
         for index in sound if name in self._finding else ():
             result = completed[index]
             if not isinstance(result, Failed):
-                completed[index] = _guarded(self._told, name, files[index], result)
+                completed[index] = _guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
     def _batched(
@@ -154,7 +156,7 @@ class TaskRunner:
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
     ) -> list[list[Record]]:
         partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
-        asked = [files[index] for index in indexes]
+        asked = [files[index].seeing(self._seen[name]) for index in indexes]
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
@@ -246,7 +248,7 @@ class TaskRunner:
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        given = cast("FileTask", self._task(name)).run_file(file)
+        given = cast("FileTask", self._task(name)).run_file(file.seeing(self._seen[name]))
         return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:

@@ -30,9 +30,12 @@ class BatchProject:
         *,
         read: Callable[[Entry], bytes],
         needs: Collection[str],
+        contexts: Collection[str] = (),
         outside: Sequence[Entry] = (),
     ) -> None:
-        """`read` gives the content of a file; `needs` are the tasks whose records may be asked for."""
+        """`read` gives the content of a file; `needs` are the tasks whose records may be asked for; `contexts` those
+        that sources have.
+        """
         self.files = items
         self.outside = outside
         self._plan = plan
@@ -40,6 +43,7 @@ class BatchProject:
         self._outcomes = outcomes
         self._read = read
         self._needs = needs
+        self._contexts = contexts
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
@@ -72,7 +76,8 @@ class BatchProject:
 
     def source(self, file: Entry) -> SourceFile:
         """A file as tasks of file scope see it. Raises ObjectMissing."""
-        contexts = self._plan.context_of(self._places[file.path])
+        every = self._plan.context_of(self._places[file.path])
+        contexts = {name: value for name, value in every.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:

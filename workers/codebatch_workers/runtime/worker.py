@@ -11,7 +11,7 @@ from pathlib import Path
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import contexts_seen, items_of
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -209,7 +209,14 @@ class Worker:
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
         project = BatchProject(
-            self._plan, self._items, ledger, outcomes, read=self._read, needs=needs, outside=self._outside
+            self._plan,
+            self._items,
+            ledger,
+            outcomes,
+            read=self._read,
+            needs=needs,
+            contexts=contexts_seen(self._plan.tasks)[name],
+            outside=self._outside,
         )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 

@@ -408,8 +408,27 @@ class SourceFile:
         made: T = derived[make]
         return made
 
+    @_kept
+    def _narrower(self) -> dict[frozenset[str], SourceFile]:
+        return {}
+
+    def seeing(self, contexts: frozenset[str]) -> SourceFile:
+        """This file with no other contexts than these: itself where it has none, else one that shares nothing with it.
+
+        Who may not see a context may not see either what was derived from it, such as the tree.
+        """
+        if self.contexts.keys() <= contexts:
+            return self
+        narrower = self._narrower.get(contexts)
+        if narrower is None:
+            seen = {name: value for name, value in self.contexts.items() if name in contexts}
+            narrower = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, seen)
+        return narrower
+
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
+        for narrower in self._narrower.values():
+            narrower.release()
         for name in ("_derived", "captures", "tree", "parsed_text", "text", "line_starts", "_column_tables"):
             self.__dict__.pop(name, None)
 
