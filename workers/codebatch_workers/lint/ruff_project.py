@@ -1,9 +1,9 @@
 """ruff as a project has configured it: `[tasks.lint.ruff] config = "project"`.
 
-The project's configuration files are part of the task's configuration, hence of its key (codebatch/coordinator/
-ruff_files.py). They are written beside the unit's files, so ruff finds them as it does in the tree; where the tree has
-none at its root, an empty one stands there, so that none of the machine's or the user's is found. Rules that look at
-other files are left out, for a file's neighbours are not all there.
+The project's configuration files are part of the task's configuration, hence of its key (ruff_files.py). They are
+written beside the unit's files, so ruff finds them as it does in the tree; where the tree has none at its root, an
+empty one stands there, so that none of the machine's or the user's is found. Rules that look at other files are left
+out, for a file's neighbours are not all there.
 """
 
 from __future__ import annotations
