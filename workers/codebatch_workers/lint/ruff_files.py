@@ -10,7 +10,8 @@ import msgspec
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import SnapshotView
 from codebatch.model.toml import TomlError, parse_toml
-from codebatch_workers.lint.config import LintConfig, RuffSettings
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.settings import RuffSettings
 
 _NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
 _EXTENDS_MAX = 10
