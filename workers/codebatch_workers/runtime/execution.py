@@ -38,7 +38,7 @@ from codebatch_workers.runtime.given import check_records
 from codebatch_workers.runtime.own import FileFunction, ProjectFunction
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
 EVIDENCE_CHARACTERS_MAX = 4000
 # How far files are read ahead.
@@ -124,7 +124,7 @@ class TaskRunner:
                 failed.add(name)
         # Now, while its tree is there; what is raised is raised again where they are asked for.
         for seen in {file.seeing(self._seen[name]) for name in tasks}:
-            _guarded(getattr, seen, "suppressions")
+            _guarded(seen.lasting, suppressions)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:

@@ -27,7 +27,6 @@ from codebatch_workers.syntax.conditionals import with_first_arms
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
 from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.suppression import Suppressions, suppressions
 from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS, without_macros
 
 if TYPE_CHECKING:
@@ -392,20 +391,25 @@ class SourceFile:
         return captures
 
     @_kept
-    def suppressions(self) -> Suppressions:
-        """Which findings its notes do not want. Survives `release`."""
-        return suppressions(self)
-
-    @_kept
     def _derived(self) -> dict[object, Any]:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
         """What a function makes of this file: made once, and kept for whichever task asks next."""
-        derived = self._derived
-        if make not in derived:
-            derived[make] = make(self)
-        made: T = derived[make]
+        return self._made(self._derived, make)
+
+    @_kept
+    def _lasting(self) -> dict[object, Any]:
+        return {}
+
+    def lasting(self, make: Callable[[SourceFile], T]) -> T:
+        """As `derived`, of what holds no node of the tree. Survives `release`."""
+        return self._made(self._lasting, make)
+
+    def _made(self, kept: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
+        if make not in kept:
+            kept[make] = make(self)
+        made: T = kept[make]
         return made
 
     @_kept
