@@ -86,10 +86,10 @@ def _mutated(data: bytearray, seeds: list[bytes], chosen: random.Random) -> byte
 def check(file: SourceFile, scratch: Path) -> None:
     """Every task's part that works on one file; every position of what it says must be in the file."""
     ours = parse.create(TaskEnvironment(config=ParseConfig(), scratch=scratch))
-    found: list[Record] = ours.run(file)
+    found: list[Record] = ours.run_file(file)
     for task in (analyze, symbols):
-        found += task.create(TaskEnvironment(config=task.NoConfig(), scratch=scratch)).run(file)
-    found += lint.create(TaskEnvironment(config=LintConfig(on=("*",)), scratch=scratch)).run(file)
+        found += task.create(TaskEnvironment(config=task.NoConfig(), scratch=scratch)).run_file(file)
+    found += lint.create(TaskEnvironment(config=LintConfig(on=("*",)), scratch=scratch)).run_file(file)
     if file.can_be_parsed:
         encode_tree(file)
     for record in found:

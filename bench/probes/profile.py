@@ -33,8 +33,8 @@ from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 
 _FUNCTIONS_SHOWN = 40
@@ -86,7 +86,15 @@ class Pass:
     def _run_project(self, name: str) -> None:
         outcomes = Outcomes(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
-        project = Project(self._plan, self._items, ledger, outcomes, read=self._read, needs=self._plan.task_names)
+        project = BatchProject(
+            self._plan,
+            self._items,
+            ledger,
+            outcomes,
+            read=self._read,
+            needs=self._plan.task_names,
+            contexts=self._plan.contexts,
+        )
         unit = Unit(shard=project_shard(name), start=0, end=1, tasks=(name,))
         encoded = self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
         assert encoded.outcome.type == "result", encoded.evidence

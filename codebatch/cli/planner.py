@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 
 from codebatch.cli.configuration import Configuration
 from codebatch.cli.options import Answering
-from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
-from codebatch.coordinator.ruff_files import ruff_files
+from codebatch.coordinator.planning import find_pipeline, make_plan, prepare_tasks, resolve_tasks
 from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
@@ -82,24 +82,17 @@ def planner_of(
     answering: Answering, configuration: Configuration, store: Store, frozen: Frozen, pipeline: str
 ) -> Planner:
     """What a pipeline over a snapshot is planned from. Raises InvalidInput or InvalidConfiguration."""
-    settings = _with_ruff_files(answering, configuration, store, frozen).settings
+    settings, file = configuration.settings, configuration.file
+    names = find_pipeline(pipeline, settings.tasks).tasks
+    is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
+    load = partial(load_snapshot, store.files, store.root, frozen.snapshot_id)
+    prepared, notes = prepare_tasks(names, settings.tasks, load if is_of_project else None)
+    for note in notes:
+        answering.note(f"{note}, for what is run is not the project of {file}")
     return Planner(
         store=store,
         frozen=frozen,
         pipeline=pipeline,
-        tasks=resolve_tasks(find_pipeline(pipeline, settings.tasks).tasks, settings.tasks),
+        tasks=resolve_tasks(names, prepared),
         shard_rule=settings.shard,
     )
-
-
-def _with_ruff_files(answering: Answering, configuration: Configuration, store: Store, frozen: Frozen) -> Configuration:
-    """With the tree's own configuration of ruff, where that is wanted and the tree is the project we stand in."""
-    wanted = configuration.settings.tasks.get("lint", {}).get("ruff")
-    if not isinstance(wanted, dict) or wanted.get("config") != "project":
-        return configuration
-    file = configuration.file
-    if file is None or (os.fsencode(file.parent.resolve()),) != frozen.sources:
-        answering.note(f"ruff: the pinned rules, for what is run is not the project of {file}")
-        return configuration.with_task_setting("lint", "ruff", {"config": "pinned"})
-    files = ruff_files(load_snapshot(store.files, store.root, frozen.snapshot_id))
-    return configuration.with_task_setting("lint", "ruff", {"config": "project", "files": files})

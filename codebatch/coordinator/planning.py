@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule, cut_shards
-from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
+from codebatch.model.task import PIPELINES, Context, Json, Pipeline, SnapshotView, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
 from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
 
@@ -36,6 +37,11 @@ def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
 
 def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
     """A task's configuration, defaults included, as JSON. Raises InvalidConfiguration."""
+    config: dict[str, Json] = msgspec.to_builtins(_config_of(declaration, settings))
+    return config
+
+
+def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> msgspec.Struct:
     known = [field.encode_name for field in msgspec.structs.fields(declaration.config)]
     for key in settings:
         if key not in known:
@@ -43,13 +49,38 @@ def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json])
                 f"the task {declaration.name!r} has no setting {key!r}",
                 hint=f"one of: {', '.join(known)}" if known else "it has no settings",
             )
+    with _refusing(declaration):
+        return msgspec.convert(dict(settings), declaration.config)
+
+
+@contextmanager
+def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
     try:
-        config: dict[str, Json] = msgspec.to_builtins(msgspec.convert(dict(settings), declaration.config))
-    except (msgspec.ValidationError, ValueError) as error:
+        yield
+    except ValueError as error:
         raise InvalidConfiguration(
             f"[tasks.{declaration.name}]: {error}", hint=f"check [tasks.{declaration.name}] of your configuration"
         ) from error
-    return config
+
+
+def prepare_tasks(
+    names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]], load: Callable[[], SnapshotView] | None
+) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
+    """The overrides, with what tasks take from the tree's own files; and what is done in their stead, for people.
+
+    `load` gives the snapshot, None where it is not of the project that the overrides are of. Raises
+    InvalidConfiguration.
+    """
+    prepared, notes = dict(overrides), []
+    for declaration in map(load_declaration, names):
+        if declaration.prepare is None:
+            continue
+        written = _config_of(declaration, overrides.get(declaration.name, {}))
+        with _refusing(declaration):
+            config, note = declaration.prepare(written, load)
+        prepared[declaration.name] = msgspec.to_builtins(config)
+        notes += [note] if note else []
+    return prepared, notes
 
 
 def resolve_tasks(

@@ -89,6 +89,14 @@ class Plan(Document, frozen=True, kw_only=True):
         return {name: table.values[table.items[item]] for name, table in self.contexts.items()}
 
 
+def contexts_seen(tasks: Sequence[PlannedTask]) -> dict[str, frozenset[str]]:
+    """Of each task the contexts that it sees: its own, and those of the tasks that it needs, which stand before it."""
+    seen: dict[str, frozenset[str]] = {}
+    for task in tasks:
+        seen[task.name] = frozenset(task.contexts).union(*(seen[need] for need in task.needs))
+    return seen
+
+
 def task_key(
     *,
     name: str,

@@ -38,6 +38,13 @@ A context has a name; tasks that declare the same name must mean the same functi
 """
 
 
+Prepare = Callable[..., tuple[msgspec.Struct, str]]
+"""`prepare(config, load)`: the configuration, with what a task takes from the tree's own files; and a word for people
+of what is done in their stead, empty where nothing is. `load()` is the snapshot; `load` is None where what is planned
+is not the project that the configuration is of, for no other tree's files may decide. Raises ValueError or
+InvalidConfiguration."""
+
+
 class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of a task that has none."""
 
@@ -48,9 +55,13 @@ class TaskDeclaration:
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
     `codebatch_workers.api.protocols`. `tools` are the distributions whose versions change results: they enter the key.
-    So do `optional_tools`, where they are installed: each by what cannot be done without it.
+    So do `optional_tools`, where they are installed: each by what cannot be done without it. `sources` are the packages
+    and modules of which a change may change results, beside the top-level package of the implementation: the digest of
+    their files enters the key. Who names none has all of ours. A task sees its `contexts`, those of the tasks that it
+    needs, and no others.
     `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
-    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields.
+    checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields. `prepare` makes
+    the configuration of the plan of what is written, where they differ.
     """
 
     name: str
@@ -60,9 +71,11 @@ class TaskDeclaration:
     records: tuple[str, ...]
     scope: Literal["file", "project"] = "file"
     needs: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ("codebatch", "codebatch_workers")
     tools: tuple[str, ...] = ()
     optional_tools: Mapping[str, str] = field(default_factory=dict)
     config: type[msgspec.Struct] = NoConfig
+    prepare: Prepare | None = None
     contexts: Mapping[str, Context] = field(default_factory=dict)
 
 

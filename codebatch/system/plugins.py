@@ -6,12 +6,13 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.digest import Digest
+from codebatch.model.digest import Digest, digest_pairs
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
 from codebatch.system.own_tasks import importing, load_own_task, said
@@ -79,8 +80,11 @@ def load_question(name: str) -> Callable[..., object]:
 
 @functools.cache
 def package_digest(package: str) -> Digest:
-    """The digest of all files of an installed top-level package, by relative path; caches and bytecode left out."""
-    spec = importlib.util.find_spec(package)
+    """The digest of all files of an installed package or module, by relative path; caches and bytecode left out."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except ImportError:
+        spec = None
     if spec is None or spec.origin is None:
         raise InvalidConfiguration(f"the package {package!r} is not installed as files")
     origin = Path(spec.origin)
@@ -95,19 +99,21 @@ def package_digest(package: str) -> Digest:
 
 
 def implementation_digest(declaration: TaskDeclaration) -> Digest:
-    """The digest of the package that implements a task; of one of the project's own, of its file."""
+    """The digest of the package that implements a task and of its sources; of one of the project's own, of its file."""
     own = load_own_task(declaration.name)
     if own is not None:
         return own.digest
-    return package_digest(declaration.implementation.partition(":")[0].partition(".")[0])
+    own_package = declaration.implementation.partition(":")[0].partition(".")[0]
+    return digest_pairs((name, package_digest(name)) for name in sorted({own_package, *declaration.sources}))
 
 
 def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
     """The versions of the distributions a task depends on; of the optional ones, those that are installed.
 
+    `python` is the one of the interpreter, whose minor releases bring new tables of Unicode and other codecs.
     Raises InvalidConfiguration where one is missing that must be there.
     """
-    versions: dict[str, str] = {}
+    versions = {"python": "{}.{}".format(*sys.version_info)}
     for tool in (*declaration.tools, *declaration.optional_tools):
         version = _installed_version(tool)
         if version is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Literal
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.plan import PlannedTask, items_of
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
+from codebatch.model.task import TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
@@ -31,6 +34,7 @@ from codebatch_workers.runtime.execution import (
     UnitResults,
     load_source,
 )
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch
 
@@ -43,13 +47,13 @@ class Each:
     """A task of file scope: a function of a file."""
 
     def __init__(self, run: Callable[[SourceFile], list[Record]]) -> None:
-        self.run = run
+        self.run_file = run
 
 
 class Tool:
     """A task that asks a tool about many files, which takes none named `bad`."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         return [metric(file, "before")]
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
@@ -69,20 +73,24 @@ class Whole:
     """A task of project scope."""
 
     def __init__(self, run: Callable[[Project], Iterator[Record]]) -> None:
-        self.run = run
+        self.run_project = run
 
 
 class Runner(TaskRunner):
     """Runs tasks that are given to it instead of those that are installed."""
 
     def __init__(
-        self, tasks: Mapping[str, Task], needs: Mapping[str, tuple[str, ...]], store: Store | None = None
+        self,
+        tasks: Mapping[str, Task],
+        needs: Mapping[str, tuple[str, ...]],
+        store: Store | None = None,
+        contexts: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         nothing = Digest("0" * 64)
         planned = [
             PlannedTask(
                 name=name, version="1", scope="file", needs=needs.get(name, ()), implementation_digest=nothing,
-                config={}, tools={}, contexts=(), key=nothing,
+                config={}, tools={}, contexts=(contexts or {}).get(name, ()), key=nothing,
             )
             for name in tasks
         ]  # fmt: skip
@@ -238,6 +246,34 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
     assert not any("tree" in file.__dict__ for file in files)
 
 
+def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() -> None:
+    saw: dict[str, tuple[str, set[str]]] = {}
+
+    class Looking(Tool):
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def run_file(self, file: SourceFile) -> list[Record]:
+            saw[self._name] = (file.language, set(file.contexts))
+            return []
+
+        def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
+            assert [(file.language, set(file.contexts)) for file in files] == [saw[self._name]]
+            return [[diagnostic(file, 0, 1, code="c", message="m")] for file in files]
+
+    contexts = {"parse": ("language",), "lint": ("packages",)}
+    runner = Runner({name: Looking(name) for name in ("parse", "lint", "alone")}, {"lint": ("parse",)}, None, contexts)
+    file = SourceFile(b"a.h", b"// codebatch: ignore\n", False, {"language": b"cpp", "packages": b""})
+    results = runner.run_item(file, ("parse", "lint", "alone"))
+    file.release()
+    assert saw == {
+        "parse": ("cpp", {"language"}), "lint": ("cpp", {"language", "packages"}), "alone": ("c", set())
+    }  # fmt: skip
+    for name in saw:
+        assert runner.complete(name, [file], [results[name]]) == [[]], "notes are heeded of whoever sees less"
+    assert not any("tree" in each.__dict__ for each in (file, *(file.seeing(seen) for seen in runner._seen.values())))
+
+
 def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
     monkeypatch.setattr(OWN_TASKS, "places", {"words": f"{tmp_path}/words.py:task"})
@@ -247,6 +283,26 @@ def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeyp
     TaskRunner([msgspec.structs.replace(planned, implementation_digest=own.digest)], tmp_path).set_up(["words"])
     with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
         TaskRunner([planned], tmp_path).set_up(["words"])
+
+
+@pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
+def test_what_is_made_must_be_a_task_of_the_declared_scope(
+    scope: Literal["file", "project"], verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = TaskRunner([Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
+    declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
+    monkeypatch.setattr(execution, "load_declaration", lambda _: declared)
+
+    def set_up(**verbs: object) -> None:
+        monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))
+        runner.set_up(["one"])
+
+    other = {"run_file": "run_project", "run_project": "run_file"}[verb]
+    for verbs, hint in (({"run": 1}, f"`run` is called `{verb}` now"), ({other: 1}, "see codebatch_workers.api")):
+        with pytest.raises(InvalidConfiguration, match=f"no task of {scope} scope.* no `{verb}`") as refused:
+            set_up(**verbs)
+        assert hint in str(refused.value.hint)
+    set_up(**{verb: 1})
 
 
 @pytest.fixture
@@ -281,7 +337,7 @@ def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     items = items_of([Entry(b"a", "file", False, 3, Digest(""))])
-    project = Project(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
+    project = BatchProject(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
     unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
     runner.run_project(unit, project, plan.shards, ledger.inputs("graph"))
     assert [store.objects().read(digest) for digest in digests] == [b"text"]

@@ -67,7 +67,7 @@ def test_without_memory_there_is_none(tmp_path: Path) -> None:
 @pytest.mark.skipif(not MEMORY.is_dir(), reason="this system has no shared memory directory")
 def test_ruff_goes_on_in_the_store_when_its_memory_is_taken_away(tmp_path: Path) -> None:
     text = "import os\nassert (1, 2)\n"
-    ruff = Ruff(["F401", "F631"], tmp_path)
+    ruff = Ruff(["F401", "F631"], tmp_path, try_memory_scratch())
     before = ruff.check([source("a.py", text)])
     assert ruff.memory is not None
     shutil.rmtree(ruff.memory.path)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codebatch.model.outcome import HolderId, Unit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import ContextTable, items_of
 from codebatch.model.record import Diagnostic, Metric, Record
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import UnitResults
+from codebatch_workers.runtime.project import BatchProject
 from tests.proof.plans import CheapRunner, make_batch
 
 PATHS = ["a", "b", "c", "d", "e", "f", "g"]
@@ -24,7 +25,7 @@ CUTS = [(0, 0, 1), (0, 1, 4), (1, 0, 2), (1, 2, 3)]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> BatchProject:
     """Of each file but `c` a metric and a diagnostic that names it, by four units in two shards."""
     store, _ = create_store(RealFiles(), tmp_path / "store")
     batch = make_batch(store, [path.encode() for path in PATHS], shard_items=SHARD)
@@ -40,7 +41,16 @@ def project(tmp_path: Path) -> Project:
         committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
-    return Project(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
+    return BatchProject(plan, items, ledger, outcomes, read=lambda entry: entry.path, needs=("parse",))
+
+
+def test_source_has_the_contexts_that_the_task_sees(project: BatchProject) -> None:
+    every = {name: ContextTable(values=(name.encode(),), items=(0,) * len(PATHS)) for name in ("language", "packages")}
+    plan = msgspec.structs.replace(project._plan, contexts=every)
+    seeing = BatchProject(
+        plan, project.files, project._ledger, project._outcomes, read=project.read, needs=(), contexts={"language"}
+    )
+    assert seeing.source(project.files[0]).contexts == {"language": b"language"}
 
 
 def _records(path: str) -> list[Record]:
@@ -64,7 +74,7 @@ def _records(path: str) -> list[Record]:
     ],
 )
 def test_records_come_with_their_files(
-    project: Project, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
+    project: BatchProject, kinds: tuple[str, ...], holding: str, expected: list[type[Record]]
 ) -> None:
     told = [
         (file.text, [(type(each), each.path) for each in found])
@@ -74,12 +84,12 @@ def test_records_come_with_their_files(
     assert told == [(path, [(kind, path) for kind in expected]) for path in wanted]
 
 
-def test_only_what_is_needed_can_be_asked_for(project: Project) -> None:
+def test_only_what_is_needed_can_be_asked_for(project: BatchProject) -> None:
     with pytest.raises(ValueError, match="does not need 'lint'"):
         list(project.records("lint"))
 
 
-def test_files_are_found_by_path_and_by_what_is_said_of_them(project: Project) -> None:
+def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProject) -> None:
     for place, path in enumerate(PATHS):
         file = project.find(path.encode())
         assert file is not None

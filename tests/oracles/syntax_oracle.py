@@ -77,7 +77,7 @@ def agree(name: str) -> Agreement:
         if _digest(file) not in asked:
             continue
         compared.add((f"wrong {kind}", path))
-        found = [each for each in task.run(file) if isinstance(each, Diagnostic)]
+        found = [each for each in task.run_file(file) if isinstance(each, Diagnostic)]
         if any(each.code == "syntax-error" for each in found):
             ours.append((f"wrong {kind}", path))
     if len(compared) < len(asked) * 4 / 5:

@@ -124,7 +124,7 @@ class _Reading:
     def __init__(self, needs: Sequence[str]) -> None:
         self._needs = needs
 
-    def run(self, project: Project) -> Iterator[Record]:
+    def run_project(self, project: Project) -> Iterator[Record]:
         for need in self._needs:
             for file, records in project.records(need):
                 if any(isinstance(record, Failure) and record.task == "parse" for record in records):

@@ -25,8 +25,8 @@ from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
-from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
+from codebatch_workers.runtime.project import BatchProject
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
 PLACE = Path("/a/b/store")
@@ -64,7 +64,7 @@ def _commit(store: Store, batch: Batch, calls: WatchedCalls | None = None) -> Co
     for task in plan.project_tasks:
         outcomes = Outcomes(store.files, batch.root)
         ledger = load_ledger(plan, outcomes)
-        project = Project(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
+        project = BatchProject(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
         unit = Unit(shard=project_shard(task), start=0, end=1, tasks=(task,))
         committer.commit([runner.run_project(unit, project, plan.shards, ledger.inputs(task))], epoch=1, round_=1)
     return first

@@ -41,7 +41,7 @@ def lint_all(
     """What lint says of the files of one unit, as it is recorded."""
     task = created("lint", scratch, config)
     assert isinstance(task, BatchedFileTask)
-    records: list[list[Record]] = [task.run(file) for file in files]
+    records: list[list[Record]] = [task.run_file(file) for file in files]
     told = [[record for record in each if isinstance(record, Diagnostic)] for each in task.complete(files, records)]
     return [without_unwanted(file, each) for file, each in zip(files, told, strict=True)]
 

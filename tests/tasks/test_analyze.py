@@ -158,7 +158,7 @@ def test_elif_chain_counts_all_its_branches() -> None:
 )  # fmt: skip
 def test_each_function_is_measured(path: str, content: str, expected: str, tmp_path: Path) -> None:
     found: dict[tuple[int, str], list[str]] = {}
-    for record in created("analyze", tmp_path).run(source(path, content)):
+    for record in created("analyze", tmp_path).run_file(source(path, content)):
         assert isinstance(record, Metric)
         if record.symbol:
             found.setdefault((record.line, record.symbol), []).append(f"{record.metric}={record.value}")

@@ -256,12 +256,12 @@ def test_paths_that_are_no_utf_8_are_told_in_base64() -> None:
     ],
 )
 def test_files_that_nobody_wrote_by_hand_have_no_fingerprints(path: str, content: str, tmp_path: Path) -> None:
-    records = created("analyze", tmp_path).run(source(path, content))
+    records = created("analyze", tmp_path).run_file(source(path, content))
     assert not any(isinstance(record, Fingerprints) for record in records)
 
 
 def test_fingerprints_are_the_last_record_and_the_same_for_the_same_ten_lines(tmp_path: Path) -> None:
-    run = created("analyze", tmp_path).run
+    run = created("analyze", tmp_path).run_file
     contents = [python([*range(start, start + 30), *range(10)]) for start in range(90, 400, 31)]
     last = [run(source("a.py", content))[-1] for content in contents]
     hashes = [set(array("I", record.hashes)) for record in last if isinstance(record, Fingerprints)]

@@ -202,7 +202,7 @@ def test_imports_are_told(path: str, content: str, targets: str) -> None:
     ],
 )
 def test_wrong_syntax_is_said_where_the_grammar_can_know(path: str, content: str, said: str | None) -> None:
-    found = [each for each in created("parse", Path()).run(source(path, content)) if isinstance(each, Diagnostic)]
+    found = [each for each in created("parse", Path()).run_file(source(path, content)) if isinstance(each, Diagnostic)]
     assert {each.code for each in found} == ({said} if said else set())
 
 

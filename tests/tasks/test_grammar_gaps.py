@@ -118,9 +118,9 @@ WRONG = [
 def test_what_the_grammar_does_not_know_is_no_error(path: str, content: str, names: list[str]) -> None:
     file = source(path, content)
     assert grammar(file.language).parser.parse(file.utf8).root_node.has_error, "the grammar knows it by now"
-    assert not [each for each in created("parse", Path()).run(file) if isinstance(each, Diagnostic)]
+    assert not [each for each in created("parse", Path()).run_file(file) if isinstance(each, Diagnostic)]
     assert not file.has_syntax_error
-    found = created("symbols", Path()).run(file)
+    found = created("symbols", Path()).run_file(file)
     symbols = [each for each in found if isinstance(each, Symbol)]
     assert [each.name for each in symbols] + [each.target for each in found if isinstance(each, Edge)] == names
     lines = content.split("\n")
@@ -130,7 +130,7 @@ def test_what_the_grammar_does_not_know_is_no_error(path: str, content: str, nam
 
 @pytest.mark.parametrize(("path", "content"), WRONG)
 def test_what_is_wrong_beside_it_is_told(path: str, content: str) -> None:
-    found = created("parse", Path()).run(source(path, content))
+    found = created("parse", Path()).run_file(source(path, content))
     assert "syntax-error" in {each.code for each in found if isinstance(each, Diagnostic)}
 
 

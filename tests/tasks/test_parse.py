@@ -17,7 +17,7 @@ from tests.tasks.support import created, source
 def parse(file: SourceFile) -> tuple[File, list[Diagnostic]]:
     task = created("parse", Path(mkdtemp()))
     assert isinstance(task, BatchedFileTask)
-    ((record, *errors),) = task.complete([file], [task.run(file)])
+    ((record, *errors),) = task.complete([file], [task.run_file(file)])
     assert isinstance(record, File)
     return record, [error for error in errors if isinstance(error, Diagnostic)]
 

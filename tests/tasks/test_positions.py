@@ -54,7 +54,7 @@ def records_of(files: Sequence[SourceFile], scratch: Path) -> list[list[Record]]
     found: list[list[Record]] = [[] for _ in files]
     for name in ("parse", "analyze", "symbols", "lint"):
         task = created(name, scratch)
-        said = [task.run(file) for file in files]
+        said = [task.run_file(file) for file in files]
         if isinstance(task, BatchedFileTask):
             said = task.complete(files, said)
         for mine, records in zip(found, said, strict=True):

@@ -83,7 +83,7 @@ def parse(files: list[SourceFile], scratch: Path) -> list[tuple[str, list[str]]]
     task = created("parse", scratch)
     assert isinstance(task, BatchedFileTask)
     said: list[tuple[str, list[str]]] = []
-    for record, *errors in task.complete(files, [task.run(file) for file in files]):
+    for record, *errors in task.complete(files, [task.run_file(file) for file in files]):
         assert isinstance(record, File)
         said.append((record.parse, [each.code for each in errors if isinstance(each, Diagnostic)]))
     return said
@@ -118,7 +118,7 @@ def test_it_is_said_why_python_does_not_read_a_file(content: bytes, message: str
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     file = source("a.py", content)
-    ((_, *errors),) = task.complete([file], [task.run(file)])
+    ((_, *errors),) = task.complete([file], [task.run_file(file)])
     assert "|".join(each.message for each in errors if isinstance(each, Diagnostic)) == message
 
 

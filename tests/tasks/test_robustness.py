@@ -56,7 +56,7 @@ def lines_of(text: str, count: int) -> str:
 
 
 def run_all(file: SourceFile) -> list[list[Record]]:
-    return [task.run(file) for task in TASKS]
+    return [task.run_file(file) for task in TASKS]
 
 
 def test_every_language_with_a_grammar_is_fuzzed() -> None:
@@ -136,7 +136,7 @@ def check(language: str, content: bytes) -> None:
     """The records are the same again, and alone, and each has sound positions."""
     path = f"a.{EXTENSIONS[language]}"
     together = run_all(source(path, content))
-    alone = [task.run(source(path, content)) for task in TASKS]
+    alone = [task.run_file(source(path, content)) for task in TASKS]
     assert together == alone
     for record in (record for records in together for record in records):
         line, column = getattr(record, "line", 1), getattr(record, "column", 1)

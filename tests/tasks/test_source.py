@@ -132,7 +132,7 @@ def test_text_is_transcoded_from_what_it_declares(
 def test_text_is_decoded_in_pieces_as_it_is_whole(parts: list[bytes]) -> None:
     content = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codebatch_workers.syntax.source._PIECE_BYTES_MAX", 5)
+        patch.setattr("codebatch_workers.syntax.encodings._PIECE_BYTES_MAX", 5)
         file = source("a.txt", content)
         assert file.utf8 == content.decode("utf-8", "replace").encode()
     try:
@@ -144,7 +144,7 @@ def test_text_is_decoded_in_pieces_as_it_is_whole(parts: list[bytes]) -> None:
 
 
 def test_every_encoding_that_a_cookie_may_name_can_be_decoded() -> None:
-    from codebatch_workers.syntax.source import _COOKIE_ENCODINGS
+    from codebatch_workers.syntax.encodings import _COOKIE_ENCODINGS
 
     assert all(codecs.lookup(name).decode(b"a")[0] == "a" for name in _COOKIE_ENCODINGS.values())
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.syntax.suppression import suppressions
 from tests.tasks.support import source
 
 NOTE = "codebatch: ignore[x]"
@@ -62,7 +63,7 @@ COMMENTS = [
 
 
 def _is_heeded(file: SourceFile) -> bool:
-    return any(file.suppressions.has(line, "x") for line in range(1, file.line_count + 1))
+    return any(file.lasting(suppressions).has(line, "x") for line in range(1, file.line_count + 1))
 
 
 @pytest.mark.parametrize(("path", "comment", "text"), COMMENTS)
@@ -87,15 +88,15 @@ def test_note_counts_where_the_file_cannot_be_parsed(path: str, content: str) ->
 
 def test_note_in_a_docstring_says_nothing_of_the_file() -> None:
     file = source("a.py", '"""Write codebatch: ignore-file to silence."""\nprint(undefined)\n')
-    assert not file.suppressions.has(2, "F821")
+    assert not file.lasting(suppressions).has(2, "F821")
 
 
 def test_notes_survive_the_tree_and_a_huge_file_has_none() -> None:
     file = source("a.py", "x  # codebatch: ignore\n")
-    assert file.suppressions.has(1, "x")
+    assert file.lasting(suppressions).has(1, "x")
     file.release()
     assert "tree" not in file.__dict__
-    assert file.suppressions.has(1, "x")
+    assert file.lasting(suppressions).has(1, "x")
     assert "tree" not in file.__dict__
     assert not _is_heeded(source("a.txt", "codebatch: ignore\n" + "x" * (8 * 1024 * 1024)))
 

@@ -102,7 +102,7 @@ def test_what_is_wrong_is_what_others_find_wrong(
     task = created("parse", tmp_path)
     assert isinstance(task, BatchedFileTask)
     sources = [source(f"d{number}/a{suffix}", text) for number, text in enumerate(texts)]
-    found = task.complete(sources, [task.run(each) for each in sources])
+    found = task.complete(sources, [task.run_file(each) for each in sources])
     differ, lines, counts = [], Counter[bool](), Counter[bool]()
     for text, (record, *said) in zip(texts, found, strict=True):
         assert isinstance(record, File)

@@ -198,7 +198,7 @@ DEEDS = {
 class Venom:
     """The task."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The size of the file, if it lets us live."""
         deed = DEEDS.get(file.content.decode().strip())
         if deed is not None and not (HOME / "antidote").exists():
@@ -217,7 +217,7 @@ def create(environment: TaskEnvironment[NoConfig]) -> Venom:
 class Symptom:
     """The task that needs it."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The same again."""
         path, path_b64 = file.path_fields
         return [Metric(path=path, path_b64=path_b64, metric="bytes", value=len(file.content))]

@@ -1,7 +1,7 @@
 """What a task's implementation is, seen from the worker that runs it.
 
 `TaskDeclaration.implementation` names a factory, called once per worker process: `factory(environment)` makes a
-FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`.
+FileTask, a BatchedFileTask, or a ProjectTask where the declaration's scope is `project`. Each has a verb of its own.
 A worker takes each file through the tasks of its unit in plan order, sharing one `SourceFile`, so that a syntax tree is
 made once and never touches the disk. Which tasks run together is no business of a task: it must answer the same alone.
 """
@@ -28,26 +28,43 @@ def _refuse_object(_data: bytes) -> Digest:
     raise RuntimeError("there is no store to put objects in")
 
 
+class MemoryDirectory(Protocol):
+    """An empty directory in memory."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    def remove(self) -> None:
+        """Remove it; a second call does nothing."""
+
+
+def _no_memory() -> MemoryDirectory | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnvironment(Generic[Config]):
     """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
 
     `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
     modules. No answer may depend on who else is there. `put_object` stores bytes that a record names by their digest;
-    they are on disk before the records are.
+    they are on disk before the records are. `try_memory` makes a directory for thousands of small files that live for a
+    second, None where there is no memory to have it in.
     """
 
     config: Config
     scratch: Path
     shared: dict[str, object] = field(default_factory=dict)
     put_object: Callable[[bytes], Digest] = _refuse_object
+    try_memory: Callable[[], MemoryDirectory | None] = _no_memory
 
 
 @runtime_checkable
 class FileTask(Protocol):
     """A pure function of one file: its bytes, path, contexts and the task's configuration."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file, in their final order. Any exception fails this task for this file alone."""
 
 
@@ -55,7 +72,7 @@ class FileTask(Protocol):
 class ProjectTask(Protocol):
     """A pure function of the records of the tasks that it needs, of the snapshot and of the task's configuration."""
 
-    def run(self, project: Project) -> Iterable[Record]:
+    def run_project(self, project: Project) -> Iterable[Record]:
         """Records of any files; those of one file are kept in the order in which they are given.
 
         Any exception fails this task.
@@ -63,11 +80,11 @@ class ProjectTask(Protocol):
 
 
 @runtime_checkable
-class BatchedFileTask(Protocol):
-    """A task that also asks a tool about many files in one call. It must answer as if asked one by one."""
+class BatchedFileTask(FileTask, Protocol):
+    """A task that also asks a tool about many files in one call. It must answer as if asked one by one.
 
-    def run(self, file: SourceFile) -> list[Record]:
-        """The records that need no tool; the syntax tree is still there."""
+    `run_file` gives the records that need no tool; the syntax tree is still there.
+    """
 
     def complete(self, files: Sequence[SourceFile], records: Sequence[list[Record]]) -> list[list[Record]]:
-        """Given the files of a unit and what `run` said of each, the final records of each, in their final order."""
+        """Given the files of a unit and what `run_file` said of each, the records of each, in their final order."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from codebatch_workers.lint.config import QueryRule
-from codebatch_workers.lint.text_rules import Finding, TextRule
+from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.languages import every_language, grammar, has_grammar
 from codebatch_workers.syntax.source import SourceFile
 

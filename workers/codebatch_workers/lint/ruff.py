@@ -20,8 +20,7 @@ import msgspec
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
 from codebatch.model.record import Diagnostic
-from codebatch.system.memory_scratch import try_memory_scratch
-from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.api.protocols import MemoryDirectory, TaskEnvironment
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.contexts import directories_of_packages
 from codebatch_workers.syntax.source import SourceFile
@@ -86,11 +85,11 @@ class Ruff:
     them wants, of which each takes its own. What ruff says of one rule does not depend on which others are asked for.
     """
 
-    def __init__(self, codes: Iterable[str], scratch: Path) -> None:
+    def __init__(self, codes: Iterable[str], scratch: Path, memory: MemoryDirectory | None = None) -> None:
         self.codes = sorted(codes)
         self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
-        self.memory = try_memory_scratch()
+        self.memory = memory
 
     @cached_property
     def _binary(self) -> str:
@@ -161,7 +160,7 @@ def shared_ruff(environment: TaskEnvironment[msgspec.Struct]) -> Ruff:
     """The one ruff of a process, made by the first task that asks."""
     ruff = environment.shared.get(__name__)
     if not isinstance(ruff, Ruff):
-        ruff = environment.shared[__name__] = Ruff((), environment.scratch)
+        ruff = environment.shared[__name__] = Ruff((), environment.scratch, environment.try_memory())
     return ruff
 
 

@@ -1,9 +1,9 @@
 """ruff as a project has configured it: `[tasks.lint.ruff] config = "project"`.
 
-The project's configuration files are part of the task's configuration, hence of its key (codebatch/coordinator/
-ruff_files.py). They are written beside the unit's files, so ruff finds them as it does in the tree; where the tree has
-none at its root, an empty one stands there, so that none of the machine's or the user's is found. Rules that look at
-other files are left out, for a file's neighbours are not all there.
+The project's configuration files are part of the task's configuration, hence of its key (ruff_files.py). They are
+written beside the unit's files, so ruff finds them as it does in the tree; where the tree has none at its root, an
+empty one stands there, so that none of the machine's or the user's is found. Rules that look at other files are left
+out, for a file's neighbours are not all there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.record import Diagnostic, Severity
+from codebatch_workers.api.protocols import MemoryDirectory
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, UNREADABLE, Finding, Ruff
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
@@ -41,8 +42,8 @@ _SEVERITIES: Mapping[str, Severity] = {
 class ProjectRuff(Ruff):
     """ruff with the configuration files of a project, by path."""
 
-    def __init__(self, files: Mapping[str, str], scratch: Path) -> None:
-        super().__init__(["F"], scratch)
+    def __init__(self, files: Mapping[str, str], scratch: Path, memory: MemoryDirectory | None = None) -> None:
+        super().__init__(["F"], scratch, memory)
         self._files = dict(files)
         if not any(name in files for name in _ROOT_NAMES):
             self._files["ruff.toml"] = ""

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from codebatch.model.record import Severity
-from codebatch_workers.lint.config import TodoPolicy
+from codebatch_workers.lint.rule import Finding, TextRule
+from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
 from codebatch_workers.syntax.source import SourceFile
-
-# From, to, message.
-Finding = tuple[int, int, str]
 
 HUGE_LINE_BYTES_MIN = 10_000
 # Findings of one rule in one file: nobody reads more of them one by one.
@@ -36,22 +33,6 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _PROSE = frozenset(
     {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextRule:
-    """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does.
-
-    A file in which `needle` is not has no finding, and is not given to `find`: most have none, and that is soon known.
-    """
-
-    code: str
-    severity: Severity
-    summary: str
-    find: Callable[[SourceFile], Iterator[Finding]]
-    needle: bytes = b""
-    is_on: bool = True
-    is_style: bool = False
 
 
 def _merge_conflict(file: SourceFile) -> Iterator[Finding]:

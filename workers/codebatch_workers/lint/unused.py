@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterator
 
 from codebatch_workers.lint.bindings import Bindings, Definition, Scope, bindings
+from codebatch_workers.lint.rule import Finding
 from codebatch_workers.syntax.source import SourceFile
-
-# From, to, message.
-Finding = tuple[int, int, str]
 
 _MODULE = re.compile(rb"(?:^|[;}])\s*(?:import|export)\b|\b(?:require\s*\(|module\.exports\b|exports\.)", re.MULTILINE)
 # From a variable to the name of a function in its first value: `var f = function f`.

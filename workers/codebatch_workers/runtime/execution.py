@@ -22,21 +22,23 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Counts, Outcome, Register, Unit
-from codebatch.model.plan import PlannedTask
+from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
+from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
+from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import load_own_task, said
 from codebatch.system.plugins import load_declaration, load_implementation
-from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
-from codebatch_workers.runtime.own import FunctionTask
+from codebatch_workers.runtime.own import FileFunction, ProjectFunction
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
 EVIDENCE_CHARACTERS_MAX = 4000
 # How far files are read ahead.
@@ -59,7 +61,7 @@ class Failed:
 
 Result = list[Record] | Failed
 
-Task = FileTask | BatchedFileTask | ProjectTask
+Task = FileTask | ProjectTask
 
 
 class _Sealed(NamedTuple):
@@ -90,6 +92,7 @@ class TaskRunner:
 
     def __init__(self, tasks: Sequence[PlannedTask], scratch: Path, objects: PackWriter | None = None) -> None:
         self._planned = {task.name: task for task in tasks}
+        self._seen = contexts_seen(tasks)
         self._scratch = scratch
         self._objects = objects
         self._loaded: dict[str, Task] = {}
@@ -120,7 +123,8 @@ class TaskRunner:
             if isinstance(results[name], Failed):
                 failed.add(name)
         # Now, while its tree is there; what is raised is raised again where they are asked for.
-        _guarded(lambda: file.suppressions)
+        for seen in {file.seeing(self._seen[name]) for name in tasks}:
+            _guarded(seen.lasting, suppressions)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
@@ -131,7 +135,7 @@ class TaskRunner:
         for index in sound if name in self._finding else ():
             result = completed[index]
             if not isinstance(result, Failed):
-                completed[index] = _guarded(self._told, name, files[index], result)
+                completed[index] = _guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
     def _batched(
@@ -152,7 +156,7 @@ class TaskRunner:
         self, name: str, files: Sequence[SourceFile], results: Sequence[Result], indexes: Sequence[int]
     ) -> list[list[Record]]:
         partial = [result for index in indexes if not isinstance(result := results[index], Failed)]
-        asked = [files[index] for index in indexes]
+        asked = [files[index].seeing(self._seen[name]) for index in indexes]
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
@@ -160,7 +164,7 @@ class TaskRunner:
             return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
-    def run_project(self, unit: Unit, project: Project, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
+    def run_project(self, unit: Unit, project: BatchProject, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
         """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
@@ -173,11 +177,11 @@ class TaskRunner:
             )
         return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), result)
 
-    def _run_project(self, name: str, project: Project, shards: Sequence[Shard]) -> list[EncodedOutcome]:
+    def _run_project(self, name: str, project: BatchProject, shards: Sequence[Shard]) -> list[EncodedOutcome]:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
-        given = task.run(project)
+        given = task.run_project(project)
         for record in check_records(given) if name in self._foreign else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         for item, records in by_item.items():
@@ -244,7 +248,7 @@ class TaskRunner:
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        given = cast("FileTask", self._task(name)).run(file)
+        given = cast("FileTask", self._task(name)).run_file(file.seeing(self._seen[name]))
         return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:
@@ -269,11 +273,14 @@ class TaskRunner:
             if own is not None:
                 if own.digest != planned.implementation_digest:
                     raise ValueError("its file has changed since the batch was planned")
-                return FunctionTask(own.function, config if own.takes_config else None)
+                wrap = ProjectFunction if declaration.scope == "project" else FileFunction
+                return wrap(own.function, config if own.takes_config else None)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
-            environment = TaskEnvironment(config=config, scratch=scratch, shared=self._shared)
+            environment = TaskEnvironment(
+                config=config, scratch=scratch, shared=self._shared, try_memory=try_memory_scratch
+            )
             if self._objects is not None:
                 environment = replace(environment, put_object=self._objects.add)
             task: object = factory(environment)
@@ -281,9 +288,19 @@ class TaskRunner:
             raise InvalidConfiguration(
                 f"the task {name!r} cannot be set up: {said(error)}", hint=f"check [tasks.{name}] of your configuration"
             ) from error
-        if not isinstance(task, Task):
-            raise InvalidConfiguration(f"{declaration.implementation} does not make a task")
-        return task
+        return _checked(declaration, task)
+
+
+def _checked(declaration: TaskDeclaration, made: object) -> Task:
+    """What a factory made. Raises InvalidConfiguration where it is no task of the scope that was declared."""
+    is_of_project = declaration.scope == "project"
+    if isinstance(made, ProjectTask if is_of_project else FileTask):
+        return made
+    verb = "run_project" if is_of_project else "run_file"
+    raise InvalidConfiguration(
+        f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
+        hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
+    )
 
 
 def _named(record: Record, task: str) -> Record:

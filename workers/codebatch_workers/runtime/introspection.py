@@ -14,10 +14,11 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
-from codebatch_workers.lint.config import LintConfig, QueryRule
+from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.text_rules import TextRule
+from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.syntax.source import SourceFile

@@ -11,7 +11,7 @@ from pathlib import Path
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
-from codebatch.model.plan import items_of
+from codebatch.model.plan import contexts_seen, items_of
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -45,9 +45,9 @@ from codebatch.system.cell import (
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
-from codebatch_workers.api.project import Project
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
@@ -208,8 +208,15 @@ class Worker:
         if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
-        project = Project(
-            self._plan, self._items, ledger, outcomes, read=self._read, needs=needs, outside=self._outside
+        project = BatchProject(
+            self._plan,
+            self._items,
+            ledger,
+            outcomes,
+            read=self._read,
+            needs=needs,
+            contexts=contexts_seen(self._plan.tasks)[name],
+            outside=self._outside,
         )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 

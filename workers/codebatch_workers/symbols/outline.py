@@ -21,6 +21,8 @@ found from byte ranges, so no tree is walked and no depth can hurt. Captures:
 Rules for all languages: a function in a class is a method; a variable in a class is a field; variables and constants
 in a function are local and not recorded. Parameters are not recorded. A symbol reaches from its name to the end of its
 definition. A callee of which only the end is a chain of names keeps the dot before it: `f(x).g()` calls `.g`.
+
+One class, long as it is: what a capture adds depends on the scopes and names that the others made.
 """
 
 from __future__ import annotations

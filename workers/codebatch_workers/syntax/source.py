@@ -24,10 +24,10 @@ from codebatch.model.record import FileClass
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.conditionals import with_first_arms
+from codebatch_workers.syntax.encodings import WIDE_MARKS, Decoded, decode
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
 from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.suppression import Suppressions, suppressions
 from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS, without_macros
 
 if TYPE_CHECKING:
@@ -37,54 +37,8 @@ if TYPE_CHECKING:
 HUGE_BYTES_MIN = 8 * 1024 * 1024
 _BINARY_BYTES_LOOKED_AT = 8192
 _COLUMN_BLOCK_BYTES = 1024
-_PIECE_BYTES_MAX = 1024 * 1024
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
-
-# Of the encoding of a file that declares none and is not UTF-8 (RFC 1428): it is read as UTF-8, bad bytes as U+FFFD.
-UNKNOWN_ENCODING = "unknown-8bit"
-
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS: tuple[tuple[bytes, str], ...] = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32le"),
-    (codecs.BOM_UTF32_BE, "utf-32be"),
-    (codecs.BOM_UTF16_LE, "utf-16le"),
-    (codecs.BOM_UTF16_BE, "utf-16be"),
-)
-_EVERY_MARK = tuple(mark for mark, _ in _MARKS)
-_WIDE_MARKS = _EVERY_MARK[1:]
-_COOKIE_BYTES_MAX = 1024
-_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
-
-# IANA names of what a PEP 263 cookie may declare, by Python's name of the codec. One that is not here keeps that name.
-_COOKIE_ENCODINGS: Mapping[str, str] = {
-    "ascii": "utf-8",
-    "utf-8": "utf-8",
-    "iso8859-1": "iso-8859-1",
-    **{f"iso8859-{part}": f"iso-8859-{part}" for part in (*range(2, 12), *range(13, 17))},
-    **{f"cp{page}": f"windows-{page}" for page in range(1250, 1259)},
-    **{f"cp{page}": f"ibm{page}" for page in (437, 850, 852, 855, 866)},
-    "big5": "big5",
-    "euc_jp": "euc-jp",
-    "euc_kr": "euc-kr",
-    "gb18030": "gb18030",
-    "gb2312": "gb2312",
-    "gbk": "gbk",
-    "iso2022_jp": "iso-2022-jp",
-    "koi8-r": "koi8-r",
-    "koi8-u": "koi8-u",
-    "mac-roman": "macintosh",
-    "shift_jis": "shift_jis",
-    "tis-620": "tis-620",
-}
-
-# As CPython's parser has them, with what Emacs puts behind.
-_COOKIES_OF_UTF8 = re.compile(r"utf-8(?:-.*)?\Z")
-_COOKIES_OF_LATIN_1 = re.compile(r"(?:latin-1|iso-8859-1|iso-latin-1)(?:-.*)?\Z")
-# Codecs that decode no source, or take quadratic time to.
-_NO_SOURCE = frozenset({"idna", "punycode"})
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
@@ -132,7 +86,10 @@ class _kept(Generic[T]):  # noqa: N801  # it is used as a decorator
 
 
 class SourceFile:
-    """One file of a snapshot. `contexts` are the values that the plan holds for it (SPEC.md "Context")."""
+    """One file of a snapshot. `contexts` are the values that the plan holds for it (SPEC.md "Context").
+
+    Its methods are many, for each is one value that is derived from others, and kept beside them.
+    """
 
     def __init__(self, path: bytes, content: bytes, executable: bool, contexts: Mapping[str, bytes]) -> None:
         self.path = path
@@ -161,7 +118,7 @@ class SourceFile:
     def is_binary(self) -> bool:
         """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32."""
         content = self.content
-        return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(_WIDE_MARKS)
+        return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
 
     @_kept
     def file_class(self) -> FileClass:
@@ -217,44 +174,23 @@ class SourceFile:
     # -- Its text -----------------------------------------------------------------------------------------------------
 
     @_kept
-    def _decoded(self) -> tuple[bytes, str, str]:
-        """`utf8`, the encoding, and what is wrong with it (empty if nothing is)."""
-        content = self.content
-        if content.startswith(_EVERY_MARK):
-            mark, encoding = next(each for each in _MARKS if content.startswith(each[0]))
-            utf8, name, problem = _transcode(content[len(mark) :], encoding, declared=True)
-            declared = self._cookie(content[len(mark) :]) if encoding == "utf-8" else None
-            if declared is not None and _normal(declared) != "utf-8":
-                problem = problem or f"`{declared}` is declared behind a mark of UTF-8"
-            return utf8, name, problem
-        declared = self._cookie(content)
-        if declared is None:
-            return _transcode(content, "utf-8", declared=False)
-        known = _encoding_of_cookie(declared)
-        utf8, name, problem = _transcode(content, known or "utf-8", declared=known not in (None, "utf-8"))
-        if known is None:
-            problem = problem or f"unknown encoding `{declared}`, read as UTF-8"
-        elif codecs.lookup(_normal(declared)).name == "ascii" and not utf8.isascii():
-            problem = problem or f"`{declared}` is declared, read as UTF-8"
-        return utf8, name, problem
-
-    def _cookie(self, content: bytes) -> str | None:
-        return _cookie(content) if b"coding" in content[:_COOKIE_BYTES_MAX] and self.language == "python" else None
+    def _decoded(self) -> Decoded:
+        return decode(self.content, lambda: self.language == "python")
 
     @property
     def encoding(self) -> str:
         """Its IANA name; `unknown-8bit` for undeclared bytes that are not UTF-8; empty for binary files."""
-        return "" if self.is_binary else self._decoded[1]
+        return "" if self.is_binary else self._decoded.encoding
 
     @property
     def encoding_problem(self) -> str:
         """Why the file is not valid in its encoding, empty if it is."""
-        return "" if self.is_binary else self._decoded[2]
+        return "" if self.is_binary else self._decoded.problem
 
     @_kept
     def utf8(self) -> bytes:
         """The content without its mark, in UTF-8; U+FFFD for what cannot be decoded; nothing of a binary file."""
-        return b"" if self.is_binary else self._decoded[0]
+        return b"" if self.is_binary else self._decoded.utf8
 
     @_kept
     def text(self) -> str:
@@ -392,24 +328,48 @@ class SourceFile:
         return captures
 
     @_kept
-    def suppressions(self) -> Suppressions:
-        """Which findings its notes do not want. Survives `release`."""
-        return suppressions(self)
-
-    @_kept
     def _derived(self) -> dict[object, Any]:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
         """What a function makes of this file: made once, and kept for whichever task asks next."""
-        derived = self._derived
-        if make not in derived:
-            derived[make] = make(self)
-        made: T = derived[make]
+        return self._made(self._derived, make)
+
+    @_kept
+    def _lasting(self) -> dict[object, Any]:
+        return {}
+
+    def lasting(self, make: Callable[[SourceFile], T]) -> T:
+        """As `derived`, of what holds no node of the tree. Survives `release`."""
+        return self._made(self._lasting, make)
+
+    def _made(self, kept: dict[object, Any], make: Callable[[SourceFile], T]) -> T:
+        if make not in kept:
+            kept[make] = make(self)
+        made: T = kept[make]
         return made
+
+    @_kept
+    def _narrower(self) -> dict[frozenset[str], SourceFile]:
+        return {}
+
+    def seeing(self, contexts: frozenset[str]) -> SourceFile:
+        """This file with no other contexts than these: itself where it has none, else one that shares nothing with it.
+
+        Who may not see a context may not see either what was derived from it, such as the tree.
+        """
+        if self.contexts.keys() <= contexts:
+            return self
+        narrower = self._narrower.get(contexts)
+        if narrower is None:
+            seen = {name: value for name, value in self.contexts.items() if name in contexts}
+            narrower = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, seen)
+        return narrower
 
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""
+        for narrower in self._narrower.values():
+            narrower.release()
         for name in ("_derived", "captures", "tree", "parsed_text", "text", "line_starts", "_column_tables"):
             self.__dict__.pop(name, None)
 
@@ -429,64 +389,3 @@ def _cursor(query: Query) -> QueryCursor:
 
 def _code_points(utf8: bytes) -> int:
     return len(utf8) if utf8.isascii() else len(utf8.translate(None, _CONTINUATION_BYTES))
-
-
-def _transcode(content: bytes, encoding: str, *, declared: bool) -> tuple[bytes, str, str]:
-    """Content in UTF-8, the encoding's name, what is wrong with it."""
-    offset = 0
-    try:
-        if encoding == "utf-8":
-            if not content.isascii():
-                for piece in _pieces_of_utf8(content):
-                    piece.decode("utf-8")
-                    offset += len(piece)
-            return content, encoding, ""
-        return content.decode(encoding).encode("utf-8"), encoding, ""
-    except UnicodeError as error:
-        offset += error.start if isinstance(error, UnicodeDecodeError) else 0
-        problem = f"not valid {encoding.upper()}: byte {offset} is 0x{content[offset]:02x}"
-    # Lone surrogates of UTF-16 and UTF-32 become U+FFFD too: `replace` lets none through, but for escapes (UTF-7).
-    pieces = _pieces_of_utf8(content) if encoding == "utf-8" else [content]
-    utf8 = b"".join(piece.decode(encoding, "replace").encode("utf-8", "replace") for piece in pieces)
-    return utf8, encoding if declared else UNKNOWN_ENCODING, problem
-
-
-def _pieces_of_utf8(content: bytes) -> Iterator[bytes]:
-    """Pieces that can be decoded one by one: the text of a huge file takes four times its bytes."""
-    start = 0
-    while start < len(content):
-        end = min(start + _PIECE_BYTES_MAX, len(content))
-        if end < len(content):
-            # Before the first byte of the code point that lies across; it has at most three after it.
-            end = next((cut for cut in range(end, end - 4, -1) if content[cut] & 0xC0 != 0x80), end)
-        yield content[start:end]
-        start = end
-
-
-def _cookie(content: bytes) -> str | None:
-    """The encoding that one of the first two lines of a Python file declares (PEP 263)."""
-    for line in content[:_COOKIE_BYTES_MAX].splitlines()[:2]:
-        match = _COOKIE.match(line)
-        if match is not None:
-            return match[1].decode("ascii", "replace")
-        if not _COOKIE_BLANK.match(line):
-            return None
-    return None
-
-
-def _normal(cookie: str) -> str:
-    """A declared name as CPython takes it."""
-    name = cookie.lower().replace("_", "-")
-    if _COOKIES_OF_UTF8.match(name):
-        return "utf-8"
-    return "iso-8859-1" if _COOKIES_OF_LATIN_1.match(name) else cookie
-
-
-def _encoding_of_cookie(cookie: str) -> str | None:
-    """What a cookie declares; None where Python knows no text in it."""
-    try:
-        name = codecs.lookup(_normal(cookie)).name
-        b"#".decode(name)
-    except (LookupError, ValueError):
-        return None
-    return None if name in _NO_SOURCE else _COOKIE_ENCODINGS.get(name, name)

@@ -62,7 +62,7 @@ def suppressions(file: SourceFile) -> Suppressions:
 
 def without_unwanted(file: SourceFile, records: Sequence[Told]) -> list[Told]:
     """Records about a file, without the diagnostics that its notes do not want."""
-    unwanted = file.suppressions
+    unwanted = file.lasting(suppressions)
     if unwanted is NONE:
         return list(records)
     return [each for each in records if not (isinstance(each, Diagnostic) and unwanted.has(each.line, each.code))]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.ruff_files import with_ruff_files
 from codebatch_workers.syntax.attributes import attributes_context
 from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
 from codebatch_workers.tasks.parse_config import ParseConfig
+
+# Of what is not in codebatch_workers.
+_SOURCES = ("codebatch.errors", "codebatch.model")
 
 PARSE = TaskDeclaration(
     name="parse",
     version="1",
     summary="what each file is, and its syntax errors",
     implementation="codebatch_workers.tasks.parse:create",
+    sources=_SOURCES,
     records=("file", "diagnostic", "ast"),
     config=ParseConfig,
     tools=("ruff", *GRAMMAR_TOOLS),
@@ -26,6 +31,7 @@ ANALYZE = TaskDeclaration(
     version="1",
     summary="metrics of each file: size, lines, functions, complexity",
     implementation="codebatch_workers.tasks.analyze:create",
+    sources=_SOURCES,
     records=("metric", "fingerprints"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -38,6 +44,7 @@ SYMBOLS = TaskDeclaration(
     version="1",
     summary="what each file defines, imports, inherits and calls",
     implementation="codebatch_workers.tasks.symbols:create",
+    sources=_SOURCES,
     records=("symbol", "edge"),
     needs=("parse",),
     tools=GRAMMAR_TOOLS,
@@ -51,11 +58,13 @@ LINT = TaskDeclaration(
     version="1",
     summary="language-neutral rules, rules of your own, and ruff for Python",
     implementation="codebatch_workers.tasks.lint:create",
+    sources=_SOURCES,
     records=("diagnostic",),
     needs=("parse",),
     tools=("ruff", *GRAMMAR_TOOLS),
     optional_tools=EXTRA_GRAMMAR_TOOLS,
     config=LintConfig,
+    prepare=with_ruff_files,
     contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
 )
 
@@ -64,6 +73,7 @@ DEPENDENCIES = TaskDeclaration(
     version="1",
     summary="the files that each import leads to, and import cycles",
     implementation="codebatch_workers.tasks.dependencies:create",
+    sources=_SOURCES,
     records=("edge", "metric"),
     scope="project",
     needs=("parse", "symbols"),
@@ -74,6 +84,7 @@ DUPLICATES = TaskDeclaration(
     version="1",
     summary="blocks of code that stand at several places",
     implementation="codebatch_workers.tasks.duplicates:create",
+    sources=_SOURCES,
     records=("metric", "duplicate"),
     scope="project",
     needs=("analyze",),

@@ -38,7 +38,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Analyze:
 class Analyze:
     """`metric` records in the order of the module's text, and the `fingerprints` of the file."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file."""
         path, path_b64 = file.path_fields
         outside, functions = _functions(file)

@@ -30,7 +30,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
 class Dependencies:
     """`edge` records, then `metric` records."""
 
-    def run(self, project: Project) -> Iterator[Record]:
+    def run_project(self, project: Project) -> Iterator[Record]:
         """The records of all files, by path."""
         languages = {
             record.path: record.lang

@@ -51,7 +51,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Duplicates:
 class Duplicates:
     """`metric` and `duplicate` records, by file."""
 
-    def run(self, project: Project) -> Iterator[Record]:
+    def run_project(self, project: Project) -> Iterator[Record]:
         """The records of all files that have duplicates, by path."""
         sources: list[Entry] = []
 

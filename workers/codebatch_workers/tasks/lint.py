@@ -1,7 +1,7 @@
 """lint: language-neutral rules over every text file, the user's own rules, ruff over Python.
 
 Which rules look at a file, and how bad what they find is, follows from the configuration and the file's path
-(lint_config.py). Binary and huge files are not looked at. Of notes in the source only ruff's own (`# noqa`) are heeded
+(lint/config.py). Binary and huge files are not looked at. Of notes in the source only ruff's own (`# noqa`) are heeded
 here; ours are heeded of whatever any task says (suppression.py).
 """
 
@@ -17,13 +17,15 @@ import msgspec
 from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.lint.config import LintConfig, Settings
+from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
-from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES, TextRule, todo_finder
+from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.lint.settings import Settings
+from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 
@@ -34,7 +36,8 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
     """The task."""
     config = environment.config
     if config.ruff.config == "project":
-        return Lint(config, ProjectRuff(config.ruff.files, environment.scratch), is_project=True)
+        ruff = ProjectRuff(config.ruff.files, environment.scratch, environment.try_memory())
+        return Lint(config, ruff, is_project=True)
     return Lint(config, shared_ruff(environment))
 
 
@@ -68,7 +71,7 @@ class Lint:
         if not is_project:
             ruff.want(_wanted_somewhere(config))
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """What our rules find in one file, by position."""
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):

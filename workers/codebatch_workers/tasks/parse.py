@@ -51,7 +51,7 @@ class Parse:
         self._put_object = put_object
         ruff.want(SYNTAX_RULES)
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file, as far as its tree tells."""
         errors = _unreadable(file) or (_errors(file) if file.has_syntax_error else [])
         path, path_b64 = file.path_fields

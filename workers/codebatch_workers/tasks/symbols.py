@@ -17,7 +17,7 @@ def create(_environment: TaskEnvironment[NoConfig]) -> Symbols:
 class Symbols:
     """`symbol` records by position, then `edge` records by position."""
 
-    def run(self, file: SourceFile) -> list[Record]:
+    def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file; none where there is no tree."""
         found = outline(file)
         return [*found.symbols, *found.edges]

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import msgspec
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.task import SnapshotView
 from codebatch.model.toml import TomlError, parse_toml
-from codebatch.store.snapshots import Snapshot
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.settings import RuffSettings
 
 _NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
 _EXTENDS_MAX = 10
 
 
-def ruff_files(snapshot: Snapshot) -> dict[str, str]:
+def with_ruff_files(config: LintConfig, load: Callable[[], SnapshotView] | None) -> tuple[LintConfig, str]:
+    """`TaskDeclaration.prepare` of lint: with the tree's own files where the project is to say, pinned elsewhere."""
+    if config.ruff.config == "pinned":
+        return config, ""
+    if load is None:
+        return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
+    ruff = RuffSettings(config="project", files=_ruff_files(load()))
+    return msgspec.structs.replace(config, ruff=ruff), ""
+
+
+def _ruff_files(snapshot: SnapshotView) -> dict[str, str]:
     """The files that configure ruff, and those that they extend, by path. Raises InvalidConfiguration."""
     found: dict[str, str] = {}
     for entry in snapshot.entries:
@@ -23,7 +37,7 @@ def ruff_files(snapshot: Snapshot) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _with_extended(snapshot: Snapshot, path: str) -> Iterator[tuple[str, str]]:
+def _with_extended(snapshot: SnapshotView, path: str) -> Iterator[tuple[str, str]]:
     wanted = path
     for _ in range(_EXTENDS_MAX):
         content = snapshot.read(wanted.encode())

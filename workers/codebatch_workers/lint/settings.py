@@ -1,0 +1,65 @@
+"""The parts of `[tasks.lint]`: which rules look, how bad a finding is, the user's rules (config.py has the whole)."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.record import Severity
+
+DEFAULT_TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table; a key that it does not have is an error."""
+
+
+class Settings(_Part, frozen=True, kw_only=True):
+    """Which rules look, and how bad what they find is. Codes may be given by their beginning and a star."""
+
+    off: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+    severity: dict[str, Severity] = {}
+
+
+class PathSettings(Settings, frozen=True, kw_only=True):
+    """Other settings for paths that match one of the patterns (gitignore's); later ones come on top of earlier ones."""
+
+    match: tuple[str, ...]
+
+
+class QueryRule(_Part, frozen=True, kw_only=True):
+    """A rule of the user's: a tree-sitter query over files of one language (query_rules.py).
+
+    `bad` and `good` are sources in which it must find something, and must not: `codebatch rules test` looks.
+    """
+
+    id: str
+    language: str
+    query: str
+    message: str
+    severity: Severity = "warning"
+    bad: tuple[str, ...] = ()
+    good: tuple[str, ...] = ()
+
+
+class TodoPolicy(_Part, frozen=True, kw_only=True):
+    """Which words `todo-comment` looks for, and the expression that makes one all right where it matches there."""
+
+    words: tuple[str, ...] = DEFAULT_TODO_WORDS
+    allow: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.allow)
+        except re.error as error:
+            raise ValueError(f"`todo.allow` is no regular expression: {error}") from error
+
+
+class RuffSettings(_Part, frozen=True, kw_only=True):
+    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say, which planning puts here."""
+
+    config: Literal["pinned", "project"] = "pinned"
+    files: dict[str, str] = {}
