@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+
+from codebatch.model.document import Document
+from codebatch.model.outcome import Commit
+from codebatch.model.plan import Plan
+from codebatch.store.batches import BatchFile
+from codebatch.store.holders import HolderFile
+from codebatch.store.outputs import Manifest
+from codebatch.store.snapshots import SnapshotDocument
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
 
 ROOT = Path(__file__).parent.parent
 SPECIFICATIONS = {"SPEC.md": ROOT / "SPEC.md", "TASKS.md": ROOT / "workers" / "TASKS.md"}
@@ -58,3 +69,33 @@ def test_files_that_a_document_names_exist(path: Path) -> None:
     assert [name for name in named if not any((ROOT / below / name).is_file() for below in ("", "workers"))] == []
     tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
     assert set(re.findall(r"\((test_\w+\.py)\)", text)) <= tests
+
+
+DOCUMENT_TYPES: dict[str, type[Document]] = {
+    "snapshot.json": SnapshotDocument,
+    "batch.json": BatchFile,
+    "plan.json": Plan,
+    "holder file": HolderFile,
+    "commit file": Commit,
+    "manifest.json": Manifest,
+}
+
+
+def _rows(heading: str, path: Path = SPECIFICATIONS["SPEC.md"]) -> list[list[str]]:
+    """The rows of the tables of a section, cell by cell, without their heads."""
+    text = path.read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {heading}\n") + 1 :].split("\n## ", 1)[0]
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:2] == "| "
+    ]
+
+
+def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_path: Path) -> None:
+    told = {row[0]: (row[1], re.sub(r" [{(].*?[)}]", "", row[2])) for row in _rows("Documents")}
+    for name, type_ in DOCUMENT_TYPES.items():
+        fields = msgspec.structs.fields(type_)
+        assert told[name] == (str(fields[0].default), ", ".join(field.name for field in fields)), name
+    create_store(RealFiles(), tmp_path / "store")
+    store = msgspec.json.decode((tmp_path / "store" / "store.json").read_bytes())
+    assert told["store.json"] == (str(store["format"]), ", ".join([*store][:-1]))
+    assert {"document", *DOCUMENT_TYPES, "line of a journal", "store.json"} == told.keys()
