@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codebatch.errors import CodebatchError
 from codebatch.model.document import Document
 from codebatch.model.outcome import Commit
 from codebatch.model.plan import Plan
@@ -99,3 +100,26 @@ def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_p
     store = msgspec.json.decode((tmp_path / "store" / "store.json").read_bytes())
     assert told["store.json"] == (str(store["format"]), ", ".join([*store][:-1]))
     assert {"document", *DOCUMENT_TYPES, "line of a journal", "store.json"} == told.keys()
+
+
+def _error_rows() -> list[list[str]]:
+    """Code, status and meaning of every error that has a code of its own, by status."""
+    kinds: list[type[CodebatchError]] = list(CodebatchError.__subclasses__())
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    own = [kind for kind in kinds if "code" in vars(kind) and kind.__module__ == CodebatchError.__module__]
+    return [
+        [f"`{kind.code}`", str(kind.exit_status), " ".join((kind.__doc__ or "").split())]
+        for kind in sorted(own, key=lambda kind: kind.exit_status)
+    ]
+
+
+def test_the_errors_are_those_of_the_classes() -> None:
+    assert [row for row in _rows("Exit codes") if row[0].startswith("`")] == _error_rows()
+    statuses = {status for row in _rows("Exit codes") if len(row) == 2 for status in row[0].split(", ")}
+    assert {row[1] for row in _error_rows()} < statuses
+
+
+if __name__ == "__main__":
+    print("| code | status | meaning |\n|---|---|---|")
+    print("\n".join(f"| {' | '.join(row)} |" for row in _error_rows()))
