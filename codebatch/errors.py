@@ -1,6 +1,7 @@
-"""One tree of errors. The class says who is at fault, the fields say what happened, the text is made from the fields.
+"""One tree of errors. The class says who is at fault: the caller, the store, the source, the batch, or we.
 
-`code` is what `--json` prints, `exit_status` what the process ends with (SPEC.md "Exit codes", generated from here).
+`code` is what `--json` prints, `exit_status` what the process ends with. The table in SPEC.md "Exit codes" is made of
+these classes.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from codebatch import errors
-
 ROOT = Path(__file__).parent.parent
 OURS = sorted(path for folder in ("codebatch", "workers", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
 SHIPPED = [path for path in OURS if path.is_relative_to(ROOT / "codebatch") or path.is_relative_to(ROOT / "workers")]
@@ -44,18 +42,6 @@ def test_shipped_modules_say_what_they_are_and_leave_nothing_unfinished(path: Pa
 def test_the_top_level_is_as_the_owner_fixed_it() -> None:
     tracked = {path.name for path in ROOT.iterdir()} - _ignored()
     assert tracked <= TOP_LEVEL
-
-
-def test_every_error_code_stands_in_the_specification() -> None:
-    text = (ROOT / "SPEC.md").read_text(encoding="utf-8")
-    table = text[text.index("## Exit codes") : text.index("## Safety")]
-    for error in _every(errors.CodebatchError):
-        row = next(line for line in table.splitlines() if line.startswith(f"| {error.exit_status} |"))
-        assert re.search(rf"\b{error.code}\b", row), f"{error.code} is not in the row of {error.exit_status}"
-
-
-def _every(kind: type[errors.CodebatchError]) -> list[type[errors.CodebatchError]]:
-    return [kind, *(deeper for direct in kind.__subclasses__() for deeper in _every(direct))]
 
 
 def _ignored() -> set[str]:

@@ -147,7 +147,7 @@ class Ast(Located, frozen=True, kw_only=True, tag="ast"):
 
 
 class Fingerprints(Located, frozen=True, kw_only=True, tag="fingerprints"):
-    """By what copies of a file's code are found (SPEC.md "Duplicates"): for machines; base64 of numbers.
+    """By what copies of a file's code are found (workers/TASKS.md "Duplicates"): for machines; base64 of numbers.
 
     `hashes`, 4 bytes each, are of grams of code lines; `gaps`, a byte each, say where these begin: how many code lines
     after the one before. `comments`, 4 bytes each, say where comments are, in bytes: to the first, its length, to the

@@ -1,1 +1,1 @@
-"""The only code that touches files, clock and processes."""
+"""Files, locks, processes, clocks, git and the machine, as the other packages ask for them."""

@@ -1,4 +1,4 @@
-"""Formats on disk: golden bytes, round trips, and a cut at every byte is noticed (SPEC.md "Formats")."""
+"""Formats on disk: golden bytes, round trips, and a cut at every byte is noticed (SPEC.md "Documents")."""
 
 from __future__ import annotations
 

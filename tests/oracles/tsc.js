@@ -1,5 +1,5 @@
 // What the TypeScript compiler's own parser and checker say of files: `node tsc.js LIB < paths`, one JSON line a file.
-// Definitions follow SPEC.md "Languages": no parameters, no locals of functions. Unused names are the checker's.
+// Definitions follow workers/TASKS.md "Symbols and edges": no parameters, no locals of functions. Unused names are the checker's.
 "use strict";
 const fs = require("fs");
 const ts = require(process.argv[2]);

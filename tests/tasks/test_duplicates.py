@@ -55,7 +55,7 @@ def python(lines: Iterable[int]) -> str:
 
 
 class Definition:
-    """What SPEC.md "Duplicates" says of some files of code lines, found by trying every pair of places."""
+    """What workers/TASKS.md "Duplicates" says of some files of code lines, found by trying every pair of places."""
 
     def __init__(self, files: Sequence[Sequence[int]]) -> None:
         self.files = files

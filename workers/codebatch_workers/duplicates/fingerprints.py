@@ -1,4 +1,4 @@
-"""Fingerprints: by what equal blocks of code are looked for across files (SPEC.md "Duplicates").
+"""Fingerprints: by what equal blocks of code are looked for across files (workers/TASKS.md "Duplicates").
 
 A code line is a line without comments and white space, where something is left of it. A gram is GRAM lines; it is
 chosen where the hash of its middle line is less than that of the next line and not greater than that of the one before,

@@ -125,7 +125,7 @@ class Ruff:
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         shutil.rmtree(directory, ignore_errors=True)
-        tree = _Tree(directory)
+        tree = _FilesOnDisk(directory)
         try:
             names = tree.materialise(files)
             found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
@@ -169,7 +169,7 @@ def is_for_ruff(file: SourceFile) -> bool:
     return file.language == "python" and file.file_class not in ("binary", "huge", "empty")
 
 
-class _Tree:
+class _FilesOnDisk:
     """Files below an empty directory, and how each of them and of their directories goes again."""
 
     def __init__(self, directory: bytes) -> None:

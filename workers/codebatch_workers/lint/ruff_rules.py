@@ -1,7 +1,7 @@
 """The rules of ruff that are run, and how bad each finding is. ruff has no severities; its defaults change by release.
 
 What is here finds mistakes; matters of style are left to formatters. No rule is here that looks outside of the file (I,
-INP, TID, TC), for a file's diagnostics must be a function of the file. `tests/tasks/test_ruff_rules.py` checks that
+INP, TID, TC), for a file's diagnostics must be a function of the file. `tests/tasks/test_lint.py` checks that
 each is a stable rule of the pinned ruff.
 """
 

@@ -352,7 +352,7 @@ def iter_sources(
 
 
 def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:
-    """What a task answers, its exceptions as a failure. The one place that takes plugin code's exceptions."""
+    """What a task answers; whatever it raises, but an error of the store, as a failure."""
     try:
         return call(*arguments, **options)
     except ObjectMissing as error:

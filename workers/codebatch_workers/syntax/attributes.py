@@ -27,13 +27,13 @@ _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 # An attribute: its value, b"" for false, None for `!attribute`, which means that nothing is said.
-Settings = Mapping[bytes, bytes | None]
+Attributes = Mapping[bytes, bytes | None]
 
 
 def attributes_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a file: `name=value` of each of linguist's attributes that is set, NUL-separated, sorted; false is empty."""
+    """Of a file: `name=value` of each of linguist's attributes that is set, NUL-separated, in order; false is empty."""
     macros: dict[bytes, dict[bytes, bytes | None]] = {}
-    rules: Nearest[tuple[int, GlobSet[Settings]]] = Nearest()
+    rules: Nearest[tuple[int, GlobSet[Attributes]]] = Nearest()
     # The file at the root comes first, for only it may define macros.
     files = (entry.path for entry in view.entries if entry.kind == "file" and entry.path.endswith(FILE_NAME))
     for path in sorted(files, key=lambda path: (path.count(b"/"), path)):
@@ -62,14 +62,14 @@ def attributes_of(context: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _attributes(rules: Nearest[tuple[int, GlobSet[Settings]]], path: bytes) -> dict[bytes, bytes | None]:
+def _attributes(rules: Nearest[tuple[int, GlobSet[Attributes]]], path: bytes) -> dict[bytes, bytes | None]:
     said: dict[bytes, bytes | None] = {}
     for cut, globs in rules.above(path):
         said = {**globs.find(path[cut:]), **said}
     return said
 
 
-def _together(settings: Sequence[Settings], matching: Iterator[int]) -> Settings:
+def _together(settings: Sequence[Attributes], matching: Iterator[int]) -> Attributes:
     """What the lines of one file say that match, given the last one first."""
     said: dict[bytes, bytes | None] = {}
     for index in matching:
@@ -79,10 +79,10 @@ def _together(settings: Sequence[Settings], matching: Iterator[int]) -> Settings
 
 def _read(
     content: bytes, macros: dict[bytes, dict[bytes, bytes | None]], *, is_root: bool
-) -> tuple[list[Sequence[Token]], list[Settings]]:
+) -> tuple[list[Sequence[Token]], list[Attributes]]:
     """The lines of one file that say something of linguist's attributes; macros are learnt from the root's."""
     globs: list[Sequence[Token]] = []
-    all_settings: list[Settings] = []
+    all_settings: list[Attributes] = []
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         match = _FIELD.match(line.removesuffix(b"\r"))
         if match is None or (match[2] or b"").startswith(b"#"):

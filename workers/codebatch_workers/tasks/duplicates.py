@@ -1,4 +1,4 @@
-"""duplicates: blocks of code that stand at several places of a tree (SPEC.md "Duplicates").
+"""duplicates: blocks of code that stand at several places of a tree (workers/TASKS.md "Duplicates").
 
 A fingerprint that occurs once speaks of code that occurs once. Read again are the files in which one occurs that also
 occurs elsewhere, and of these only the lines near enough to it to be in a block with it (repeats.py). Files that are

@@ -1,0 +1,265 @@
+"""A reader of a batch, finished or not, written from SPEC.md alone: it imports nothing of ours."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import struct
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+Json = Any
+SHARD = r"(?:[0-9a-f]{8,64}|project-[a-z][a-z0-9_-]{0,63})"
+REGISTER = re.compile(rf"({SHARD})\.(\d{{1,9}})\.([a-z][a-z0-9_-]{{0,63}})\.r([1-9]\d{{0,8}})\Z")
+LEASE = re.compile(rf"({SHARD})\.(\d{{1,9}})\.(\d{{1,9}})\Z")
+ROW = struct.Struct("<I32s")
+CELL = struct.Struct("<QQQIIIBB")
+
+
+class Unsound(ValueError):
+    """Bytes do not say what they must."""
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def document(data: bytes, format_: int) -> Json:
+    """SPEC.md "Documents"."""
+    body = data[:-80]
+    if data[-80:] != b',"checksum":"%s"}\n' % sha256(body).encode():
+        raise Unsound("a document without its checksum")
+    found = json.loads(data)
+    if found["format"] != format_:
+        raise Unsound("a document of another format")
+    return found
+
+
+def unzstd(data: bytes) -> bytes:
+    """SPEC.md "Frames"."""
+    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+        return reader.read()
+
+
+def read_object(store: Path, digest: str) -> bytes:
+    """SPEC.md "Packs"."""
+    for path in (store / "objects").glob("*.idx"):
+        index = path.read_bytes()
+        magic, count, size = struct.unpack_from("<8sQQ", index)
+        if magic != b"cbidx\0\0\1" or index[-32:] != hashlib.sha256(index[:-32]).digest():
+            raise Unsound("a pack index")
+        keys = [index[24 + 32 * row : 56 + 32 * row] for row in range(count)]
+        if bytes.fromhex(digest) in keys:
+            row = keys.index(bytes.fromhex(digest))
+            offset, length, bytes_ = (
+                struct.unpack_from("<Q", index, 24 + 32 * count + 8 * (column * count + row))[0] for column in range(3)
+            )
+            pack = path.with_suffix(".pack").read_bytes()
+            content = unzstd(pack[offset : offset + length])
+            if len(pack) != size or len(content) != bytes_ or sha256(content) != digest or sha256(pack) != path.stem:
+                raise Unsound("an object")
+            return content
+    raise Unsound("no such object")
+
+
+def records_of_rows(rows: bytes, records: bytes) -> list[bytes]:
+    """Each item's records. SPEC.md "Item tables"."""
+    found, start = [], 0
+    for length, digest in ROW.iter_unpack(rows):
+        found.append(records[start : start + length])
+        if hashlib.sha256(found[-1]).digest() != digest:
+            raise Unsound("a row that does not fit")
+        start += length
+    if start != len(records):
+        raise Unsound("records without a row")
+    return found
+
+
+def batch_ids(store: Path) -> list[str]:
+    """SPEC.md "Ids"."""
+    return sorted(path.name for path in (store / "batches").glob("batch-*") if (path / "batch.json").exists())
+
+
+class Batch:
+    """SPEC.md "Reading a running batch"."""
+
+    def __init__(self, store: Path, batch_id: str) -> None:
+        self.root = store / "batches" / batch_id
+        self.about = document((self.root / "batch.json").read_bytes(), 2)
+        self.plan = document((self.root / "plan.json").read_bytes(), 2)
+        snapshot = store / "snapshots" / self.plan["snapshot_id"]
+        self.snapshot = document((snapshot / "snapshot.json").read_bytes(), 2)
+        index = unzstd((snapshot / "files.index.jsonl.zst").read_bytes())
+        if not sha256(index) == self.snapshot["digest"] == self.plan["snapshot_digest"]:
+            raise Unsound("a snapshot of another digest")
+        self.entries = [json.loads(line) for line in index.splitlines()]
+        paths = [b64decode(path) for path in self.plan["paths"]]
+        self.items = [
+            entry
+            for entry in self.entries
+            if entry["kind"] == "file" and (not paths or any(_is_below(_path(entry), path) for path in paths))
+        ]
+        self.tasks = {task["name"]: task for task in self.plan["tasks"]}
+        self.sizes = {shard["id"]: shard["end"] - shard["start"] for shard in self.plan["shards"]}
+        self.links = self._scan()
+
+    def _scan(self) -> dict[tuple[str, str], dict[int, tuple[int, Json]]]:
+        """Of each shard and task the outcome that holds at each start, and its round. SPEC.md "Outcomes"."""
+        links: dict[tuple[str, str], dict[int, tuple[int, Json]]] = {}
+        for name in os.listdir(self.root / "outcomes"):
+            if match := REGISTER.match(name):
+                shard, start, task, round_ = match[1], int(match[2]), match[3], int(match[4])
+                try:
+                    commit = document((self.root / "outcomes" / name).read_bytes(), 2)
+                    if commit["round"] != round_ or not all(map(self._is_possible, commit["outcomes"])):
+                        continue
+                except ValueError:
+                    continue
+                known = links.setdefault((shard, task), {})
+                for outcome in commit["outcomes"]:
+                    if (outcome["shard"], outcome["start"], outcome["task"]) == (shard, start, task) and known.get(
+                        start, (0,)
+                    )[0] < round_:
+                        known[start] = (round_, outcome | {"segment": commit["segment"]})
+        return links
+
+    def _is_possible(self, outcome: Json) -> bool:
+        is_project = self.tasks.get(outcome["task"], {}).get("scope") == "project"
+        items = (
+            1
+            if outcome["shard"] == f"project-{outcome['task']}" and is_project
+            else 0
+            if is_project
+            else self.sizes.get(outcome["shard"], 0)
+        )
+        parts = [(part["shard"], part["end"]) for part in outcome.get("parts", [])]
+        return (
+            outcome["task"] in self.tasks
+            and 0 <= outcome["start"] < outcome["end"] <= items
+            and (outcome["type"] != "failed" or outcome["end"] == outcome["start"] + 1)
+            and parts in ([], list(self.sizes.items()))
+        )
+
+    def chain(self, shard: str, task: str) -> Iterator[Json]:
+        """SPEC.md "Chains"."""
+        links, at = self.links.get((shard, task), {}), 0
+        while later := [start for start in links if start >= at]:
+            outcome = links[min(later)][1]
+            yield outcome
+            at = outcome["end"]
+
+    def records(self, outcome: Json) -> list[bytes]:
+        """The records of each item of an outcome. SPEC.md "Outcomes", "Project tasks"."""
+        if outcome["shard"].startswith("project-") and outcome["type"] == "result":
+            parts = [part | {"segment": outcome["segment"]} for part in outcome.get("parts", [])]
+            rows = b"".join(self._bytes(part)[1] for part in parts)
+            if sha256(rows) != outcome["digest"]:
+                raise Unsound("parts of another digest")
+            return [records for part in parts for records in self.records(part | {"shard": part["shard"]})]
+        frames, rows = self._bytes(outcome)
+        if sha256(rows) != outcome["digest"]:
+            raise Unsound("rows of another digest")
+        found = unzstd(frames)
+        if len(found) != outcome.get("bytes", 0):
+            raise Unsound("frames of another size")
+        return records_of_rows(rows, found)
+
+    def _bytes(self, outcome: Json) -> tuple[bytes, bytes]:
+        length, rows = outcome.get("length", 0), ROW.size * (outcome["end"] - outcome["start"])
+        with open(self.root / "results" / f"{outcome['segment']}.seg", "rb") as segment:
+            segment.seek(outcome.get("offset", 0))
+            data = segment.read(length + rows)
+        if len(data) != length + rows:
+            raise Unsound("a segment that is cut")
+        return data[:length], data[length:]
+
+    def inputs(self, task: str) -> str:
+        """What a project task is to be made of. SPEC.md "Project tasks"."""
+        needs = [name for name in self.tasks if name in self.tasks[task]["needs"]]
+        pairs = [(shard, need) for shard in self.sizes for need in needs if self.tasks[need]["scope"] == "file"]
+        pairs += [(f"project-{need}", need) for need in needs if self.tasks[need]["scope"] == "project"]
+        lines = (
+            f"{shard}.{one['start']}.{need} {one['digest']}\n"
+            for shard, need in pairs
+            for one in self.chain(shard, need)
+        )
+        return sha256("".join(lines).encode())
+
+    def tally(self) -> dict[str, tuple[int, int, int]]:
+        """Of each task how many items are done, failed and open. SPEC.md "Batch states", "Project tasks"."""
+        tally: dict[str, tuple[int, int, int]] = {}
+        settled: set[str] = set()
+        for name, task in self.tasks.items():
+            is_project = task["scope"] == "project"
+            shards = [f"project-{name}"] if is_project else list(self.sizes)
+            chains = [outcome for shard in shards for outcome in self.chain(shard, name)]
+            planned = 1 if is_project else sum(self.sizes.values())
+            is_ready = settled.issuperset(task["needs"])
+            if is_project and is_ready and chains and chains[0].get("inputs", "") != self.inputs(name):
+                chains = []
+            done = sum(one["end"] - one["start"] for one in chains if one["type"] == "result")
+            failed = sum(one["type"] == "failed" for one in chains)
+            tally[name] = (done, failed, planned - done - failed)
+            if done + failed == planned and is_ready:
+                settled.add(name)
+        return tally
+
+    def holders(self) -> dict[str, bool]:
+        """Every holder of this machine, and whether it lives. SPEC.md "Leases"."""
+        return {
+            path.name: _is_locked(path)
+            for path in (self.root / "holders").iterdir()
+            if re.fullmatch(r"[0-9a-f]{32}", path.name)
+        }
+
+    def leases(self) -> dict[tuple[str, int], str]:
+        """Who holds, or held, the work from an item of a shard on."""
+        by_inode = {path.stat().st_ino: path.name for path in (self.root / "holders").iterdir()}
+        highest: dict[tuple[str, int], tuple[int, str]] = {}
+        for path in (self.root / "leases").iterdir():
+            if match := LEASE.match(path.name):
+                unit, epoch = (match[1], int(match[2])), int(match[3])
+                highest[unit] = max(highest.get(unit, (0, "")), (epoch, by_inode[path.stat().st_ino]))
+        return {unit: holder for unit, (_, holder) in highest.items()}
+
+    def step(self, holder: str) -> tuple[int, ...]:
+        """SPEC.md "Progress cell"."""
+        return CELL.unpack_from((self.root / "holders" / f"{holder}.cell").read_bytes())
+
+    def outputs(self) -> Json | None:
+        """The current manifest. SPEC.md "Outputs"."""
+        named = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
+        manifests = [document((path / "manifest.json").read_bytes(), 2) for path in named]
+        return max(manifests, key=lambda manifest: manifest["generation"], default=None)
+
+    def merged(self, manifest: Json, task: Json) -> list[bytes]:
+        """The records of each item of the plan, from the merged output of a task."""
+        directory = self.root / "outputs" / manifest["result_digest"]
+        data, rows = ((directory / f"{task['task']}.{end}").read_bytes() for end in ("jsonl.zst", "items"))
+        if sha256(rows) != task["digest"]:
+            raise Unsound("a table of another digest")
+        return records_of_rows(rows, unzstd(data))
+
+
+def _path(entry: Json) -> bytes:
+    return entry["path"].encode() if "path" in entry else b64decode(entry["path_b64"])
+
+
+def _is_below(path: bytes, top: bytes) -> bool:
+    return path == top or path.startswith(top + b"/")
+
+
+def _is_locked(path: Path) -> bool:
+    with open(path, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

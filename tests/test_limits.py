@@ -1,0 +1,191 @@
+"""Every bound has a row in SPEC.md "Limits" or workers/TASKS.md "Limits", and those of one thing fit each other.
+
+`python -m tests.test_limits` prints the rows that there should be, with what they are where that is known.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from codebatch.model.digest import digest_bytes
+from codebatch.model.items import make_row
+from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register
+from codebatch.model.shard import ShardId, ShardRule, project_shard
+from codebatch.protocol.messages import Committed
+from codebatch.protocol.record_frames import FRAME_BYTES
+from codebatch.snapshotting.capture import BIG_BYTES
+from codebatch.store import layout
+from codebatch.store.pack_writer import PACK_BYTES
+from codebatch.store.store import create_store
+from codebatch.system.cell import Cell, Step
+from codebatch.system.files import RealFiles
+
+ROOT = Path(__file__).parent.parent
+TABLES = {"codebatch": ROOT / "SPEC.md", "codebatch_workers": ROOT / "workers" / "TASKS.md"}
+NAME = re.compile(r"_?[A-Z][A-Z0-9_]*_(?:MAX|MIN)\Z")
+NAMED = re.compile(r"^(_?[A-Z][A-Z0-9_]*_(?:MAX|MIN))(?:: [^=\n]+)? = ", re.MULTILINE)
+NAME_BYTES_MAX = 255
+PATH_BYTES_OF_LINUX = 4096
+ARGUMENT_BYTES_OF_LINUX = 128 * 1024
+
+
+class Limit(NamedTuple):
+    """A constant of a module that bounds something. The package is no part of the module's name."""
+
+    module: str
+    name: str
+    value: float
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        return self.module, self.name, f"{self.value:,g}" if isinstance(self.value, float) else f"{self.value:,}"
+
+
+@functools.cache
+def _limits(package: str) -> list[Limit]:
+    """What a package's modules name so at their top, in order of the modules."""
+    parent = ROOT / ("workers" if package == "codebatch_workers" else "")
+    found = []
+    for path in sorted((parent / package).rglob("*.py")):
+        module = ".".join(path.relative_to(parent).with_suffix("").parts)
+        for name in NAMED.findall(path.read_text(encoding="utf-8")):
+            value = getattr(importlib.import_module(module), name)
+            found.append(Limit(module.partition(".")[2], name, value))
+    return found
+
+
+def _told(package: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """The rows of the table, and what each says that it is."""
+    text = TABLES[package].read_text(encoding="utf-8")
+    section = text[text.index("\n## Limits\n") + 1 :].split("\n## ", 1)[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 4 and NAME.match(cells[1].strip("`")):
+            yield (cells[0], cells[1].strip("`"), cells[2]), cells[3].strip()
+
+
+@pytest.mark.parametrize("package", TABLES)
+def test_every_limit_has_its_row(package: str) -> None:
+    told = dict(_told(package))
+    assert list(told) == [limit.row for limit in _limits(package)]
+    assert all(told.values())
+
+
+@pytest.fixture(scope="module")
+def limit() -> dict[str, float]:
+    """The limits whose names are of one module alone."""
+    every = [limit for package in TABLES for limit in _limits(package)]
+    names = [limit.name for limit in every]
+    return {limit.name: limit.value for limit in every if names.count(limit.name) == 1}
+
+
+def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_path: Path) -> None:
+    assert len(make_row(b"")) == struct.calcsize("<I32s")
+    assert limit["ITEM_BYTES_MAX"] == 2**32 - 1
+    assert limit["MESSAGE_BYTES_MAX"] < 2**32
+    assert limit["ITEM_BYTES_MAX"] > FRAME_BYTES
+    assert BIG_BYTES <= PACK_BYTES, "what is not streamed fits a pack"
+    cell = Cell(RealFiles(), tmp_path / "cell", create=True)
+    step = Step(2**64 - 1, 2**64 - 1, 2**64 - 1, 2**32 - 1, 10**9 - 1, 10**9, 5, 255)
+    cell.write(step)
+    assert cell.read() == step
+    cell.close()
+
+
+def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
+    task = "t" * 64
+    register = Register(project_shard(task), 10**9 - 1, task, 10**9 - 1)
+    for shard in (register.shard, ShardId("f" * 64)):
+        name = layout.register_name(register._replace(shard=shard))
+        assert len(name) <= NAME_BYTES_MAX
+        assert layout.parse_register(name) == register._replace(shard=shard)
+        lease = layout.lease_name(shard, 10**9 - 1, 10**9 - 1)
+        assert len(lease) <= NAME_BYTES_MAX
+        assert layout.parse_lease(lease) == (shard, 10**9 - 1, 10**9 - 1)
+    assert layout.parse_register(layout.register_name(register._replace(task=task + "t"))) is None
+    assert layout.parse_register(layout.register_name(register._replace(start=10**9))) is None
+    holder = "f" * 32
+    hidden = f".{holder}.{holder}.tmp"
+    others = (
+        layout.output_name(task),
+        layout.table_name(task),
+        layout.segment_name(holder),
+        layout.cell_name(holder),
+        hidden,
+    )
+    assert max(map(len, others)) <= NAME_BYTES_MAX
+
+
+def test_a_shard_never_has_more_items_than_a_register_can_name(limit: dict[str, float]) -> None:
+    rule = ShardRule()
+    assert rule.files_max < 10**9
+    assert rule.bytes_max <= limit["ITEM_BYTES_MAX"]
+    assert limit["SHARD_ID_DIGITS_MIN"] == 8
+    assert layout.parse_lease("0123abcd.0.1") is not None
+    assert layout.parse_lease("0123abc.0.1") is None
+
+
+def test_a_project_task_over_the_largest_plan_is_told_in_one_message(limit: dict[str, float]) -> None:
+    """100,000 shards are about 25 million files."""
+    counts = Counts(kinds=dict.fromkeys(("edge", "metric", "duplicate"), 10**6))
+    part = Outcome(
+        shard=ShardId("0123abcd"),
+        task="dependencies",
+        start=0,
+        end=768,
+        type="result",
+        offset=10**10,
+        length=10**7,
+        bytes=10**8,
+        digest=digest_bytes(b""),
+        counts=counts,
+    )
+    whole = msgspec.structs.replace(part, parts=(part,) * 100)
+    commit = Commit(segment=HolderId("0" * 32), epoch=1, round=1, outcomes=(whole,))
+    for_each_part = len(msgspec.msgpack.encode(Committed(commit=commit, lost=0))) / 100
+    assert for_each_part * 100_000 < limit["MESSAGE_BYTES_MAX"]
+
+
+def test_documents_that_are_read_within_a_bound_are_shorter(tmp_path: Path) -> None:
+    create_store(RealFiles(), tmp_path / "store")
+    bounds = [one.value for one in _limits("codebatch") if one.name == "_STORE_FILE_BYTES_MAX"]
+    assert len(bounds) == 2, "for who opens a store, and for who leaves it out of a snapshot"
+    assert 4 * (tmp_path / "store" / "store.json").stat().st_size < min(bounds)
+
+
+def test_bounds_of_one_thing_agree(limit: dict[str, float]) -> None:
+    assert limit["MEMORY_BYTES_MIN"] < limit["MEMORY_BYTES_MAX"]
+    assert limit["CRASHES_IN_A_ROW_PER_JOB_MAX"] < limit["CRASHES_IN_A_ROW_MAX"]
+    assert limit["PATH_BYTES_MAX"] >= PATH_BYTES_OF_LINUX
+    assert limit["DIRECTORIES_MAX"] < limit["PATHS_MAX"]
+    assert limit["PATHS_MAX"] <= limit["ADDED_MAX"]
+    assert limit["IGNORE_FILE_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
+
+
+def test_bounds_of_what_tasks_read_agree(limit: dict[str, float]) -> None:
+    assert limit["FINGERPRINTED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"]
+    assert limit["_TRIED_BYTES_MAX"] < limit["HUGE_BYTES_MIN"] < limit["_MACROS_BYTES_MAX"] < limit["MEMORY_BYTES_MIN"]
+    assert limit["NAME_BYTES_MAX"] < limit["_QUALIFIED_CHARS_MAX"]
+    assert limit["DIAGNOSTICS_MAX"] < limit["FINDINGS_MAX"]
+    assert limit["_NAME_BYTES_MAX"] < NAME_BYTES_MAX
+    paths = [one.value for one in _limits("codebatch_workers") if one.name == "_PATH_BYTES_MAX"]
+    assert max(paths) < PATH_BYTES_OF_LINUX / 2, "below a scratch directory, whose own path may be as long"
+    assert max(paths) < limit["_ARGUMENT_BYTES_MAX"] < ARGUMENT_BYTES_OF_LINUX
+
+
+if __name__ == "__main__":
+    for package in TABLES:
+        known = {row[1]: what for row, what in _told(package)} | dict(_told(package))
+        print(f"{TABLES[package].name}\n\n| module | constant | value | what |\n|---|---|---|---|")
+        for one in _limits(package):
+            print(f"| {one.module} | `{one.name}` | {one.row[2]} | {known.get(one.row) or known.get(one.name, '')} |")
+        print()

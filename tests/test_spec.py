@@ -1,0 +1,125 @@
+"""SPEC.md and what stands beside it: what cites a section finds it, and the tables are those of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.errors import CodebatchError
+from codebatch.model.document import Document
+from codebatch.model.outcome import Commit
+from codebatch.model.plan import Plan
+from codebatch.store.batches import BatchFile
+from codebatch.store.holders import HolderFile
+from codebatch.store.outputs import Manifest
+from codebatch.store.snapshots import SnapshotDocument
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+
+ROOT = Path(__file__).parent.parent
+SPECIFICATIONS = {"SPEC.md": ROOT / "SPEC.md", "TASKS.md": ROOT / "workers" / "TASKS.md"}
+DOCUMENTS = (*SPECIFICATIONS.values(), ROOT / "tests" / "oracles" / "README.md")
+CITED = re.compile(r'\b(SPEC|TASKS)\.md,?\s+(?:#\s+|//\s+)?((?:"[^"]+"(?:, | and )?)+)')
+FOLDERS = ("codebatch", "workers", "tests", "bench", "schemas", ".ci", ".github")
+KINDS = {".py", ".md", ".json", ".js", ".toml", ".scm", ".yml", ""}
+
+
+def _sections(path: Path) -> list[str]:
+    return re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def _texts() -> Iterator[tuple[Path, str]]:
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in KINDS]
+    for path in [*found, *ROOT.glob("*.md"), ROOT / "pyproject.toml"]:
+        if path.is_file() and "golden" not in path.parts:
+            yield path, path.read_text(encoding="utf-8", errors="replace").replace('\\"', '"')
+
+
+def test_every_section_that_is_cited_exists() -> None:
+    known = {name: set(_sections(path)) for name, path in SPECIFICATIONS.items()}
+    cited = [
+        (str(path.relative_to(ROOT)), f"{match[1]}.md", section)
+        for path, text in _texts()
+        for match in CITED.finditer(text)
+        for section in re.findall(r'"([^"]+)"', match[2])
+    ]
+    assert len(cited) > 40
+    assert [one for one in cited if one[2] not in known[one[1]]] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_cites_itself_rightly_and_lists_its_sections(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    sections = _sections(path)
+    listed = re.search(r"^Contents: (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    assert re.split(r"\s+·\s+", listed[1]) == sections
+    paragraphs = re.findall(r"^\*\*([^*]+?)[.:]?\*\*", text, re.MULTILINE)
+    cited = {" ".join(name.split()) for name in re.findall(r'\("([A-Z][^"]+)"[,)]', text)}
+    assert cited <= {*sections, *paragraphs}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_a_document_names_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    named = re.findall(r"\b((?:codebatch|codebatch_workers|tests|schemas|workers)/[\w/.]+\.(?:py|json|md))\b", text)
+    assert [name for name in named if not any((ROOT / below / name).is_file() for below in ("", "workers"))] == []
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert set(re.findall(r"\((test_\w+\.py)\)", text)) <= tests
+
+
+DOCUMENT_TYPES: dict[str, type[Document]] = {
+    "snapshot.json": SnapshotDocument,
+    "batch.json": BatchFile,
+    "plan.json": Plan,
+    "holder file": HolderFile,
+    "commit file": Commit,
+    "manifest.json": Manifest,
+}
+
+
+def _rows(heading: str, path: Path = SPECIFICATIONS["SPEC.md"]) -> list[list[str]]:
+    """The rows of the tables of a section, cell by cell, without their heads."""
+    text = path.read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {heading}\n") + 1 :].split("\n## ", 1)[0]
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:2] == "| "
+    ]
+
+
+def test_every_document_has_the_format_and_the_members_that_the_table_says(tmp_path: Path) -> None:
+    told = {row[0]: (row[1], re.sub(r" [{(].*?[)}]", "", row[2])) for row in _rows("Documents")}
+    for name, type_ in DOCUMENT_TYPES.items():
+        fields = msgspec.structs.fields(type_)
+        assert told[name] == (str(fields[0].default), ", ".join(field.name for field in fields)), name
+    create_store(RealFiles(), tmp_path / "store")
+    store = msgspec.json.decode((tmp_path / "store" / "store.json").read_bytes())
+    assert told["store.json"] == (str(store["format"]), ", ".join([*store][:-1]))
+    assert {"document", *DOCUMENT_TYPES, "line of a journal", "store.json"} == told.keys()
+
+
+def _error_rows() -> list[list[str]]:
+    """Code, status and meaning of every error that has a code of its own, by status."""
+    kinds: list[type[CodebatchError]] = list(CodebatchError.__subclasses__())
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    own = [kind for kind in kinds if "code" in vars(kind) and kind.__module__ == CodebatchError.__module__]
+    return [
+        [f"`{kind.code}`", str(kind.exit_status), " ".join((kind.__doc__ or "").split())]
+        for kind in sorted(own, key=lambda kind: kind.exit_status)
+    ]
+
+
+def test_the_errors_are_those_of_the_classes() -> None:
+    assert [row for row in _rows("Exit codes") if row[0].startswith("`")] == _error_rows()
+    statuses = {status for row in _rows("Exit codes") if len(row) == 2 for status in row[0].split(", ")}
+    assert {row[1] for row in _error_rows()} < statuses
+
+
+if __name__ == "__main__":
+    print("| code | status | meaning |\n|---|---|---|")
+    print("\n".join(f"| {' | '.join(row)} |" for row in _error_rows()))

@@ -1,0 +1,206 @@
+"""SPEC.md says enough: a reader written from its text alone (spec_reader.py) reads a running batch as ours does."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from codebatch.coordinator.planning import make_plan, resolve_tasks
+from codebatch.engine.ledger import Ledger
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Commit, Outcome, Register
+from codebatch.model.shard import ShardRule, project_shard
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.records import BatchRecords, RecordFilter
+from codebatch.query.standing import standing
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.take import take_snapshot
+from codebatch.store import layout
+from codebatch.store.batches import batch_ids, create_batch
+from codebatch.store.holders import LeaseReader, new_holder_id
+from codebatch.store.ledgers import load_ledger, tally_of
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import create_store, open_store
+from codebatch.system.cell import Cell
+from codebatch.system.files import RealFiles
+from tests import spec_reader
+from tests.cli.process import CommandLine, make_many, make_project, wait_until, write
+from tests.execution.harness import open_latest
+
+RUN = ("run", "many", "--store", "store", "-j", "2", "-q")
+
+
+def test_the_reader_imports_nothing_of_ours() -> None:
+    tree = ast.parse(Path(spec_reader.__file__).read_text(encoding="utf-8"))
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names | {"zstandard"}
+
+
+class _Hand:
+    """Commits by hand in a batch of three shards of two files."""
+
+    def __init__(self, root: Path) -> None:
+        for name in "abcdef":
+            write(root / "tree" / f"{name}.py", "x = 1\n")
+        store, _ = create_store(RealFiles(), root / "store")
+        taken = take_snapshot(store.files, store.root, [root / "tree"], SourceRules(), now=lambda: 0.0)
+        snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
+        rule = ShardRule(files_average=2, files_min=2, files_max=2)
+        plan = make_plan(snapshot, "full", resolve_tasks(("parse", "symbols", "dependencies")), rule)
+        self.batch = create_batch(store, plan, sources=(), at_ns=1)
+        self.plan = plan
+        self._frames = FrameWriter()
+
+    def encoded(self, task: str, shard: int, items: Sequence[bytes], start: int = 0) -> EncodedOutcome:
+        name = self.plan.shards[shard].id
+        outcome = Outcome(shard=name, task=task, start=start, end=start + len(items), type="result")
+        return encode_outcome(outcome, items, self._frames)
+
+    def failed(self, task: str, shard: int, start: int) -> EncodedOutcome:
+        return failed_outcome(b"f.py", Register(self.plan.shards[shard].id, start, task, 1), "crash", self._frames)
+
+    def project(self, inputs: Digest) -> EncodedOutcome:
+        parts = [self.encoded("dependencies", shard, [b"", b'{"kind":"edge"}\n']) for shard in range(3)]
+        shard = project_shard("dependencies")
+        outcome = Outcome(shard=shard, task="dependencies", start=0, end=1, type="result", inputs=inputs)
+        return join_parts(outcome, parts)
+
+    def commit(self, *encoded: EncodedOutcome, round_: int = 1) -> Commit:
+        committer = Committer(self.batch.files, self.batch.root, new_holder_id())
+        try:
+            return committer.commit(encoded, epoch=1, round_=round_)
+        finally:
+            committer.close()
+
+
+def test_races_rounds_holes_damage_and_stale_inputs_are_read_as_by_us(tmp_path: Path) -> None:
+    hand = _Hand(tmp_path)
+    read = partial(spec_reader.Batch, tmp_path / "store", hand.batch.id)
+    hand.commit(*(hand.encoded("parse", shard, [b"", b"b"]) for shard in range(3)))
+    hand.commit(hand.encoded("symbols", 0, [b"one\n", b"two\n"]))
+    beaten = hand.commit(hand.encoded("symbols", 0, [b"late\n"]), hand.encoded("symbols", 1, [b"six\n"], start=1))
+    assert len(beaten.outcomes) == 1
+    _compare(tmp_path / "store")
+    assert read().tally() == {"parse": (6, 0, 0), "symbols": (3, 0, 3), "dependencies": (0, 0, 1)}
+    torn = hand.batch.root / layout.OUTCOMES / f"{hand.plan.shards[1].id}.0.symbols.r1"
+    torn.write_bytes(b"{}\n")
+    hand.commit(hand.encoded("symbols", 1, [b"five\n"]), round_=2)
+    hand.commit(hand.failed("symbols", 2, 0), hand.encoded("symbols", 2, [b"six\n"], start=1))
+    _compare(tmp_path / "store")
+    assert read().tally() == {"parse": (6, 0, 0), "symbols": (5, 1, 0), "dependencies": (0, 0, 1)}
+    hand.commit(hand.project(Digest(read().inputs("dependencies"))))
+    _compare(tmp_path / "store")
+    assert read().tally()["dependencies"] == (1, 0, 0)
+    hand.commit(hand.encoded("symbols", 2, [b"mended\n"]), round_=2)
+    _compare(tmp_path / "store")
+    assert read().tally() == {"parse": (6, 0, 0), "symbols": (6, 0, 0), "dependencies": (0, 0, 1)}
+    mended = next(read().chain(hand.plan.shards[2].id, "symbols"))
+    assert read().records(mended) == [b"mended\n"]
+    segment = hand.batch.root / layout.RESULTS / f"{mended['segment']}.seg"
+    segment.write_bytes(segment.read_bytes()[:-1] + b"?")
+    with pytest.raises(spec_reader.Unsound, match="rows"):
+        read().records(mended)
+
+
+@pytest.mark.slow
+def test_a_killed_run_and_the_finished_one_are_read_as_by_us(tmp_path: Path) -> None:
+    make_project(make_many(tmp_path / "many", 40))
+    rule = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 6\n[tasks.parse]\nemit_ast = true\n"
+    (tmp_path / "codebatch.toml").write_text(rule, encoding="utf-8")
+    codebatch = CommandLine(tmp_path)
+    process = codebatch.start(*RUN)
+    store = tmp_path / "store"
+    wait_until(lambda: sum(1 for _ in store.glob(f"batches/batch-*/{layout.OUTCOMES}/*.parse.*")) > 3, "half a run")
+    running = psutil.Process(process.pid)
+    workers = running.children()
+    try:
+        for one in (running, *workers):
+            one.suspend()
+        (batch_id,) = spec_reader.batch_ids(store)
+        assert all(spec_reader.Batch(store, batch_id).holders().values())
+        _compare(store)
+    finally:
+        process.kill()
+        process.communicate()
+        psutil.wait_procs(workers)
+    read = spec_reader.Batch(store, batch_id)
+    assert len(read.holders()) > 1
+    assert not any(read.holders().values())
+    assert read.outputs() is None
+    tally = read.tally().values()
+    assert any(done for done, _, _ in tally)
+    assert any(left for _, _, left in tally)
+    _compare(store)
+    codebatch(*RUN)
+    _compare(store)
+    _compare_outputs(store)
+
+
+def _compare(store: Path) -> None:
+    """Everything that both say of the latest batch."""
+    batch = open_latest(store)
+    assert spec_reader.batch_ids(store) == batch_ids(open_store(RealFiles(), store))
+    read = spec_reader.Batch(store, batch.id)
+    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
+    assert read.tally() == {task: _counts(ledger, task) for task in batch.plan().task_names}
+    outcomes = Outcomes(batch.files, batch.root)
+    for shard, task in ledger.chains:
+        ours, theirs = list(ledger.walk(shard, task)), list(read.chain(shard, task))
+        told = [(outcome["start"], outcome["end"], outcome["type"]) for outcome in theirs]
+        assert told == [(link.start, link.end, link.type) for link in ours]
+        for link, outcome in zip(ours, theirs, strict=True):
+            pieces = link.outcome.parts or (link.outcome,)
+            records = (outcomes.read_records(link.segment, piece) for piece in pieces)
+            assert b"".join(read.records(outcome)) == b"".join(records)
+    held = LeaseReader(batch.files, batch.root)
+    assert read.holders() == {holder.holder: is_live for holder, is_live in held.holders()}
+    for path in (batch.root / layout.HOLDERS).glob("*.cell"):
+        cell = Cell(batch.files, path, create=False)
+        assert read.step(path.stem) == tuple(cell.read())
+        cell.close()
+    assert read.leases() == {unit: lease.holder.holder for unit, lease in held.leases().items()}
+
+
+def _counts(ledger: Ledger, task: str) -> tuple[int, int, int]:
+    tally = tally_of(ledger, (task,))
+    return tally.results, tally.failed, tally.open
+
+
+def _compare_outputs(store: Path) -> None:
+    batch = open_latest(store)
+    ours, read = BatchRecords(open_store(RealFiles(), store), batch), spec_reader.Batch(store, batch.id)
+    manifest = read.outputs()
+    assert ours.outputs is not None
+    assert manifest is not None
+    assert manifest["result_digest"] == ours.outputs.manifest.result_digest
+    assert standing(batch)[0].tally.open == 0
+    for task in manifest["tasks"]:
+        theirs = read.merged(manifest, task)
+        assert len(theirs) == len(read.items) == len(ours.items)
+        assert [len(records.splitlines()) for records in theirs] == [
+            len(ours.item_records(task["task"], item) or ()) for item in range(len(theirs))
+        ]
+        by_registers = [
+            records
+            for shard in read.sizes
+            for outcome in read.chain(shard, task["task"])
+            for records in read.records(outcome)
+        ]
+        if task["scope"] == "project":
+            by_registers = [
+                records
+                for outcome in read.chain(f"project-{task['task']}", task["task"])
+                for records in read.records(outcome)
+            ]
+        assert theirs == by_registers
+        assert b"".join(theirs).count(b"\n") == sum(1 for _ in ours.iter_records(task["task"], RecordFilter()))
+    for entry, item in zip(ours.items, read.items, strict=True):
+        assert spec_reader.read_object(store, item["object"]) == ours.store.objects().read(entry.object, entry.size)
