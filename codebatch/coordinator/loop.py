@@ -124,10 +124,10 @@ class Coordinator:
         make_batch_directories(batch)
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
+        self._sweep()
         self.ledger = load_ledger(plan, self._outcomes)
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
-        self._sweep()
         leases = self._leases.leases()
         self._session = Session(
             self.ledger,
@@ -185,6 +185,23 @@ class Coordinator:
         self._journal.close()
         self._holder.close()
 
+    @property
+    def progress(self) -> Progress:
+        """How far this run is."""
+        inflight = 0
+        for worker in self._workers:
+            step, unit = self._crew.step(worker), self._session.running_unit(worker)
+            if step is not None and step.items and unit is not None:
+                inflight += step.item - unit.start
+        return Progress(
+            planned=self._planned,
+            done=self._done,
+            inflight=inflight,
+            records=self._records,
+            failures=self._failures,
+            workers=len(self._workers),
+        )
+
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
         self._journal.write("merged", records=records)
@@ -195,7 +212,8 @@ class Coordinator:
             self._hear(heard)
         if self._session.is_waiting_for_others and self._end is None:
             self._look_at_others()
-        self._report()
+        if self._watcher is not None:
+            self._watcher.update(self.progress)
 
     def _hear(self, heard: Heard) -> None:
         match heard:
@@ -212,12 +230,14 @@ class Coordinator:
         if len(self._events) > 1:
             return
         while self._events:
-            event = self._events[0]
-            if isinstance(event, Committed):
-                self._tally(event)
-            if self._end is None or isinstance(event, Committed):
-                self._perform(self._session.handle(event))
+            self._give(self._events[0])
             self._events.popleft()
+
+    def _give(self, event: Event) -> None:
+        if isinstance(event, Committed):
+            self._tally(event)
+        if self._end is None or isinstance(event, Committed):
+            self._perform(self._session.handle(event))
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -386,25 +406,6 @@ class Coordinator:
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
             self._refusal = held_elsewhere(self._batch.id, held)
             self._handle(DrainRequested())
-
-    def _report(self) -> None:
-        if self._watcher is None:
-            return
-        inflight = 0
-        for worker in self._workers:
-            step, unit = self._crew.step(worker), self._session.running_unit(worker)
-            if step is not None and step.items and unit is not None:
-                inflight += step.item - unit.start
-        self._watcher.update(
-            Progress(
-                planned=self._planned,
-                done=self._done,
-                inflight=inflight,
-                records=self._records,
-                failures=self._failures,
-                workers=len(self._workers),
-            )
-        )
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""
