@@ -7,7 +7,8 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
+from codebatch.coordinator.crew import NONSENSE
+from codebatch.coordinator.workers import Death, WorkerProcess
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import FailureReason
@@ -120,6 +121,8 @@ class Guard:
         """What killed a worker, and whether that came from outside: neither its own doing, nor ours or the kernel's."""
         if worker.killed_for == "timeout":
             return "timeout", False
+        if death.returncode == 0:
+            return "crash", False
         before, self._oom_kills = self._oom_kills, oom_kills()
         is_killed = death.returncode == -signal.SIGKILL
         if worker.killed_for == "memory" or (is_killed and self._oom_kills > before):

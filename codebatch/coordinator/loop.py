@@ -1,25 +1,20 @@
-"""The coordinator: one thread, one selector over worker channels and signals, the engine inside.
+"""The coordinator: one thread that hears of its crew and of the disk, the engine inside.
 
-It turns what happens (messages, deaths, overdue items, other coordinators' commits) into events of the engine, and the
-engine's actions into messages, processes and commits. Nothing here decides what runs where or what a failure is.
+It turns what is heard (messages, deaths, other coordinators' commits) into events of the engine, and the engine's
+actions into messages, workers and commits. Nothing here decides what runs where; processes, signals and limits are the
+crew's.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import selectors
-import signal
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from codebatch.coordinator.costs import COST_PER_WORKER, estimate
+from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Heard, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
-from codebatch.coordinator.limits import Guard, Limits
-from codebatch.coordinator.signals import SignalCounter
-from codebatch.coordinator.workers import NONSENSE, WorkerProcess, start_worker
 from codebatch.engine.events import (
     Action,
     Assign,
@@ -47,34 +42,25 @@ from codebatch.engine.events import (
 from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, error_of
 from codebatch.model.entry import Entry, display_path
-from codebatch.model.outcome import HolderId, Register, Unit
-from codebatch.model.plan import Plan, items_of
+from codebatch.model.outcome import Register, Unit
+from codebatch.model.plan import Plan
 from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
 from codebatch.protocol import messages
-from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import Batch, make_batch_directories
-from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
+from codebatch.store.holders import Holder, HolderFile, LeaseReader
 from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
-from codebatch.store.snapshots import Snapshot
-from codebatch.store.store import Store
 from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
-from codebatch.system.clock import running_ns, wall_ns
-from codebatch.system.host import this_host
-from codebatch.system.machine import kill_marked
-from codebatch.system.processes import Orphans, kill_group
-
-TICK_SECONDS = 0.1
 
 
 class Watcher(Protocol):
     """Who is told of progress."""
 
     def update(self, progress: Progress) -> None:
-        """Called at each commit and ten times a second."""
+        """Called whenever something was heard, and ten times a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,30 +93,30 @@ class Scope:
 
 
 class Coordinator:
-    """One run over one batch. Main thread only, for it starts processes and handles signals."""
+    """One run over one batch, with a crew of its own."""
 
     def __init__(
         self,
-        store: Store,
         batch: Batch,
         plan: Plan,
-        snapshot: Snapshot,
+        items: Sequence[Entry],
+        crew: Crew,
         *,
+        about: HolderFile,
         jobs: int,
-        limits: Limits,
+        costs: Mapping[ShardId, Sequence[float]],
+        cost_per_worker: float,
         scope: Scope,
         watcher: Watcher | None,
+        wall_ns: Callable[[], int],
     ) -> None:
-        self._store = store
+        """`items` are the plan's, in its order; `about` is what this process is known by; `costs` are as in Session."""
         self._batch = batch
         self._plan = plan
-        self._guard = Guard(limits)
+        self._crew = crew
         self._watcher = watcher
-        self._items: list[Entry] = items_of(snapshot.entries, plan.paths)
+        self._items = items
         self._shards = {shard.id: shard for shard in plan.shards}
-        about = HolderFile(
-            holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
-        )
         self._holder = Holder(batch.files, batch.root, about)
         self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
         self._committer = Committer(batch.files, batch.root, about.holder)
@@ -138,30 +124,27 @@ class Coordinator:
         make_batch_directories(batch)
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
+        self._sweep()
         self.ledger = load_ledger(plan, self._outcomes)
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
-        self._sweep()
         leases = self._leases.leases()
         self._session = Session(
             self.ledger,
-            costs=estimate(plan, self._items, scope.shuffle_seed),
+            costs=costs,
             jobs=jobs,
-            cost_per_worker=COST_PER_WORKER,
+            cost_per_worker=cost_per_worker,
             tasks=scope.tasks,
             shards=scope.shards,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
         )
-        self._workers: dict[WorkerId, WorkerProcess] = {}
-        self._holders: set[HolderId] = set()
+        self._workers: dict[WorkerId, Member] = {}
+        self._units: Counter[WorkerId] = Counter()
         self._events: deque[Event] = deque()
         self._spawned = self._learned = 0
         self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
-        self._selector = selectors.DefaultSelector()
-        self._signals = SignalCounter()
-        self._signals_seen = 0
         self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
         self._done = dict.fromkeys(plan.task_names, 0)
         self._records = self._failures = 0
@@ -171,24 +154,20 @@ class Coordinator:
                     continue
                 self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
 
-    def run(self) -> int:
-        """Work until nothing is left to do here, or a signal drains us.
+    def run(self) -> None:
+        """Work until nothing is left to do here, or somebody drains us.
 
-        Returns 0, or the exit status of the signal. Raises EnvironmentBroken, or what a worker gave up for; what is
-        committed stays, and the next run continues.
+        Raises EnvironmentBroken, or what a worker gave up for; what is committed stays, and the next run continues.
         """
-        self._journal.write("started", pid=os.getpid())
-        self._orphans = Orphans()
-        with self._signals:
-            self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
-            try:
-                self._handle(Started())
-                while self._end is None or self._workers:
-                    self._turn()
-            finally:
-                self._end_workers()
-                self._selector.close()
-                self._committer.close()
+        self._journal.write("started", pid=self._holder.about.pid)
+        self._crew.begin()
+        try:
+            self._handle(Started())
+            while self._end is None or self._workers:
+                self._turn()
+        finally:
+            self._crew.end()
+            self._committer.close()
         self._journal.write("ended", reason=type(self._end).__name__.lower())
         if self._refusal is not None:
             raise self._refusal
@@ -197,7 +176,6 @@ class Coordinator:
                 f"{self._end.deaths} workers died in a row without finishing anything",
                 hint=f"see what they said with: codebatch errors --batch {self._batch.id}",
             )
-        return self._signals.exit_status
 
     def close(self) -> None:
         """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
@@ -207,32 +185,44 @@ class Coordinator:
         self._journal.close()
         self._holder.close()
 
+    @property
+    def progress(self) -> Progress:
+        """How far this run is."""
+        inflight = 0
+        for worker in self._workers:
+            step, unit = self._crew.step(worker), self._session.running_unit(worker)
+            if step is not None and step.items and unit is not None:
+                inflight += step.item - unit.start
+        return Progress(
+            planned=self._planned,
+            done=self._done,
+            inflight=inflight,
+            records=self._records,
+            failures=self._failures,
+            workers=len(self._workers),
+        )
+
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
         self._journal.write("merged", records=records)
 
     def _turn(self) -> None:
-        """Wait for something to happen, at most a tick, and see to it."""
-        events = self._selector.select(TICK_SECONDS)
-        self._guard.look(running_ns() / 1e9)
-        for key, _ in events:
-            if key.data is None:
-                self._signals.clear()
-            elif key.data.id not in self._workers:
-                continue  # It was buried earlier in this turn.
-            elif key.fileobj is key.data.channel:
-                self._receive(key.data)
-            elif not key.data.read_stderr():
-                self._selector.unregister(key.fd)
-        for worker in [worker for worker in self._workers.values() if worker.has_ended]:
-            self._receive(worker)
-        self._obey_signals()
-        self._guard.enforce(self._workers.values())
+        """Wait for something to be heard, at most a moment, and see to it."""
+        for heard in self._crew.wait():
+            self._hear(heard)
         if self._session.is_waiting_for_others and self._end is None:
             self._look_at_others()
-        if not events:
-            self._orphans.reap([worker.process.pid for worker in self._workers.values()])
-        self._report()
+        if self._watcher is not None:
+            self._watcher.update(self.progress)
+
+    def _hear(self, heard: Heard) -> None:
+        match heard:
+            case Said(worker, message):
+                self._receive(worker, message)
+            case Died():
+                self._bury(heard)
+            case DrainAsked(reason):
+                self._drain(reason)
 
     def _handle(self, event: Event) -> None:
         """Give an event to the engine and do what it says. What that brings about waits until all of it is done."""
@@ -240,12 +230,14 @@ class Coordinator:
         if len(self._events) > 1:
             return
         while self._events:
-            event = self._events[0]
-            if isinstance(event, Committed):
-                self._tally(event)
-            if self._end is None or isinstance(event, Committed):
-                self._perform(self._session.handle(event))
+            self._give(self._events[0])
             self._events.popleft()
+
+    def _give(self, event: Event) -> None:
+        if isinstance(event, Committed):
+            self._tally(event)
+        if self._end is None or isinstance(event, Committed):
+            self._perform(self._session.handle(event))
 
     def _perform(self, actions: list[Action]) -> None:
         for action in actions:
@@ -253,13 +245,15 @@ class Coordinator:
                 case Spawn():
                     self._spawn()
                 case Assign(worker, unit, epoch):
-                    self._workers[worker].assign(messages.Assign(unit=unit, epoch=epoch))
+                    self._units[worker] += 1
+                    self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch))
                 case Survey(worker):
-                    self._handle(Surveyed(worker, self._workers[worker].position(self._running(worker))))
+                    step = self._crew.step(worker)
+                    self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
                 case Shrink(worker, end):
-                    self._workers[worker].send(messages.Shrink(start=self._running(worker).start, end=end))
+                    self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
                 case Retire(worker):
-                    self._workers[worker].send(messages.Stop())
+                    self._crew.send(worker, messages.Stop())
                 case Fail():
                     self._fail(action)
                 case Complete() | Drained() | Break():
@@ -272,45 +266,41 @@ class Coordinator:
 
     def _spawn(self) -> None:
         self._spawned += 1
-        worker = start_worker(
-            WorkerId(self._spawned), self._batch, store_root=str(self._store.root), coordinator=self._holder.id
-        )
-        self._workers[worker.id] = worker
-        self._holders.add(worker.holder)
-        self._selector.register(worker.channel, selectors.EVENT_READ, worker)
-        self._selector.register(worker.stderr, selectors.EVENT_READ, worker)
-        self._journal.write("spawned", worker=worker.holder, pid=worker.process.pid)
+        worker = WorkerId(self._spawned)
+        member = self._workers[worker] = self._crew.start(worker)
+        self._journal.write("spawned", worker=member.holder, pid=member.pid)
 
-    def _receive(self, worker: WorkerProcess) -> None:
-        received = worker.receive()
-        if received is None:
-            self._bury(worker)
-            return
-        for message in received:
-            match message:
-                case messages.Hello():
-                    self._idle(worker, Ready(worker.id))
-                case messages.Refused(epoch=epoch):
-                    self._journal.write("refused", worker=worker.holder, epoch=epoch)
-                    self._idle(worker, Refused(worker.id, epoch))
+    def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
+        match message:
+            case messages.Hello():
+                self._idle(worker, Ready(worker))
+            case messages.Refused(epoch=epoch):
+                self._journal.write("refused", worker=self._workers[worker].holder, epoch=epoch)
+                self._idle(worker, Refused(worker, epoch))
+                self._learn()
+            case messages.Committed(commit=commit, lost=lost):
+                self._handle(Committed((commit,)))
+                if lost:
+                    # Another process settled this before. Unless we learn how, the work stays open here for ever.
                     self._learn()
-                case messages.Committed(commit=commit, lost=lost):
-                    self._handle(Committed((commit,)))
-                    if lost:
-                        # Another process settled this before. Unless we learn how, the work stays open here for ever.
-                        self._learn()
-                case messages.Finished(is_worn=is_worn):
-                    self._idle(worker, Finished(worker.id, is_worn))
-                case messages.GaveUp(code=code, message=text, hint=hint):
-                    self._refusal = self._refusal or error_of(code, text, hint)
-                    self._handle(DrainRequested())
+            case messages.Finished(is_worn=is_worn):
+                self._idle(worker, Finished(worker, is_worn))
+            case messages.GaveUp(code=code, message=text, hint=hint):
+                self._refusal = self._refusal or error_of(code, text, hint)
+                self._handle(DrainRequested())
 
-    def _idle(self, worker: WorkerProcess, event: Ready | Refused | Finished) -> None:
+    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
         """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
         if self._end is None:
             self._handle(event)
         else:
-            worker.send(messages.Stop())
+            self._crew.send(worker, messages.Stop())
+
+    def _drain(self, reason: str) -> None:
+        self._journal.write("drained", reason=reason)
+        for worker in self._workers:
+            self._crew.send(worker, messages.Drain())
+        self._handle(DrainRequested())
 
     def _tally(self, event: Committed) -> None:
         """Count what is new: a commit reported by its worker may have been found on disk before, and the other way."""
@@ -324,44 +314,40 @@ class Coordinator:
         self._records += records
         self._failures += items if type_ == "failed" else 0
 
-    def _bury(self, worker: WorkerProcess) -> None:
+    def _bury(self, died: Died) -> None:
         if self._end is None:
             self._learn()  # It may have died between its last link and its report.
-        del self._workers[worker.id]
-        self._selector.unregister(worker.channel)
-        if worker.stderr in self._selector.get_map():
-            self._selector.unregister(worker.stderr)
-        unit = self._session.running_unit(worker.id)
-        step = worker.step()
-        death = worker.bury()
-        if death.returncode == 0 and (unit is None or self._end is not None):
+        member = self._workers.pop(died.worker)
+        unit = self._session.running_unit(died.worker)
+        if died.returncode == 0 and (unit is None or self._end is not None):
             if self._end is None:
-                self._handle(Lost(worker.id, None, "crash"))
+                self._handle(Lost(died.worker, None, "crash"))
             return
-        is_at_items = step is not None and unit is not None and step.phase != PHASE_COMMIT
-        items = step.items if step is not None and is_at_items and worker.killed_for != "interrupted" else None
-        if unit is not None and worker.killed_for == NONSENSE:  # Who wrote it may have been done since.
+        step, items, task = died.step, None, None
+        if unit is not None and died.killed_for == NONSENSE:  # Who wrote it may have been done since.
             items = (unit.start, unit.end)
-        task = self._plan.task_names[step.task] if step is not None and items and step.task != NO_TASK else None
+        elif unit is not None and step is not None and step.phase != PHASE_COMMIT and died.killed_for != "interrupted":
+            items = step.items
+        if step is not None and items is not None and step.task != NO_TASK:
+            task = self._plan.task_names[step.task]
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
             path = display_path(self._path_of(unit.shard, items[0]))
         self._journal.write(
             "lost",
-            worker=worker.holder,
-            pid=worker.process.pid,
+            worker=member.holder,
+            pid=member.pid,
             shard=unit.shard if unit else None,
             start=items[0] if items else None,
             end=items[1] if items else None,
             path=path,
-            reason=f"{worker.killed_for}: {death}" if worker.killed_for else str(death),
-            memory_peak_bytes=death.memory_peak_bytes,
+            reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
+            memory_peak_bytes=died.memory_peak_bytes,
             task=task,
-            evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
+            evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
         )
         if self._end is None:
-            reason, is_from_outside = self._guard.reason_of(worker, death)
-            self._handle(Lost(worker.id, items, reason, is_from_outside, task))
+            self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
         path = self._path_of(action.shard, action.item)
@@ -412,74 +398,20 @@ class Coordinator:
         held: dict[UnitKey, HolderFile] = {}
         for key in sorted(self._session.foreign):
             lease = leases.get(key)
-            if lease is None or not lease.is_live or self._guard.is_stuck(self._batch, lease.holder):
+            if lease is None or not lease.is_live or self._crew.is_stuck(lease.holder):
                 self._handle(Released(key, lease.epoch if lease else 0))
             else:
                 held[key] = lease.holder
-        silent = [self._guard.is_silent(self._batch, holder, self._learned) for holder in held.values()]
+        silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
             self._refusal = held_elsewhere(self._batch.id, held)
             self._handle(DrainRequested())
-
-    def _obey_signals(self) -> None:
-        if self._signals.is_suspension_asked:
-            self._suspend()
-        if self._signals.count == self._signals_seen:
-            return
-        self._signals_seen = self._signals.count
-        if self._signals_seen == 1:
-            self._journal.write("drained", reason=str(self._signals.first and self._signals.first.name))
-            for worker in self._workers.values():
-                worker.send(messages.Drain())
-            self._handle(DrainRequested())
-            return
-        number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
-        for worker in self._workers.values():
-            worker.kill("interrupted", number)
-
-    def _suspend(self) -> None:
-        """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""
-        for worker in self._workers.values():
-            kill_group(worker.process, signal.SIGSTOP)
-        self._signals.suspend()
-        for worker in self._workers.values():
-            kill_group(worker.process, signal.SIGCONT)
-
-    def _report(self) -> None:
-        if self._watcher is None:
-            return
-        steps = [worker.step() for worker in self._workers.values()]
-        inflight = sum(
-            step.item - unit.start
-            for worker, step in zip(self._workers.values(), steps, strict=True)
-            if step is not None and step.items and (unit := self._session.running_unit(worker.id)) is not None
-        )
-        self._watcher.update(
-            Progress(
-                planned=self._planned,
-                done=self._done,
-                inflight=inflight,
-                records=self._records,
-                failures=self._failures,
-                workers=len(self._workers),
-            )
-        )
-
-    def _end_workers(self) -> None:
-        """Whatever happened, leave no process behind, nor what tasks started and detached."""
-        for worker in list(self._workers.values()):
-            worker.kill("abandoned")
-            worker.bury()
-        self._workers.clear()
-        if self._holders:
-            kill_marked(HOLDER_VARIABLE, self._holders)
-        self._orphans.end()
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""
         left = BatchLeftovers(self._batch.files, self._batch.root)
         holders = self._leases.holders()
-        dead = {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
-        if dead:
-            kill_marked(HOLDER_VARIABLE, dead)
+        self._crew.kill_left_of(
+            {holder.holder for holder, is_live in holders if not is_live and holder.role == "worker"}
+        )
         left.sweep(holders, self._holder.id)

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -17,27 +17,26 @@ _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | N
 
 
 class SignalCounter:
-    """Counts stop signals while it is entered, and makes `wakeup` readable at each. Main thread only."""
+    """Counts stop signals from `begin` to `end`, and makes `wakeup` readable at each. Main thread only."""
 
     def __init__(self) -> None:
         self.count = 0
         self.first: signal.Signals | None = None
         self.is_suspension_asked = False
+        self._before: dict[signal.Signals, _Handler] = {}
+
+    def begin(self) -> None:
+        """Count from now on."""
         self.wakeup, self._write = os.pipe()
         os.set_blocking(self.wakeup, False)
         os.set_blocking(self._write, False)
-        self._before: dict[signal.Signals, _Handler] = {}
-
-    def __enter__(self) -> SignalCounter:
         for number in (*HANDLED, signal.SIGTSTP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs stay as they were told.
                 handler = self._handle_suspension if number is signal.SIGTSTP else self._handle
                 self._before[number] = signal.signal(number, handler)
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self) -> None:
+        """Leave signals to whom they were for before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         os.close(self.wakeup)

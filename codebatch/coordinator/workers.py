@@ -13,26 +13,25 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from codebatch.coordinator.crew import NONSENSE, KilledFor
 from codebatch.engine.events import WorkerId
 from codebatch.errors import StoreCorrupt
-from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.outcome import HolderId
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
-from codebatch.protocol.messages import Assign, FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
+from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
-from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Cell, Step
+from codebatch.system.cell import Cell, Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.memory_scratch import sweep_memory_scratch
 from codebatch.system.own_tasks import OWN_TASKS
-from codebatch.system.processes import describe_end, has_ended, kill_group, reap, start_process
+from codebatch.system.processes import has_ended, kill_group, reap, start_process
 
 STDERR_TAIL_BYTES = 8 * 1024
 STDERR_READ_BYTES = 64 * 1024
 RECEIVE_BYTES = 256 * 1024
 EXIT_SECONDS = 5.0
-NONSENSE = "nonsense on its channel"
-"""What a worker is killed for where a task wrote to a descriptor that is not its own."""
 STACK_SECONDS = 0.05
 
 
@@ -43,13 +42,10 @@ class Death:
     returncode: int
     memory_peak_bytes: int
 
-    def __str__(self) -> str:
-        return describe_end(self.returncode)
-
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """One worker. `killed_for` says why we killed it, if we did; `units` counts those that it was given."""
+    """One worker. `killed_for` says why we killed it, if we did."""
 
     id: WorkerId
     holder: HolderId
@@ -60,18 +56,12 @@ class WorkerProcess:
     buffer: MessageBuffer = field(default_factory=MessageBuffer)
     stderr_tail: bytes = b""
     cell: Cell | None = None
-    killed_for: str = ""
-    units: int = 0
+    killed_for: KilledFor = ""
 
     def send(self, message: ToWorker) -> None:
         """Send a message; a worker that is gone is noticed by the loop, not here."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.channel.sendall(encode_message(message))
-
-    def assign(self, message: Assign) -> None:
-        """Send a unit."""
-        self.units += 1
-        self.send(message)
 
     def receive(self) -> list[FromWorker] | None:
         """What has arrived; None at the end of the channel, and where a dead worker has nothing left to say."""
@@ -105,14 +95,7 @@ class WorkerProcess:
                 return None
         return self.cell.read()
 
-    def position(self, unit: Unit) -> int:
-        """The item that the worker is at in its unit; the unit's end where it has no item left to begin."""
-        step = self.step()
-        if step is None or step.unit < self.units or step.phase == PHASE_LEASE:
-            return unit.start
-        return step.item if step.phase == PHASE_ITEM else unit.end
-
-    def kill(self, reason: str, number: int = signal.SIGKILL) -> None:
+    def kill(self, reason: KilledFor, number: int = signal.SIGKILL) -> None:
         """Signal the worker and its children."""
         self.killed_for = self.killed_for or reason
         kill_group(self.process, number)

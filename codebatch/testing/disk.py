@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import os
 import random
 import stat
@@ -286,7 +287,12 @@ def _stat(node: _Node) -> os.stat_result:
     else:
         mode, size = stat.S_IFLNK | 0o777 if isinstance(node, _Link) else stat.S_IFREG | FILE_MODE, len(node.data)
     times = {"st_atime_ns": 0, "st_mtime_ns": 0, "st_ctime_ns": 0}
-    return os.stat_result((mode, node.number, 0, 1, os.geteuid(), os.getegid(), size, 0, 0, 0), times)
+    return os.stat_result((mode, node.number, 0, 1, *_user(), size, 0, 0, 0), times)
+
+
+@functools.cache
+def _user() -> tuple[int, int]:
+    return os.geteuid(), os.getegid()
 
 
 def _apply(names: dict[str, _Node], changes: dict[str, _Node | None]) -> None:

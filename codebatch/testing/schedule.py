@@ -54,9 +54,14 @@ class Process:
         """Whether it is stopped, as by SIGSTOP."""
         return self.paused_until > self._schedule.steps
 
+    @property
+    def is_doomed(self) -> bool:
+        """Whether it was killed, be it that what it had begun still unwinds."""
+        return self._is_dying or not self.is_alive
+
     def step(self, operation: Operation) -> Fate | None:
         """What stands before each call: the place where everything may happen. Raises Killed."""
-        if not self.is_alive or self._is_dying:
+        if self._is_dying or not self.is_alive:
             raise Killed
         self._schedule.hand_over(self)
         self._go_on()
@@ -71,7 +76,7 @@ class Process:
 
     def wait(self, condition: Callable[[], bool], *, is_patient: bool) -> bool:
         """Let others run until the condition holds; without patience at most until a tick of the clock: then False."""
-        if not self.is_alive or self._is_dying:
+        if self.is_doomed:
             raise Killed
         self.condition, self.is_patient = condition, is_patient
         self._schedule.hand_over(self, is_leaving=True)
@@ -185,7 +190,7 @@ class Schedule:
 
     def must_stop(self, process: Process) -> bool:
         """Whether the process that has the baton cannot go on."""
-        return process.is_paused or not process.is_alive or self._error is not None
+        return process.paused_until > self.steps or not process.is_alive or self._error is not None
 
     def hand_over(self, process: Process, *, is_leaving: bool = False) -> None:
         """Give the baton to whoever is next, and wait until it comes back."""

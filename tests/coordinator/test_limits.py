@@ -11,8 +11,9 @@ from typing import cast
 import pytest
 
 from codebatch.coordinator import limits
+from codebatch.coordinator.crew import NONSENSE
 from codebatch.coordinator.limits import Guard, Limits, Stopwatch, default_memory_bytes
-from codebatch.coordinator.workers import NONSENSE, Death, WorkerProcess
+from codebatch.coordinator.workers import Death, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchFile
@@ -62,6 +63,7 @@ def _killed_for(reason: str) -> WorkerProcess:
         ("abandoned", -signal.SIGKILL, 0, ("crash", False)),
         ("", -signal.SIGSEGV, 1, ("crash", False)),
         ("", 7, 0, ("crash", False)),
+        ("", 0, 1, ("crash", False)),
     ],
 )
 def test_only_a_kill_that_is_nobodys_here_came_from_outside(

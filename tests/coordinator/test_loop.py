@@ -7,17 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.coordinator.costs import estimate
 from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.loop import Coordinator, Scope
+from codebatch.coordinator.process_crew import ProcessCrew
 from codebatch.engine.events import Fail
 from codebatch.model.outcome import HolderId, Register
+from codebatch.model.plan import items_of
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
 from tests.proof.plans import make_batch
 
 OTHER = HolderId("f" * 32)
@@ -31,15 +36,27 @@ class _Bench:
         self.batch: Batch = make_batch(store, [b"a", b"b"], shard_items=2)
         plan = self.batch.plan()
         self.shard = plan.shards[0].id
+        about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)
+        items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+        crew = ProcessCrew(
+            self.batch,
+            store_root=str(store.root),
+            coordinator=about.holder,
+            limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+            running_ns=lambda: 0,
+        )
         self.coordinator = Coordinator(
-            store,
             self.batch,
             plan,
-            load_snapshot(store.files, store.root, plan.snapshot_id),
+            items,
+            crew,
+            about=about,
             jobs=1,
-            limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+            costs=estimate(plan, items, None),
+            cost_per_worker=1.0,
             scope=Scope(),
             watcher=None,
+            wall_ns=lambda: 0,
         )
 
 

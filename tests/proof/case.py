@@ -11,8 +11,9 @@ from typing import get_args
 
 from codebatch.system.files import RealFiles
 from tests.proof.invariants import Merged, check_batch, merged
+from tests.proof.loop import WatchedLoop
 from tests.proof.plans import make_paths
-from tests.proof.world import Fault, FaultKind, MakeFiles, Refusal, World
+from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Refusal, World
 
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 STEPS_OF_ITEM = 22
@@ -79,9 +80,9 @@ def draw(seed: int) -> Case:
     )
 
 
-def run(case: Case, make_files: MakeFiles = RealFiles) -> Told:
+def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] = WatchedLoop) -> Told:
     """Run a case to its end and check it. Raises what went wrong."""
-    world = _world(case, make_files)
+    world = _world(case, make_files, loop)
     world.run(coordinators=case.coordinators, is_resumed=case.is_resumed)
     serial = _serial_of(case)
     check_batch(world.batch(), serial)
@@ -145,7 +146,12 @@ def _fails(case: Case, make_files: MakeFiles) -> bool:
     return False
 
 
-def _world(case: Case, make_files: MakeFiles = RealFiles) -> World:
+def _world(
+    case: Case,
+    make_files: MakeFiles = RealFiles,
+    loop: type[WatchedLoop] = WatchedLoop,
+    switch_rate: float = SWITCH_RATE,
+) -> World:
     paths = make_paths(
         random.Random(case.seed),
         items=case.items,
@@ -160,6 +166,8 @@ def _world(case: Case, make_files: MakeFiles = RealFiles) -> World:
         jobs=case.jobs,
         faults=case.faults,
         make_files=make_files,
+        loop=loop,
+        switch_rate=switch_rate,
     )
 
 
@@ -169,8 +177,8 @@ def _serial_of(case: Case) -> Merged:
 
 @functools.lru_cache(maxsize=1)
 def _serial(case: Case) -> Merged:
-    """What one coordinator with one worker makes of it, undisturbed, at the first try."""
-    world = _world(case)
+    """What one coordinator with one worker makes of it, undisturbed, at the first try and turn by turn."""
+    world = _world(case, switch_rate=0.0)
     world.is_healed = case.is_resumed
     world.run(coordinators=1)
     return merged(world.batch())

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.coordinator.crew import Died
+from codebatch.engine.events import Committed, Event, Lost
 from codebatch.errors import CodebatchError
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Appender, RealFiles
 from tests.proof.case import draw, run, run_all, shrink
+from tests.proof.loop import WatchedLoop
 from tests.proof.world import MakeFiles
 
 SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "2000"))
@@ -76,6 +79,69 @@ def test_a_store_that_cheats_is_found_out(make_files: Callable[[SystemCalls], Re
     assert _first_failing(make_files) is not None
 
 
+class _DroppingLoop(WatchedLoop):
+    """Drops what an action brings about while others are being done."""
+
+    _is_giving = False
+
+    def _handle(self, event: Event) -> None:
+        if not self._is_giving:
+            super()._handle(event)
+
+    def _give(self, event: Event) -> None:
+        self._is_giving = True
+        super()._give(event)
+        self._is_giving = False
+
+
+class _CountingTwiceLoop(WatchedLoop):
+    """Counts a commit that it found on disk again when its worker tells of it."""
+
+    def _tally(self, event: Committed) -> None:
+        for commit in event.commits:
+            for outcome in commit.outcomes:
+                self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
+
+
+class _TrustingLoop(WatchedLoop):
+    """Takes a worker for well that ended with status 0, be it at work."""
+
+    def _bury(self, died: Died) -> None:
+        if died.returncode == 0 and self._end is None:
+            self._learn()
+            del self._workers[died.worker]
+            self._handle(Lost(died.worker, None, "crash"))
+        else:
+            super()._bury(died)
+
+
+class _HastyLoop(WatchedLoop):
+    """Does not look at the disk when a worker has died, which may have committed and not said so."""
+
+    _is_burying = False
+
+    def _bury(self, died: Died) -> None:
+        self._is_burying = True
+        super()._bury(died)
+        self._is_burying = False
+
+    def _learn(self) -> None:
+        if not self._is_burying:
+            super()._learn()
+        self._is_burying = False
+
+
+@pytest.mark.parametrize(
+    ("loop", "first"), [(_DroppingLoop, 0), (_CountingTwiceLoop, 0), (_TrustingLoop, 0), (_HastyLoop, 100)]
+)
+def test_a_loop_with_a_fault_is_found_out(loop: type[WatchedLoop], first: int) -> None:
+    """Negative controls: the loop that is proven is the one that ships, so a fault planted in it fails some seed.
+
+    `first` saves those of which it is known that they find nothing.
+    """
+    assert _first_failing(loop=loop, first=first) is not None
+
+
 def test_a_failing_case_is_shrunk_to_a_few_faults() -> None:
     seed = _first_failing(_LazyFiles)
     assert seed is not None
@@ -86,10 +152,12 @@ def test_a_failing_case_is_shrunk_to_a_few_faults() -> None:
         run(smallest, _LazyFiles)
 
 
-def _first_failing(make_files: MakeFiles) -> int | None:
-    for seed in range(SEEDS_OF_CONTROL_MAX):
+def _first_failing(
+    make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] = WatchedLoop, first: int = 0
+) -> int | None:
+    for seed in range(first, SEEDS_OF_CONTROL_MAX):
         try:
-            run(draw(seed), make_files)
+            run(draw(seed), make_files, loop)
         except Exception:
             return seed
     return None

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from codebatch.coordinator.run import run_and_merge
 from codebatch.engine.events import WorkerId
+from codebatch.engine.ledger import Ledger
 from codebatch.errors import CodebatchError, StoreCorrupt
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
-from codebatch.model.plan import Plan
+from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardId
 from codebatch.protocol.launch import Launch
 from codebatch.store import layout
-from codebatch.store.batches import Batch, open_batch
+from codebatch.store.batches import Batch, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.store import create_store, open_store
@@ -30,7 +32,8 @@ from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.runtime.channel import CoordinatorGone
 from codebatch_workers.runtime.worker import Worker, give_up
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
-from tests.proof.coordinator import SimulatedCoordinator, SimulatedWorker
+from tests.proof.crew import SimulatedCrew, SimulatedWorker
+from tests.proof.loop import WatchedLoop
 from tests.proof.plans import CheapRunner, make_batch
 
 STORE = Path("/simulated/store")
@@ -39,6 +42,7 @@ RUNS_MAX = 40
 DIGEST_DIGITS = 64
 KILLS_OF_ITEM_MAX = 4
 PAUSE_STEPS = (10, 400)
+SWITCH_RATE = 0.3
 
 MakeFiles = Callable[[SystemCalls], Files]
 """How a process of a simulation gets its files: negative controls plant a bug here."""
@@ -80,6 +84,8 @@ class World:
         jobs: int,
         faults: tuple[Fault, ...],
         make_files: MakeFiles = RealFiles,
+        loop: type[WatchedLoop] = WatchedLoop,
+        switch_rate: float = SWITCH_RATE,
     ) -> None:
         self.chance = chance
         self.disk = Disk()
@@ -90,21 +96,23 @@ class World:
         batch = make_batch(self._store, paths, shard_items=shard_items)
         self.batch_id = batch.id
         self.plan: Plan = batch.plan()
-        self.schedule = Schedule(self.disk, chance, self._before, switch_rate=0.3, steps_max=STEPS_MAX)
+        self.schedule = Schedule(self.disk, chance, self._before, switch_rate=switch_rate, steps_max=STEPS_MAX)
         self.draining: set[HolderId] = set()
         self.killed: set[HolderId] = set()
         self.ends: list[str] = []
         self.refused_late = 0
         self.happened: Counter[str] = Counter()
         self.is_healed = False
+        self._loop = loop
         self._jobs = jobs
         self._faults = sorted(faults, key=lambda fault: fault.at)
-        self._coordinators: dict[HolderId, SimulatedCoordinator] = {}
+        self._crews: dict[HolderId, SimulatedCrew] = {}
         self._processes: dict[HolderId, Process] = {}
         self._reported: dict[Register, tuple[HolderId, Outcome]] = {}
         self._linked_at: dict[str, int] = {}
         self._begun: dict[tuple[HolderId, ShardId], list[int]] = {}
         self._kills_of_item: Counter[tuple[str, int]] = Counter()
+        self._outcomes, self._ledger = self._read_outcomes()
         self._holders = 0
         self._refusing_until = 0
         self.writes = 0
@@ -122,7 +130,7 @@ class World:
                 self.start_coordinator(is_retrying=is_done)
             self.ends.clear()
             self.schedule.run()
-            self._coordinators.clear()
+            self._crews.clear()
             self._processes.clear()
             coordinators = 1
             if self.refusal is not None and self.writes > self.refusal.at:
@@ -144,11 +152,16 @@ class World:
         holder = self._new_holder()
 
         def body(process: Process) -> None:
-            coordinator = SimulatedCoordinator(self, process, holder, self._jobs, is_retrying=is_retrying)
-            self._coordinators[holder] = coordinator
-            process.when_ended(lambda: self._orphan(coordinator))
+            crew = self._crews[holder] = SimulatedCrew(self, process, holder)
+            process.when_ended(lambda: self._orphan(crew))
             try:
-                self.ends.append(coordinator.run())
+                store = open_store(self.make_files(process.calls), self.store_root)
+                batch = open_batch(store, self.batch_id)
+                plan = batch.plan()
+                items = items_of(snapshot_of(store, batch).entries)
+                loop = self._loop(self, batch, plan, items, crew, jobs=self._jobs, is_retrying=is_retrying)
+                outputs = run_and_merge(loop, batch, plan)
+                self.ends.append(outputs.manifest.result_digest if outputs else "drained")
             except StoreCorrupt:
                 raise
             except CodebatchError as error:
@@ -156,16 +169,21 @@ class World:
 
         self._processes[holder] = self.schedule.start(f"coordinator {self._holders}", body)
 
-    def start_worker(self, coordinator: SimulatedCoordinator, id_: WorkerId) -> SimulatedWorker:
+    def start_worker(self, crew: SimulatedCrew, id_: WorkerId) -> SimulatedWorker:
         """A worker process, running the real worker."""
         holder = self._new_holder()
         launch = Launch(
-            store=str(STORE), batch=self.batch_id, holder=holder, coordinator=coordinator.holder, channel=0, parent=0
+            store=str(STORE), batch=self.batch_id, holder=holder, coordinator=crew.holder, channel=0, parent=0
         )
+
+        def die() -> None:
+            """As a file's task does it: by a signal, or in every other world by _exit(0)."""
+            worker.status = -(self.plan.items % 2)
+            worker.process.die()
 
         def body(process: Process) -> None:
             channel = SimulatedChannel(process, worker.pipe)
-            runner = CheapRunner(self.plan.tasks, process.die, lambda: self.is_healed)
+            runner = CheapRunner(self.plan.tasks, die, lambda: self.is_healed)
             files = RealFiles(process.calls)
             try:
                 try:
@@ -178,8 +196,8 @@ class World:
                 pass
 
         process = self.schedule.start(f"worker {self._holders}", body)
-        cell = SimulatedCell(lambda: self._when_begun(coordinator, worker))
-        worker = SimulatedWorker(id_, holder, process, cell)
+        cell = SimulatedCell(lambda: self._when_begun(crew, id_, worker))
+        worker = SimulatedWorker(holder, process, cell)
         process.when_ended(lambda: _close(worker.pipe))
         self._processes[holder] = process
         return worker
@@ -216,6 +234,9 @@ class World:
         if fate is None and operation.is_write:
             fate = self._refuse(operation)
         is_done = fate is None or fate.share > 0
+        if operation.call == "listing" and operation.path.name == layout.OUTCOMES:
+            for crew in self._crews.values():
+                crew.note_look(process)
         if operation.call == "link" and operation.path.parent.name == layout.OUTCOMES and is_done:
             self._linked_at.setdefault(operation.path.name, self.schedule.steps)
         return fate
@@ -232,7 +253,7 @@ class World:
         match fault.kind:
             case "kill worker" | "kill coordinator" | "pause worker" | "pause coordinator" | "drain":
                 is_worker = fault.kind.endswith("worker")
-                group = [holder for holder in living if (holder not in self._coordinators) == is_worker]
+                group = [holder for holder in living if (holder not in self._crews) == is_worker]
                 if group:
                     self._happen_to(chance.choice(group), fault.kind, chance)
             case "kill self":
@@ -273,48 +294,49 @@ class World:
 
     def _may_kill(self, holder: HolderId) -> bool:
         """Whether an innocent item would not be killed so often that failing it would be right."""
-        for coordinator in self._coordinators.values():
-            for worker in coordinator.workers.values():
+        for crew in self._crews.values():
+            for worker in crew.workers.values():
                 items = worker.cell.read().items if worker.holder == holder else None
-                if items:
-                    shard = coordinator.running_unit(worker.id).shard
-                    self._kills_of_item.update((shard, item) for item in range(*items))
+                if items and worker.unit is not None:
+                    self._kills_of_item.update((worker.unit.shard, item) for item in range(*items))
                     return max(self._kills_of_item.values()) <= KILLS_OF_ITEM_MAX
         return True
 
-    def _orphan(self, coordinator: SimulatedCoordinator) -> None:
+    def _orphan(self, crew: SimulatedCrew) -> None:
         """Workers die with their coordinator on Linux; elsewhere they find that the channel has ended."""
-        for worker in coordinator.workers.values():
+        for worker in crew.workers.values():
             worker.pipe.is_coordinator_gone = True
             if worker.process.is_alive and self.chance.random() < 0.7:
                 worker.process.kill()
 
     # -- What must hold meanwhile -------------------------------------------------------------------------------------
 
-    def _when_begun(self, coordinator: SimulatedCoordinator, worker: SimulatedWorker) -> None:
+    def _when_begun(self, crew: SimulatedCrew, id_: WorkerId, worker: SimulatedWorker) -> None:
         """What a worker begins, no one has committed that its coordinator could know of; late owners excepted."""
-        if worker.id not in coordinator.workers or worker.pipe.is_coordinator_gone:
+        if id_ not in crew.workers or worker.pipe.is_coordinator_gone:
             return  # An orphan, about to find out.
-        unit = coordinator.running_unit(worker.id)
-        self._check_nothing_committed(coordinator, worker, unit)
+        unit = worker.unit
+        assert unit is not None
+        self._check_nothing_committed(crew, worker, unit)
         self._begun.setdefault((worker.holder, unit.shard), []).append(unit.start)
 
-    def _check_nothing_committed(self, coordinator: SimulatedCoordinator, worker: SimulatedWorker, unit: Unit) -> None:
-        ledger = load_ledger(self.plan, Outcomes(RealFiles(self.disk.calls()), self.batch().root))
-        own = {coordinator.holder, *(one.holder for one in coordinator.workers.values())}
+    def _check_nothing_committed(self, crew: SimulatedCrew, worker: SimulatedWorker, unit: Unit) -> None:
+        for commit in self._outcomes.scan().commits:
+            self._ledger.add(commit)
         for task in unit.tasks:
-            for link in ledger.walk(unit.shard, task):
+            for link in self._ledger.walk(unit.shard, task):
                 if link.end <= unit.start or unit.end <= link.start or link.round < unit.round:
                     continue
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
                 name = layout.register_name(Register(unit.shard, link.start, task, link.round))
                 is_late_owner = is_owner and self._linked_at[name] > worker.assigned_at
-                is_unheard = link.segment not in own and self._linked_at[name] > worker.scanned_at
+                is_unheard = link.segment not in crew.holders and self._linked_at[name] > worker.scanned_at
                 assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
 
     def _check_durable(self) -> None:
         """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
+        self._outcomes, self._ledger = self._read_outcomes()
         outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch().root)
         found = {
             Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
@@ -328,6 +350,10 @@ class World:
                 outcomes.read_records(segment, one)
         present = {layout.register_name(register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
+
+    def _read_outcomes(self) -> tuple[Outcomes, Ledger]:
+        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch().root)
+        return outcomes, load_ledger(self.plan, outcomes)
 
     def _new_holder(self) -> HolderId:
         self._holders += 1

@@ -1,0 +1,107 @@
+"""The crew: who does the work, as the loop sees it. The loop starts workers, tells them and hears of them here alone,
+so that one loop leads a crew of processes and a simulated one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.record import FailureReason
+from codebatch.protocol.messages import FromWorker, ToWorker
+from codebatch.store.holders import HolderFile
+from codebatch.system.cell import PHASE_ITEM, PHASE_LEASE, Step
+
+KilledFor = Literal["", "timeout", "memory", "interrupted", "abandoned", "nonsense on its channel"]
+"""Why a crew killed a worker; empty where it did not."""
+NONSENSE: Final = "nonsense on its channel"
+"""What a worker is killed for where a task wrote to a descriptor that is not its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A worker that was started: the name it holds leases under, and its process for people."""
+
+    holder: HolderId
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A worker sent a message."""
+
+    worker: WorkerId
+    message: FromWorker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Died:
+    """A worker has ended, and what it left running with it. All that it had said was heard before.
+
+    `how` it ended and its last `stderr` are for people; `step` is the last that it wrote, None where it never did.
+    """
+
+    worker: WorkerId
+    returncode: int
+    how: str
+    killed_for: KilledFor = ""
+    reason: FailureReason = "crash"
+    is_from_outside: bool = False
+    step: Step | None = None
+    stderr: str = ""
+    memory_peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DrainAsked:
+    """Somebody wants an end: no unit is to begin any more. `reason` is for people."""
+
+    reason: str
+
+
+Heard = Said | Died | DrainAsked
+
+
+class Crew(Protocol):
+    """Workers of one coordinator. What concerns a worker that has died is passed over."""
+
+    def begin(self) -> None:
+        """Called once, before all but `kill_left_of`; `end` follows, whatever happens between."""
+
+    def end(self) -> None:
+        """Leave no process behind."""
+
+    def start(self, worker: WorkerId) -> Member:
+        """Start a worker; it says Hello when it can be sent a unit."""
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        """Send a message. That nobody is there to receive it is heard, not raised."""
+
+    def wait(self) -> list[Heard]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+
+    def step(self, worker: WorkerId) -> Step | None:
+        """What a worker is at; None where that cannot be seen."""
+
+    def is_stuck(self, holder: HolderFile) -> bool:
+        """Whether a live holder of this machine has not moved for longer than its own coordinator would let it."""
+
+    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+        """Whether a holder on another host gave no sign for as long as is waited: `commits` of others, or its step."""
+
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        """Kill what workers of earlier runs left running."""
+
+
+def position(step: Step | None, unit: Unit, units: int) -> int:
+    """The item that a worker is at in `unit`, the `units`-th that it was given; its end where none is left to begin.
+
+    Of a worker that cannot be seen nothing is known to be left.
+    """
+    if step is None:
+        return unit.end
+    if step.unit < units or step.phase == PHASE_LEASE:
+        return unit.start
+    return step.item if step.phase == PHASE_ITEM else unit.end

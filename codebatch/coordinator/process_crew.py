@@ -1,0 +1,160 @@
+"""A crew of processes on this machine: one selector over their channels, their standard error and our signals."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+from collections.abc import Callable
+
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.coordinator.limits import Guard, Limits
+from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId
+from codebatch.protocol.launch import HOLDER_VARIABLE
+from codebatch.protocol.messages import ToWorker
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile
+from codebatch.system.cell import Step
+from codebatch.system.machine import kill_marked
+from codebatch.system.processes import Orphans, describe_end, kill_group
+
+TICK_SECONDS = 0.1
+
+
+class ProcessCrew:
+    """Implements Crew. Main thread only, for it starts processes and handles signals while it lasts.
+
+    The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them.
+    """
+
+    def __init__(
+        self, batch: Batch, *, store_root: str, coordinator: HolderId, limits: Limits, running_ns: Callable[[], int]
+    ) -> None:
+        """`running_ns` is a clock that stops in suspend."""
+        self._batch = batch
+        self._store_root = store_root
+        self._coordinator = coordinator
+        self._guard = Guard(limits)
+        self._running_ns = running_ns
+        self._workers: dict[WorkerId, WorkerProcess] = {}
+        self._holders: set[HolderId] = set()
+        self._signals = SignalCounter()
+        self._signals_seen = 0
+
+    @property
+    def exit_status(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP; 0 where there was none."""
+        return self._signals.exit_status
+
+    def begin(self) -> None:
+        self._orphans = Orphans()
+        self._selector = selectors.DefaultSelector()
+        self._signals.begin()
+        self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
+
+    def end(self) -> None:
+        """Leave no process behind, nor what tasks started and detached."""
+        try:
+            for worker in self._workers.values():
+                worker.kill("abandoned")
+                worker.bury()
+            self._workers.clear()
+            if self._holders:
+                kill_marked(HOLDER_VARIABLE, self._holders)
+            self._orphans.end()
+        finally:
+            self._selector.close()
+            self._signals.end()
+
+    def start(self, worker: WorkerId) -> Member:
+        started = start_worker(worker, self._batch, store_root=self._store_root, coordinator=self._coordinator)
+        self._workers[worker] = started
+        self._holders.add(started.holder)
+        self._selector.register(started.channel, selectors.EVENT_READ, started)
+        self._selector.register(started.stderr, selectors.EVENT_READ, started)
+        return Member(holder=started.holder, pid=started.process.pid)
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        if worker in self._workers:
+            self._workers[worker].send(message)
+
+    def wait(self) -> list[Heard]:
+        ready = self._selector.select(TICK_SECONDS)
+        self._guard.look(self._running_ns() / 1e9)
+        heard: list[Heard] = []
+        for key, _ in ready:
+            if key.data is None:
+                self._signals.clear()
+            elif key.data.id not in self._workers:
+                continue  # It was buried earlier in this turn.
+            elif key.fileobj is key.data.channel:
+                heard += self._receive(key.data)
+            elif not key.data.read_stderr():
+                self._selector.unregister(key.fd)
+        for worker in [worker for worker in self._workers.values() if worker.has_ended]:
+            heard += self._receive(worker)
+        heard += self._obey_signals()
+        self._guard.enforce(self._workers.values())
+        if not ready:
+            self._orphans.reap([worker.process.pid for worker in self._workers.values()])
+        return heard
+
+    def step(self, worker: WorkerId) -> Step | None:
+        return self._workers[worker].step() if worker in self._workers else None
+
+    def is_stuck(self, holder: HolderFile) -> bool:
+        return self._guard.is_stuck(self._batch, holder)
+
+    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+        return self._guard.is_silent(self._batch, holder, commits)
+
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        if dead:
+            kill_marked(HOLDER_VARIABLE, dead)
+
+    def _receive(self, worker: WorkerProcess) -> list[Heard]:
+        received = worker.receive()
+        if received is None:
+            return [self._bury(worker)]
+        return [Said(worker.id, message) for message in received]
+
+    def _bury(self, worker: WorkerProcess) -> Died:
+        del self._workers[worker.id]
+        self._selector.unregister(worker.channel)
+        if worker.stderr in self._selector.get_map():
+            self._selector.unregister(worker.stderr)
+        step = worker.step()
+        death = worker.bury()
+        reason, is_from_outside = self._guard.reason_of(worker, death)
+        return Died(
+            worker=worker.id,
+            returncode=death.returncode,
+            how=describe_end(death.returncode),
+            killed_for=worker.killed_for,
+            reason=reason,
+            is_from_outside=is_from_outside,
+            step=step,
+            stderr=worker.stderr_text,
+            memory_peak_bytes=death.memory_peak_bytes,
+        )
+
+    def _obey_signals(self) -> list[Heard]:
+        if self._signals.is_suspension_asked:
+            self._suspend()
+        before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen > max(before, 1):
+            number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
+            for worker in self._workers.values():
+                worker.kill("interrupted", number)
+        first = self._signals.first
+        return [DrainAsked(first.name)] if first is not None and before == 0 else []
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGSTOP)
+        self._signals.suspend()
+        for worker in self._workers.values():
+            kill_group(worker.process, signal.SIGCONT)

@@ -1,0 +1,24 @@
+"""Where a worker stands, by what it wrote last."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.coordinator.crew import position
+from codebatch.model.outcome import Unit
+from codebatch.model.shard import ShardId
+from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_LEASE, Step
+
+UNIT = Unit(shard=ShardId("00000001"), start=4, end=10, tasks=("parse",))
+
+
+@pytest.mark.parametrize(
+    ("of_unit", "phase", "expected"),
+    [(2, PHASE_ITEM, 7), (2, PHASE_BATCHED, 10), (2, PHASE_LEASE, 4), (1, PHASE_ITEM, 4)],
+)
+def test_what_was_written_of_the_unit_before_says_nothing_of_this_one(of_unit: int, phase: int, expected: int) -> None:
+    assert position(Step(0, 0, 0, of_unit, 7, 8, phase), UNIT, units=2) == expected
+
+
+def test_nothing_is_left_to_take_from_a_worker_that_cannot_be_seen() -> None:
+    assert position(None, UNIT, units=1) == UNIT.end

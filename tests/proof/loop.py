@@ -1,0 +1,81 @@
+"""The loop on trial is the one that ships. Here it is only watched, by what it is given and by what it counts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from codebatch.coordinator.loop import Coordinator, Scope
+from codebatch.engine.events import Committed, Event
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Outcome, Register
+from codebatch.model.plan import Plan
+from codebatch.model.shard import project_shard
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile
+from codebatch.system.clock import wall_ns
+from codebatch.system.host import this_host
+from tests.proof.crew import SimulatedCrew
+
+if TYPE_CHECKING:
+    from tests.proof.world import World
+
+
+class WatchedLoop(Coordinator):
+    """Notes when it has handled what it found on the disk; checks that it counts every outcome once."""
+
+    def __init__(
+        self,
+        world: World,
+        batch: Batch,
+        plan: Plan,
+        items: Sequence[Entry],
+        crew: SimulatedCrew,
+        *,
+        jobs: int,
+        is_retrying: bool,
+    ) -> None:
+        self._world = world
+        self._simulated = crew
+        self._looks: deque[int] = deque()
+        super().__init__(
+            batch,
+            plan,
+            items,
+            crew,
+            about=HolderFile(holder=crew.holder, role="coordinator", pid=0, host=this_host(), since_ns=wall_ns()),
+            jobs=jobs,
+            costs={
+                **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in plan.shards},
+                **{project_shard(task): [0.0, 1.0] for task in plan.project_tasks},
+            },
+            cost_per_worker=0.0,
+            scope=Scope(retry_failed=is_retrying),
+            watcher=None,
+            wall_ns=wall_ns,
+        )
+
+    def _handle(self, event: Event) -> None:
+        self._looks.append(self._simulated.looked_at)
+        super()._handle(event)
+
+    def _give(self, event: Event) -> None:
+        self._simulated.scanned_at = self._looks.popleft()
+        if not isinstance(event, Committed):
+            super()._give(event)
+            return
+        fresh: dict[Register, Outcome] = {}
+        for commit in event.commits:
+            if commit.segment == self._simulated.holder:
+                self._world.note_reported(commit)
+            for outcome in commit.outcomes:
+                register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+                if not self.ledger.knows(register):
+                    fresh[register] = outcome
+        before = self.progress
+        items = sum(before.done.values())
+        super()._give(event)
+        told = self.progress
+        assert sum(told.done.values()) - items == sum(one.end - one.start for one in fresh.values())
+        assert told.records - before.records == sum(one.counts.records for one in fresh.values())
