@@ -16,7 +16,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.pool import Pool
 from codebatch.model.outcome import Commit, Unit
 from codebatch.model.record import FailureReason
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import Shard, ShardId
 
 Place = tuple[float, int, int]
 """Where a unit stands in the queue: its negative cost, its shard's place in the plan, its first item."""
@@ -42,8 +42,7 @@ class OpenWork:
         self._critical = critical
         self._tasks = tasks
         self._shards = shards
-        self._names = tuple(ledger.shards)
-        self._project = frozenset(ledger.project_shards)
+        self._names = tuple(ledger.work)
         self._order = {shard: index for index, shard in enumerate(self._names)}
         self._heap: list[Place] = []
         self._queued: dict[UnitKey, Unit] = {}
@@ -118,14 +117,14 @@ class OpenWork:
 
     def reopen_projects(self) -> list[Action]:
         """Queue the project tasks that have become open, once no work on files is."""
-        if not self._project or self._open_of_files:
+        if self._open_of_files:
             return []
-        return [action for shard in self._ledger.changed_projects() for action in self.reopen(shard)]
+        return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
 
     def reopen(self, shard: ShardId) -> list[Action]:
         """Queue what is open in a shard and neither running nor held by others."""
         units = self._units(shard)
-        if shard not in self._project:
+        if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
         self.cost -= self._open.pop(shard, 0.0)
         if not units:

@@ -109,7 +109,7 @@ class Session:
         actions: list[Action] = []
         match event:
             case Started():
-                for shard in self.ledger.shards:
+                for shard in self.ledger.work:
                     actions += self._work.reopen(shard)
             case Ready(worker):
                 self._pool.greet(worker)

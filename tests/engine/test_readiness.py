@@ -13,7 +13,8 @@ from codebatch.engine.events import Assign, Committed, Complete, Finished, Ready
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
+from tests.engine.work import work_of
 
 S = ShardId("00000001")
 Needs = dict[str, Sequence[str]]
@@ -41,12 +42,12 @@ def _commit(ledger: Ledger, unit: Unit, type_: OutcomeType = "result") -> Commit
 
 
 def _open(ledger: Ledger) -> list[str]:
-    return [unit.tasks[0] for shard in ledger.project_shards for unit in ledger.open_units(shard)]
+    return [unit.tasks[0] for work in ledger.project_work for unit in ledger.open_units(work.id)]
 
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
 def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Needs) -> None:
-    ledger = Ledger({}, needs, needs)
+    ledger = Ledger(work_of({}, needs), needs)
     began = time.perf_counter()
     assert _open(ledger) == ["t0"]
     assert time.perf_counter() - began < 0.2
@@ -55,8 +56,8 @@ def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Need
 @pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
 def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(make: Callable[[], Needs]) -> None:
     needs = make()
-    ledger = Ledger({}, needs, needs)
-    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.project_shards}, jobs=1)
+    ledger = Ledger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     worker = WorkerId(1)
     session.handle(Started())
     actions = session.handle(Ready(worker))
@@ -78,10 +79,10 @@ def test_counts_say_what_a_look_at_every_need_says(data: st.DataObject) -> None:
     needs: Needs = {"parse": ()}
     for place, name in enumerate(names):
         needs[name] = tuple(data.draw(st.lists(st.sampled_from(["parse", *names[:place]]), unique=True)))
-    ledger = Ledger({S: 2}, needs, names)
+    ledger = Ledger(work_of({S: 2}, names), needs)
     for _ in range(data.draw(st.integers(0, 12))):
         assert _open(ledger) == _naive(ledger, needs, names)
-        units = [unit for shard in ledger.shards for unit in ledger.open_units(shard)]
+        units = [unit for shard in ledger.work for unit in ledger.open_units(shard)]
         if not units or data.draw(st.booleans()):
             ledger.retry_unsuccessful()
         else:
@@ -94,10 +95,10 @@ def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
     settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
     found = []
     for name in names:
-        own = project_shard(name)
+        own = ProjectWork(name).id
         is_ready = all(settled[need] for need in needs[name])
         links = list(ledger.walk(own, name))
-        retried = ledger._retried.get((own, name, 0)) == links[0].round if links else False
+        retried = ledger._chains._retried.get((own, name, 0)) == links[0].round if links else False
         settled[name] = is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs(name) and not retried
         if is_ready and not settled[name]:
             found.append(name)
@@ -106,9 +107,9 @@ def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
 
 def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it() -> None:
     needs: Needs = {"parse": (), "a": ("parse",), "b": ("a",), "c": ("b",)}
-    ledger = Ledger({S: 1}, needs, ("a", "b", "c"))
+    ledger = Ledger(work_of({S: 1}, "abc"), needs)
     ledger.add(_commit(ledger, ledger.open_units(S)[0], "failed"))
-    while units := [unit for shard in ledger.project_shards for unit in ledger.open_units(shard)]:
+    while units := [unit for work in ledger.project_work for unit in ledger.open_units(work.id)]:
         ledger.add(_commit(ledger, units[0]))
     ledger.retry_unsuccessful()
     assert _open(ledger) == []
@@ -116,5 +117,5 @@ def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it()
     outcome = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs("a"))
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
     assert _open(ledger) == ["a"]
-    ledger.add(_commit(ledger, ledger.open_units(project_shard("a"))[0]))
+    ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
     assert _open(ledger) == [], "the same outcome again: nothing that rests on it changes"

@@ -38,7 +38,7 @@ from codebatch.engine.session import Session
 from codebatch.errors import CodebatchError, error_of
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.plan import items_of
-from codebatch.model.shard import PROJECT_PATH, project_shard
+from codebatch.model.shard import ProjectWork, path_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import open_batch
@@ -100,7 +100,7 @@ class SimulatedCoordinator:
         self._plan = self._batch.plan()
         snapshot = load_snapshot(files, self._store.root, self._plan.snapshot_id)
         self._items = items_of(snapshot.entries)
-        self._shards = {shard.id: shard for shard in self._plan.shards}
+        self._work = self._plan.work()
         about = HolderFile(holder=self.holder, role="coordinator", pid=0, host=this_host(), since_ns=wall_ns())
         holder = Holder(files, self._batch.root, about)
         self._journal = Journal(files, self._batch.root, self.holder, wall_ns)
@@ -115,10 +115,7 @@ class SimulatedCoordinator:
         leases = self._leases.leases()
         self._session = Session(
             self._ledger,
-            costs={
-                **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in self._plan.shards},
-                **{project_shard(task): [0.0, 1.0] for task in self._plan.project_tasks},
-            },
+            costs={id_: [float(n) for n in range(work.items + 1)] for id_, work in self._work.items()},
             jobs=self._jobs,
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
@@ -255,15 +252,15 @@ class SimulatedCoordinator:
         self._handle(Lost(worker.id, items, "crash", is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
-        is_of_file = action.shard in self._shards
-        path = self._items[self._shards[action.shard].start + action.item].path if is_of_file else PROJECT_PATH
+        work = self._work[action.shard]
+        path = path_of(work, action.item, self._items)
         encoded = [
             failed_outcome(
                 path,
                 Register(action.shard, action.item, task, action.round),
                 action.reason,
                 self._frame_writer,
-                inputs=None if is_of_file else self._ledger.inputs(task),
+                inputs=self._ledger.inputs(task) if isinstance(work, ProjectWork) else None,
             )
             for task in action.tasks
         ]
