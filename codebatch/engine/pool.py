@@ -58,6 +58,7 @@ class Pool:
     def retire(self, workers: set[WorkerId]) -> list[Action]:
         """Have idle ones end."""
         self.idle -= workers
+        self.fresh -= workers
         self.retired |= workers
         return [Retire(worker) for worker in sorted(workers)]
 

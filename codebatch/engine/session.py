@@ -147,6 +147,7 @@ class Session:
 
     def _bury(self, lost: Lost) -> list[Action]:
         if lost.worker in self._pool.retired:
+            self._pool.retired.discard(lost.worker)
             return []
         self._blame.count(lost)
         unit = self._pool.bury(lost.worker)
