@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -119,3 +120,47 @@ def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it()
     assert _open(ledger) == ["a"]
     ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
     assert _open(ledger) == [], "the same outcome again: nothing that rests on it changes"
+
+
+class _CountingLedger(Ledger):
+    asked = 0
+
+    def open_units(self, shard: ShardId) -> list[Unit]:
+        self.asked += 1
+        return super().open_units(shard)
+
+
+def _reading(count: int) -> Needs:
+    return {"parse": (), "lint": (), **{f"t{n}": ("parse",) for n in range(count)}, "last": ("lint",)}
+
+
+@pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
+def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Needs) -> None:
+    """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
+    ledger = _CountingLedger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    session.handle(Started())
+    actions = session.handle(Ready(WorkerId(1)))
+    needed_by = Counter(need for needed in needs.values() for need in needed)
+    for _ in range(min(len(needs) - 1, 200)):
+        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        ledger.asked = 0
+        session.handle(Committed((_commit(ledger, unit),)))
+        actions = session.handle(Finished(WorkerId(1)))
+        assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
+
+
+def test_what_is_learnt_of_a_file_task_touches_the_project_tasks_that_read_it_and_no_other() -> None:
+    needs = _reading(50)
+    ledger = Ledger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
+    assert _open(ledger) == []
+    ledger.changed_projects()
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("lint"),)))
+    assert [work.task for work in ledger.changed_projects()] == ["last"]
+    assert _open(ledger) == ["last"]
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("parse"),)))
+    assert [work.task for work in ledger.changed_projects()] == [f"t{n}" for n in range(50)]
+
+
+def _of_file(task: str) -> Outcome:
+    return Outcome(shard=S, task=task, start=0, end=1, type="result")
