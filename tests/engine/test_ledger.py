@@ -6,12 +6,14 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
 from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.store.ledgers import tally_of
 from tests.engine.work import work_of
 
 S = ShardId("00000001")
@@ -160,3 +162,17 @@ def test_a_project_task_waits_for_what_is_retried() -> None:
     assert ledger.open_units(own) == []
     _add(ledger, "parse", 9, ITEMS, "failed", round_=2)
     assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
+
+
+def test_project_task_that_failed_over_no_file_has_a_piece_to_say_so_and_the_batch_is_not_complete() -> None:
+    own = ProjectWork("sum")
+    ledger = Ledger([own], {"sum": ()})
+    failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
+    assert [(items, [link.type for link in links]) for items, links in ledger.pieces("sum")] == [(1, ["failed"])]
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.FAILED
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(own.id)
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
+    assert list(ledger.pieces("sum")) == []
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.COMPLETED
