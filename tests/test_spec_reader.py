@@ -15,7 +15,7 @@ from codebatch.coordinator.planning import make_plan, resolve_tasks
 from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Outcome, Register
-from codebatch.model.shard import ShardRule, project_shard
+from codebatch.model.shard import ProjectWork, ShardRule
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.records import BatchRecords, RecordFilter
 from codebatch.query.standing import standing
@@ -69,7 +69,7 @@ class _Hand:
 
     def project(self, inputs: Digest) -> EncodedOutcome:
         parts = [self.encoded("dependencies", shard, [b"", b'{"kind":"edge"}\n']) for shard in range(3)]
-        shard = project_shard("dependencies")
+        shard = ProjectWork("dependencies").id
         outcome = Outcome(shard=shard, task="dependencies", start=0, end=1, type="result", inputs=inputs)
         return join_parts(outcome, parts)
 

@@ -26,7 +26,7 @@ from codebatch.engine.events import (
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import Shard, ShardId
 
 TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}
 _HOLDER = HolderId("0" * 32)
@@ -44,12 +44,12 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(items: int, shard_items: int, jobs: int) -> Figures:
     """Drive one session from Started to Complete."""
-    sizes = {
-        ShardId(f"{shard:08x}"): min(shard_items, items - shard * shard_items)
-        for shard in range(-(-items // shard_items))
-    }
-    costs = {shard: [float(item) for item in range(size + 1)] for shard, size in sizes.items()}
-    session = Session(Ledger(sizes, TASKS), costs=costs, jobs=jobs)
+    shards = [
+        Shard(id=ShardId(f"{start // shard_items:08x}"), start=start, end=min(start + shard_items, items), bytes=0)
+        for start in range(0, items, shard_items)
+    ]
+    costs = {shard.id: [float(item) for item in range(shard.items + 1)] for shard in shards}
+    session = Session(Ledger(shards, TASKS), costs=costs, jobs=jobs)
     spent = 0.0
 
     def handle(event: Event) -> list[Action]:

@@ -23,7 +23,7 @@ from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tas
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.shard import Shard, ShardRule, project_shard
+from codebatch.model.shard import ProjectWork, Shard, ShardRule
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
 from codebatch.store import layout
@@ -95,7 +95,7 @@ class Pass:
             needs=self._plan.task_names,
             contexts=self._plan.contexts,
         )
-        unit = Unit(shard=project_shard(name), start=0, end=1, tasks=(name,))
+        unit = Unit(shard=ProjectWork(name).id, start=0, end=1, tasks=(name,))
         encoded = self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
         assert encoded.outcome.type == "result", encoded.evidence
         self._committer.commit([encoded], epoch=1, round_=1)

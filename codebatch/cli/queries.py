@@ -17,7 +17,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_fields, path_from_fields
 from codebatch.model.outcome import add_counts
 from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.model.shard import PROJECT_PATH
+from codebatch.model.shard import path_of
 from codebatch.query.completeness import (
     check_kinds,
     completeness,
@@ -260,16 +260,16 @@ def find_item(answering: Answering, records: BatchRecords, path: str) -> tuple[b
 
 def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
     """What the journal knows of why a task failed at a file; the last word counts."""
-    shards = {shard.id: shard for shard in records.plan.shards}
+    work = records.plan.work()
     found: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
     for line in lines:
         if line.shard is None or line.start is None:
             continue
-        shard = shards.get(line.shard)
-        if shard is not None and not 0 <= line.start < shard.items:
+        of = work.get(line.shard)
+        if of is None or not 0 <= line.start < of.items:
             continue
-        path = PROJECT_PATH if shard is None else records.items[shard.start + line.start].path
+        path = path_of(of, line.start, records.items)
         if line.event == "lost":
             peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None
             deaths[path, line.task] = deaths[path, None] = "\n".join(filter(None, [line.reason, peak, line.evidence]))

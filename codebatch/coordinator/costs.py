@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
 
 COST_PER_FILE = 2048
 COST_PER_WORKER = 1_500_000
@@ -28,5 +28,5 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
             column.append(column[-1] + factor * (item.size + COST_PER_FILE))
         costs[shard.id] = column
     whole = sum(column[-1] for column in costs.values())
-    costs.update((project_shard(task), [0.0, PROJECT_SHARE * whole]) for task in plan.project_tasks)
+    costs.update((ProjectWork(task).id, [0.0, PROJECT_SHARE * whole]) for task in plan.project_tasks)
     return costs

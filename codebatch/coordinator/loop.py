@@ -44,7 +44,7 @@ from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, erro
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Register, Unit
 from codebatch.model.plan import Plan
-from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import Batch, make_batch_directories
@@ -116,7 +116,7 @@ class Coordinator:
         self._crew = crew
         self._watcher = watcher
         self._items = items
-        self._shards = {shard.id: shard for shard in plan.shards}
+        self._work = plan.work()
         self._holder = Holder(batch.files, batch.root, about)
         self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
         self._committer = Committer(batch.files, batch.root, about.holder)
@@ -332,7 +332,7 @@ class Coordinator:
             task = self._plan.task_names[step.task]
         path = None
         if unit is not None and items is not None and items[1] == items[0] + 1:
-            path = display_path(self._path_of(unit.shard, items[0]))
+            path = display_path(path_of(self._work[unit.shard], items[0], self._items))
         self._journal.write(
             "lost",
             worker=member.holder,
@@ -350,14 +350,15 @@ class Coordinator:
             self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
-        path = self._path_of(action.shard, action.item)
+        work = self._work[action.shard]
+        path = path_of(work, action.item, self._items)
         encoded = [
             failed_outcome(
                 path,
                 Register(action.shard, action.item, task, action.round),
                 action.reason,
                 self._frame_writer,
-                inputs=self.ledger.inputs(task) if action.shard == project_shard(task) else None,
+                inputs=self.ledger.inputs(task) if isinstance(work, ProjectWork) else None,
             )
             for task in action.tasks
         ]
@@ -376,9 +377,6 @@ class Coordinator:
         self._handle(Committed((commit,)))
         if len(commit.outcomes) < len(encoded):
             self._learn()
-
-    def _path_of(self, shard: ShardId, item: int) -> bytes:
-        return self._items[self._shards[shard].start + item].path if shard in self._shards else PROJECT_PATH
 
     def _learn(self) -> None:
         """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from codebatch.engine.ledger import Ledger, Link
+from codebatch.engine.chains import Link
+from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest

@@ -29,6 +29,10 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     round: int = 1
 
+    def part(self, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
+        """Some items of it, by some of its tasks."""
+        return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
+
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sums over records, kept with an outcome so that summaries read no output."""

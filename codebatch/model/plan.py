@@ -17,7 +17,7 @@ from codebatch.model.digest import Digest, digest_document
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, is_safe_path
 from codebatch.model.record import RECORD_SCHEMA
-from codebatch.model.shard import Shard, ShardRule
+from codebatch.model.shard import ProjectWork, Shard, ShardId, ShardRule, Work
 from codebatch.model.task import Json
 
 PLAN_FORMAT = 2
@@ -65,6 +65,11 @@ class Plan(Document, frozen=True, kw_only=True):
     def items(self) -> int:
         """How many items there are."""
         return self.shards[-1].end if self.shards else 0
+
+    def work(self) -> dict[ShardId, Work]:
+        """All that is worked on, by id: the shards of files in path order, then the project tasks in plan order."""
+        every: list[Work] = [*self.shards, *map(ProjectWork, self.project_tasks)]
+        return {work.id: work for work in every}
 
     @property
     def task_names(self) -> tuple[str, ...]:

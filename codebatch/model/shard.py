@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NewType
 
 import msgspec
@@ -19,6 +20,9 @@ ShardId = NewType("ShardId", str)
 SHARD_ID_DIGITS_MIN = 8
 
 _PROJECT_PREFIX = "project-"
+SHARD_ID_PATTERN = rf"[0-9a-f]{{{SHARD_ID_DIGITS_MIN},64}}|{_PROJECT_PREFIX}[a-z][a-z0-9_-]{{0,63}}"
+"""What the id of any work matches, in the names of registers and leases."""
+
 PROJECT_PATH = b"."
 """The path in a record that speaks of no file: a project task that failed."""
 
@@ -54,9 +58,37 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
         return self.end - self.start
 
 
-def project_shard(task: str) -> ShardId:
-    """The shard of one item, the project, that a project task works on. No shard of files has such an id."""
-    return ShardId(_PROJECT_PREFIX + task)
+@dataclass(frozen=True, slots=True)
+class ProjectWork:
+    """What a task of project scope works on: the project, as one item.
+
+    In units, leases and registers its `id` stands where a shard's does; no shard has such an id.
+    """
+
+    task: str
+
+    @property
+    def id(self) -> ShardId:
+        """The id that its units, leases and registers bear."""
+        return ShardId(_PROJECT_PREFIX + self.task)
+
+    @property
+    def items(self) -> int:
+        """One."""
+        return 1
+
+
+Work = Shard | ProjectWork
+"""All that a unit can be cut from. Keys stay ids: they are what stands in names and messages, and hash fast."""
+
+
+def path_of(work: Work, item: int, items: Sequence[Entry]) -> bytes:
+    """The path of an item of some work, of all the plan's `items`."""
+    match work:
+        case Shard(start=start):
+            return items[start + item].path
+        case ProjectWork():
+            return PROJECT_PATH
 
 
 def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.engine.ledger import Ledger, Link
+from codebatch.engine.chains import Link
+from codebatch.engine.ledger import Ledger
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts

@@ -6,7 +6,7 @@ import re
 
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Register
-from codebatch.model.shard import ShardId
+from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
 
 STORE_DIRECTORY = ".codebatch"
 """Where a store is looked for, from the current directory upwards."""
@@ -45,7 +45,7 @@ SCRATCH = "scratch"
 
 MANIFEST_FILE = "manifest.json"
 
-_SHARD = r"([0-9a-f]{8,64}|project-[a-z][a-z0-9_-]{0,63})"
+_SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")

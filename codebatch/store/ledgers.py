@@ -13,11 +13,7 @@ from codebatch.store.outcomes import Outcomes
 
 def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     """Everything the registers of a batch say now."""
-    ledger = Ledger(
-        {shard.id: shard.items for shard in plan.shards},
-        {task.name: task.needs for task in plan.tasks},
-        plan.project_tasks,
-    )
+    ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
     found = outcomes.scan()
     for commit in found.commits:
         try:
@@ -35,7 +31,7 @@ def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:
     A project task is one; what it says of inputs that changed is open.
     """
     totals = {"result": 0, "failed": 0, "cancelled": 0}
-    stale = {shard for shard in ledger.project_shards if ledger.open_units(shard)}
+    stale = {work.id for work in ledger.project_work if ledger.open_units(work.id)}
     for shard, task in ledger.chains:
         if shard not in stale and (tasks is None or task in tasks):
             for link in ledger.walk(shard, task):

@@ -38,6 +38,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit
 from codebatch.model.shard import ShardId
+from tests.engine.work import work_of
 
 LATENCY = 0.000_3
 COMMIT = 0.001
@@ -96,7 +97,7 @@ class Simulation:
         starts = dict(zip(shards, itertools.accumulate(sizes, initial=0), strict=False))
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
         guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
-        ledger = Ledger(shards, {TASK: ()})
+        ledger = Ledger(work_of(shards), {TASK: ()})
         self._session = Session(ledger, costs=guessed, jobs=self.crew.jobs, cost_per_worker=WORTH_A_WORKER)
         self._perform(self._session.handle(Started()))
         while self._end is None:
@@ -109,7 +110,7 @@ class Simulation:
             elif worker.unit is not None and worker.finish == order:
                 self._finish(id_, worker)
         assert isinstance(self._end, Complete)
-        assert all(ledger.is_complete(shard) for shard in shards)
+        assert not any(map(ledger.open_units, shards))
         return self.now
 
     def _perform(self, actions: list[Action]) -> None:

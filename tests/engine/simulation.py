@@ -41,7 +41,8 @@ from codebatch.engine.session import Session
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, Unit
 from codebatch.model.record import FailureReason
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
+from tests.engine.work import work_of
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "parse": (),
@@ -298,7 +299,7 @@ class World:
         self.chance = random.Random(seed)
         self.kill_rate = kill_rate
         self.sizes = {ShardId(f"{n:08x}"): self.chance.randint(1, items_max) for n in range(shards)}
-        self.projects = {project_shard(task): task for task in PROJECT}
+        self.projects = {ProjectWork(task).id: task for task in PROJECT}
         sizes = {**self.sizes, **dict.fromkeys(self.projects, 1)}
         self.costs = {shard: [float(n) for n in range(size + 1)] for shard, size in sizes.items()}
         every = [(shard, item) for shard, size in sizes.items() for item in range(size)]
@@ -309,7 +310,7 @@ class World:
 
     def ledger(self) -> Ledger:
         """What a process that starts now reads from the disk."""
-        ledger = Ledger(self.sizes, NEEDS, PROJECT)
+        ledger = Ledger(work_of(self.sizes, PROJECT), NEEDS)
         for commit in self.disk.registers.values():
             ledger.add(commit)
         return ledger
@@ -326,7 +327,7 @@ class World:
     def check(self) -> None:
         """The invariants of a finished batch."""
         ledger = self.ledger()
-        blocked = {(project_shard("report"), 0)} if (project_shard("graph"), 0) in self.poison else set()
+        blocked = {(ProjectWork("report").id, 0)} if (ProjectWork("graph").id, 0) in self.poison else set()
         for shard, task in ledger.chains:
             links = list(ledger.walk(shard, task))
             assert [0, *(link.end for link in links)] == [*(link.start for link in links), self.sizes.get(shard, 1)]
@@ -337,7 +338,7 @@ class World:
                 else:
                     assert not items & (self.poison | blocked), "a poisonous item has a result"
         for task in PROJECT:
-            (link,) = ledger.walk(project_shard(task), task)
+            (link,) = ledger.walk(ProjectWork(task).id, task)
             assert link.outcome.inputs == ledger.inputs(task), "a project task speaks of what is no more"
 
 

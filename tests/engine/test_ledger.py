@@ -6,19 +6,22 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
+from codebatch.store.ledgers import tally_of
+from tests.engine.work import work_of
 
 S = ShardId("00000001")
 ITEMS = 10
 
 
 def _ledger() -> Ledger:
-    return Ledger({S: ITEMS}, {"parse": (), "lint": ("parse",)})
+    return Ledger(work_of({S: ITEMS}), {"parse": (), "lint": ("parse",)})
 
 
 def _add(ledger: Ledger, task: str, start: int, end: int, type_: OutcomeType = "result", round_: int = 1) -> None:
@@ -46,7 +49,8 @@ def test_doing_the_open_units_completes_the_shard(ranges: list[tuple[str, int, i
     for unit in ledger.open_units(S):
         for task in unit.tasks:
             _add(ledger, task, unit.start, unit.end, round_=unit.round)
-    assert ledger.is_complete(S)
+    assert not ledger.open_units(S)
+    assert not ledger.holes(S, "parse") + ledger.holes(S, "lint")
 
 
 def test_open_units_are_the_maximal_ranges_that_lack_the_same_tasks() -> None:
@@ -136,7 +140,7 @@ def test_a_commit_that_is_known_says_nothing_new() -> None:
 
 
 def _with_project_task() -> Ledger:
-    return Ledger({S: ITEMS}, {"parse": (), "sum": ("parse",)}, project={"sum"})
+    return Ledger(work_of({S: ITEMS}, ["sum"]), {"parse": (), "sum": ("parse",)})
 
 
 def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later_round_is_there() -> None:
@@ -150,7 +154,7 @@ def test_what_a_project_task_reads_has_another_digest_once_an_outcome_of_a_later
 
 def test_a_project_task_waits_for_what_is_retried() -> None:
     ledger = _with_project_task()
-    own = project_shard("sum")
+    own = ProjectWork("sum").id
     _add(ledger, "parse", 0, 9)
     _add(ledger, "parse", 9, ITEMS, "failed")
     assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
@@ -158,3 +162,17 @@ def test_a_project_task_waits_for_what_is_retried() -> None:
     assert ledger.open_units(own) == []
     _add(ledger, "parse", 9, ITEMS, "failed", round_=2)
     assert [unit.tasks for unit in ledger.open_units(own)] == [("sum",)]
+
+
+def test_project_task_that_failed_over_no_file_has_a_piece_to_say_so_and_the_batch_is_not_complete() -> None:
+    own = ProjectWork("sum")
+    ledger = Ledger([own], {"sum": ()})
+    failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
+    ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
+    assert [(items, [link.type for link in links]) for items, links in ledger.pieces("sum")] == [(1, ["failed"])]
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.FAILED
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(own.id)
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
+    assert list(ledger.pieces("sum")) == []
+    assert batch_state(tally_of(ledger), is_started=True) is BatchState.COMPLETED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -13,7 +14,8 @@ from codebatch.engine.events import Assign, Committed, Complete, Finished, Ready
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
+from tests.engine.work import work_of
 
 S = ShardId("00000001")
 Needs = dict[str, Sequence[str]]
@@ -41,12 +43,12 @@ def _commit(ledger: Ledger, unit: Unit, type_: OutcomeType = "result") -> Commit
 
 
 def _open(ledger: Ledger) -> list[str]:
-    return [unit.tasks[0] for shard in ledger.project_shards for unit in ledger.open_units(shard)]
+    return [unit.tasks[0] for work in ledger.project_work for unit in ledger.open_units(work.id)]
 
 
 @pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
 def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Needs) -> None:
-    ledger = Ledger({}, needs, needs)
+    ledger = Ledger(work_of({}, needs), needs)
     began = time.perf_counter()
     assert _open(ledger) == ["t0"]
     assert time.perf_counter() - began < 0.2
@@ -55,8 +57,8 @@ def test_what_is_open_is_told_in_milliseconds_however_deep_the_graph(needs: Need
 @pytest.mark.parametrize("make", [lambda: _chain(2000), lambda: _diamonds(40)], ids=["a chain of 2,000", "40 diamonds"])
 def test_session_works_through_a_deep_graph_in_an_order_that_the_needs_allow(make: Callable[[], Needs]) -> None:
     needs = make()
-    ledger = Ledger({}, needs, needs)
-    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.project_shards}, jobs=1)
+    ledger = Ledger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
     worker = WorkerId(1)
     session.handle(Started())
     actions = session.handle(Ready(worker))
@@ -78,10 +80,10 @@ def test_counts_say_what_a_look_at_every_need_says(data: st.DataObject) -> None:
     needs: Needs = {"parse": ()}
     for place, name in enumerate(names):
         needs[name] = tuple(data.draw(st.lists(st.sampled_from(["parse", *names[:place]]), unique=True)))
-    ledger = Ledger({S: 2}, needs, names)
+    ledger = Ledger(work_of({S: 2}, names), needs)
     for _ in range(data.draw(st.integers(0, 12))):
         assert _open(ledger) == _naive(ledger, needs, names)
-        units = [unit for shard in ledger.shards for unit in ledger.open_units(shard)]
+        units = [unit for shard in ledger.work for unit in ledger.open_units(shard)]
         if not units or data.draw(st.booleans()):
             ledger.retry_unsuccessful()
         else:
@@ -94,10 +96,10 @@ def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
     settled: dict[str, bool] = {"parse": not ledger.open_units(S)}
     found = []
     for name in names:
-        own = project_shard(name)
+        own = ProjectWork(name).id
         is_ready = all(settled[need] for need in needs[name])
         links = list(ledger.walk(own, name))
-        retried = ledger._retried.get((own, name, 0)) == links[0].round if links else False
+        retried = ledger._chains._retried.get((own, name, 0)) == links[0].round if links else False
         settled[name] = is_ready and bool(links) and links[0].outcome.inputs == ledger.inputs(name) and not retried
         if is_ready and not settled[name]:
             found.append(name)
@@ -106,9 +108,9 @@ def _naive(ledger: Ledger, needs: Needs, names: Sequence[str]) -> list[str]:
 
 def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it() -> None:
     needs: Needs = {"parse": (), "a": ("parse",), "b": ("a",), "c": ("b",)}
-    ledger = Ledger({S: 1}, needs, ("a", "b", "c"))
+    ledger = Ledger(work_of({S: 1}, "abc"), needs)
     ledger.add(_commit(ledger, ledger.open_units(S)[0], "failed"))
-    while units := [unit for shard in ledger.project_shards for unit in ledger.open_units(shard)]:
+    while units := [unit for work in ledger.project_work for unit in ledger.open_units(work.id)]:
         ledger.add(_commit(ledger, units[0]))
     ledger.retry_unsuccessful()
     assert _open(ledger) == []
@@ -116,5 +118,49 @@ def test_what_is_done_of_other_inputs_is_open_again_and_so_is_what_rests_on_it()
     outcome = Outcome(shard=S, task="parse", start=0, end=1, type="result", digest=ledger.inputs("a"))
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(outcome,)))
     assert _open(ledger) == ["a"]
-    ledger.add(_commit(ledger, ledger.open_units(project_shard("a"))[0]))
+    ledger.add(_commit(ledger, ledger.open_units(ProjectWork("a").id)[0]))
     assert _open(ledger) == [], "the same outcome again: nothing that rests on it changes"
+
+
+class _CountingLedger(Ledger):
+    asked = 0
+
+    def open_units(self, shard: ShardId) -> list[Unit]:
+        self.asked += 1
+        return super().open_units(shard)
+
+
+def _reading(count: int) -> Needs:
+    return {"parse": (), "lint": (), **{f"t{n}": ("parse",) for n in range(count)}, "last": ("lint",)}
+
+
+@pytest.mark.parametrize("needs", [_chain(5000), _diamonds(40)], ids=["a chain of 5,000", "40 diamonds"])
+def test_an_event_looks_at_the_tasks_that_it_touches_and_at_no_other(needs: Needs) -> None:
+    """Commit and end each task of a graph: what is looked at are the task itself and those that need it."""
+    ledger = _CountingLedger(work_of({}, needs), needs)
+    session = Session(ledger, costs={shard: [0.0, 1.0] for shard in ledger.work}, jobs=1)
+    session.handle(Started())
+    actions = session.handle(Ready(WorkerId(1)))
+    needed_by = Counter(need for needed in needs.values() for need in needed)
+    for _ in range(min(len(needs) - 1, 200)):
+        (unit,) = [action.unit for action in actions if isinstance(action, Assign)]
+        ledger.asked = 0
+        session.handle(Committed((_commit(ledger, unit),)))
+        actions = session.handle(Finished(WorkerId(1)))
+        assert ledger.asked <= 4 + 2 * needed_by[unit.tasks[0]]
+
+
+def test_what_is_learnt_of_a_file_task_touches_the_project_tasks_that_read_it_and_no_other() -> None:
+    needs = _reading(50)
+    ledger = Ledger(work_of({S: 1}, [name for name in needs if name not in ("parse", "lint")]), needs)
+    assert _open(ledger) == []
+    ledger.changed_projects()
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("lint"),)))
+    assert [work.task for work in ledger.changed_projects()] == ["last"]
+    assert _open(ledger) == ["last"]
+    ledger.add(Commit(segment=HolderId("h"), epoch=1, round=1, outcomes=(_of_file("parse"),)))
+    assert [work.task for work in ledger.changed_projects()] == [f"t{n}" for n in range(50)]
+
+
+def _of_file(task: str) -> Outcome:
+    return Outcome(shard=S, task=task, start=0, end=1, type="result")

@@ -29,8 +29,9 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, HolderId, Outcome
-from codebatch.model.shard import ShardId, project_shard
+from codebatch.model.shard import ProjectWork, ShardId
 from tests.engine.simulation import World, run_world
+from tests.engine.work import work_of
 
 SEEDS = 3000
 
@@ -39,7 +40,7 @@ W = WorkerId(1)
 
 
 def _session(items: int, jobs: int = 1, cost_per_worker: float = 0.0) -> Session:
-    ledger = Ledger({S: items}, {"parse": ()})
+    ledger = Ledger(work_of({S: items}), {"parse": ()})
     costs = {S: [float(n) for n in range(items + 1)]}
     return Session(ledger, costs=costs, jobs=jobs, cost_per_worker=cost_per_worker)
 
@@ -82,13 +83,13 @@ def test_a_small_plan_starts_few_workers() -> None:
 
 
 def test_an_empty_plan_is_complete_at_once() -> None:
-    session = Session(Ledger({}, {"parse": ()}), costs={}, jobs=4)
+    session = Session(Ledger(work_of({}), {"parse": ()}), costs={}, jobs=4)
     assert session.handle(Started()) == [Complete()]
 
 
 def test_the_costliest_unit_goes_first() -> None:
     other = ShardId("00000002")
-    ledger = Ledger({S: 1, other: 1}, {"parse": ()})
+    ledger = Ledger(work_of({S: 1, other: 1}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0], other: [0.0, 9.0]}, jobs=1)
     session.handle(Started())
     (assign,) = session.handle(Ready(W))
@@ -117,7 +118,7 @@ def test_the_item_that_killed_a_worker_is_tried_alone_and_failed_when_it_kills_a
 
 
 def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
-    ledger = Ledger({S: 1}, {"parse": (), "lint": ()})
+    ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ()})
     session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
     session.handle(Started())
     actions: list[Action] = []
@@ -164,7 +165,7 @@ def test_nothing_is_stolen_from_a_worker_at_its_last_item() -> None:
 
 
 def test_an_item_that_is_a_good_part_of_the_work_does_not_wait_for_its_neighbours() -> None:
-    ledger = Ledger({S: 5}, {"parse": ()})
+    ledger = Ledger(work_of({S: 5}), {"parse": ()})
     session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}, jobs=2)
     session.handle(Started())
     (assign,) = session.handle(Ready(W))
@@ -195,7 +196,7 @@ def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
 
 
 def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
-    session = Session(Ledger({S: 2}, {"parse": ()}), costs={S: [0.0, 1.0, 9.0]}, jobs=1)
+    session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 1.0, 9.0]}, jobs=1)
     used = WorkerId(2)
     session.handle(Started())
     session.handle(Ready(W))
@@ -207,8 +208,8 @@ def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:
 
 
 def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed() -> None:
-    own = project_shard("sum")
-    ledger = Ledger({S: 1}, {"parse": (), "sum": ("parse",)}, project={"sum"})
+    own = ProjectWork("sum").id
+    ledger = Ledger(work_of({S: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})
     session = Session(ledger, costs={S: [0.0, 1.0], own: [0.0, 1.0]}, jobs=1)
     session.handle(Started())
     assert _assigned(session.handle(Ready(W))).unit.tasks == ("parse",)
@@ -225,7 +226,7 @@ def test_a_project_task_that_failed_is_done_again_when_what_it_read_has_changed(
 
 
 def test_work_that_costs_nothing_gets_a_worker() -> None:
-    session = Session(Ledger({S: 2}, {"parse": ()}), costs={S: [0.0, 0.0, 0.0]}, jobs=4, cost_per_worker=5.0)
+    session = Session(Ledger(work_of({S: 2}), {"parse": ()}), costs={S: [0.0, 0.0, 0.0]}, jobs=4, cost_per_worker=5.0)
     assert session.handle(Started()) == [Spawn()]
 
 
@@ -239,7 +240,7 @@ def test_a_worn_worker_is_replaced() -> None:
 
 def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
     costs = {S: [0.0, 1.0, 2.0, 92.0, 93.0, 94.0]}
-    session = Session(Ledger({S: 5}, {"parse": ()}), costs=costs, jobs=2, cost_per_worker=1000.0)
+    session = Session(Ledger(work_of({S: 5}), {"parse": ()}), costs=costs, jobs=2, cost_per_worker=1000.0)
     session.handle(Started())
     unit = _assigned(session.handle(Ready(W))).unit
     assert (unit.start, unit.end) == (0, 5)
@@ -248,7 +249,7 @@ def test_an_item_that_is_not_worth_a_worker_stays_with_its_neighbours() -> None:
 def _stealing(*sizes: int) -> Session:
     """A session with a running unit for each shard of so many items, the greatest first, and nothing queued."""
     shards = [ShardId(f"0000000{number}") for number in range(len(sizes))]
-    ledger = Ledger(dict(zip(shards, sizes, strict=True)), {"parse": ()})
+    ledger = Ledger(work_of(dict(zip(shards, sizes, strict=True))), {"parse": ()})
     costs = {shard: [float(n) for n in range(size + 1)] for shard, size in zip(shards, sizes, strict=True)}
     session = Session(ledger, costs=costs, jobs=len(sizes) + 1, cost_per_worker=1.0)
     session.handle(Started())
@@ -273,7 +274,7 @@ def test_a_tail_that_others_committed_is_not_stolen() -> None:
 
 def test_a_queue_that_wants_fresh_workers_does_not_count_the_idle_ones() -> None:
     """Two charged items, one worker that did something before: it makes room, and both get a new one."""
-    session = Session(Ledger({S: 3}, {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
+    session = Session(Ledger(work_of({S: 3}), {"parse": ()}), costs={S: [0.0, 1.0, 2.0, 12.0]}, jobs=2)
     session.handle(Started())
     session.handle(Ready(W))
     session.handle(Lost(W, (0, 1), "crash"))

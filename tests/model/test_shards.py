@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry
-from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.model.shard import SHARD_ID_PATTERN, ProjectWork, Shard, ShardId, ShardRule, cut_shards, path_of
 
 RULE = ShardRule()
 
@@ -94,3 +95,17 @@ def test_an_edit_changes_between_one_and_two_shards_on_average() -> None:
 def test_a_file_above_the_limit_stands_alone() -> None:
     items = [_item("a.py"), _item("b.bin", size=RULE.bytes_max + 1), _item("c.py")]
     assert [(shard.start, shard.end) for shard in cut_shards(items, RULE)] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_the_id_of_a_project_task_is_no_shards_and_both_may_stand_in_names() -> None:
+    assert ProjectWork("layers").id == "project-layers"
+    for id_ in (ProjectWork("layers").id, *(shard.id for shard in cut_shards([_item("a.py")], RULE))):
+        assert re.fullmatch(SHARD_ID_PATTERN, id_)
+    for other in ("project-", "project-Layers", "0123abc", "project", "0123abcg"):
+        assert not re.fullmatch(SHARD_ID_PATTERN, other)
+
+
+def test_the_path_of_an_item_counts_from_its_shard_and_a_project_has_one_that_is_no_files() -> None:
+    items = [_item("a.py"), _item("b.py"), _item("c.py")]
+    assert path_of(Shard(id=ShardId("0" * 8), start=1, end=3, bytes=0), 1, items) == b"c.py"
+    assert path_of(ProjectWork("layers"), 0, items) == b"."

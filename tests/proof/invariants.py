@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan
-from codebatch.model.shard import project_shard
+from codebatch.model.shard import ProjectWork
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
@@ -89,18 +89,19 @@ def check_registers(batch: Batch, plan: Plan) -> None:
 def check_chains(batch: Batch, plan: Plan) -> None:
     """The chain of every shard and task covers it."""
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
-    sizes = {shard.id: shard.items for shard in plan.shards}
+    work = plan.work()
     for shard, task in ledger.chains:
         links = list(ledger.walk(shard, task))
-        assert [0, *(link.end for link in links)] == [*(link.start for link in links), sizes.get(shard, 1)]
+        assert [0, *(link.end for link in links)] == [*(link.start for link in links), work[shard].items]
     for task in plan.project_tasks:
-        (link,) = ledger.walk(project_shard(task), task)
+        (link,) = ledger.walk(ProjectWork(task).id, task)
         assert link.outcome.inputs == ledger.inputs(task), f"{task} speaks of what is no more"
 
 
 def check_nothing_committed_ran_again(batch: Batch) -> None:
     """From the journals: no unit begins over items whose outcome of one of its tasks was committed before."""
     lines = read_journal(batch.files, batch.root)
+    work = batch.plan().work()
     holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).holders()}
     parents = {holder.holder: holders.get(holder.parent) for holder in holders.values() if holder.parent}
     begun: dict[HolderId, int] = {}
@@ -117,7 +118,7 @@ def check_nothing_committed_ran_again(batch: Batch) -> None:
                 continue  # Power loss took its holder file.
             for task in line.tasks:
                 for earlier, unit_start in committed.get((line.shard, task), []):
-                    is_of_other_inputs = line.shard.startswith("project-") and earlier.round != line.round
+                    is_of_other_inputs = isinstance(work[line.shard], ProjectWork) and earlier.round != line.round
                     is_other = parents.get(earlier.holder) != mine
                     is_unheard = is_other and earlier.at_ns > mine.since_ns
                     is_of_owner, is_of_thief = unit_start < line.start, unit_start > line.start and not is_other

@@ -11,7 +11,7 @@ from codebatch.engine.events import Committed, Event
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Register
 from codebatch.model.plan import Plan
-from codebatch.model.shard import project_shard
+from codebatch.model.shard import ProjectWork
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile
 from codebatch.system.clock import wall_ns
@@ -48,7 +48,7 @@ class WatchedLoop(Coordinator):
             jobs=jobs,
             costs={
                 **{shard.id: [float(n) for n in range(shard.items + 1)] for shard in plan.shards},
-                **{project_shard(task): [0.0, 1.0] for task in plan.project_tasks},
+                **{ProjectWork(task).id: [0.0, 1.0] for task in plan.project_tasks},
             },
             cost_per_worker=0.0,
             scope=Scope(retry_failed=is_retrying),

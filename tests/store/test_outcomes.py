@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from codebatch.coordinator.merge import _assemble
-from codebatch.engine.ledger import Link
+from codebatch.engine.chains import Link
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row

@@ -12,6 +12,7 @@ from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import contexts_seen, items_of
+from codebatch.model.shard import ProjectWork, Shard
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -78,7 +79,7 @@ class Worker:
         self._files = files
         self._root = batch.root
         self._plan = batch.plan()
-        self._shards = {shard.id: shard for shard in self._plan.shards}
+        self._work = self._plan.work()
         entries = snapshot_of(store, batch).entries
         self._items: list[Entry] = items_of(entries, self._plan.paths)
         inside = {entry.path for entry in self._items}
@@ -139,15 +140,7 @@ class Worker:
         self._journal.write(
             "began", shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
         )
-        if unit.shard in self._shards:
-            done = self._execute(unit)
-            start, end = done.start, done.end
-            self._step(start, end, PHASE_COMMIT)
-            encoded = list(self._runner.encode(unit, done))
-        else:
-            start, end = unit.start, unit.end
-            encoded = [self._execute_project(unit)]
-            self._step(start, end, PHASE_COMMIT)
+        start, end, encoded = self._outcomes_of(unit)
         if encoded:
             self._commit(unit, epoch, encoded)
         self._step(0, 0, PHASE_IDLE)
@@ -163,8 +156,19 @@ class Worker:
         )
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
-    def _execute(self, unit: Unit) -> UnitResults:
-        first = self._shards[unit.shard].start
+    def _outcomes_of(self, unit: Unit) -> tuple[int, int, list[EncodedOutcome]]:
+        """Do a unit: the items [start, end) of it that were done, and their outcomes."""
+        match self._work[unit.shard]:
+            case Shard(start=first):
+                done = self._execute(unit, first)
+                self._step(done.start, done.end, PHASE_COMMIT)
+                return done.start, done.end, list(self._runner.encode(unit, done))
+            case ProjectWork():
+                encoded = self._execute_project(unit)
+                self._step(unit.start, unit.end, PHASE_COMMIT)
+                return unit.start, unit.end, [encoded]
+
+    def _execute(self, unit: Unit, first: int) -> UnitResults:
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
         indexes = range(first + unit.start, first + unit.end)
         loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)

@@ -1,0 +1,205 @@
+"""What is open and free: what the ledger lacks, less what runs here, what others hold and what is being failed.
+
+1. Units wait in a heap, the costliest first (longest processing time first, Graham 1969); ties by path order.
+2. Open work is always computed anew from the ledger, a shard at a time; what is queued is only believed after a look.
+3. An item that killed a worker, and one that alone is a good part of a worker's share, is a unit of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from codebatch.engine.events import Action, Fail, UnitKey
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.pool import Pool
+from codebatch.model.outcome import Commit, Unit
+from codebatch.model.record import FailureReason
+from codebatch.model.shard import Shard, ShardId
+
+Place = tuple[float, int, int]
+"""Where a unit stands in the queue: its negative cost, its shard's place in the plan, its first item."""
+
+
+class OpenWork:
+    """The open units of one session's scope."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        pool: Pool,
+        *,
+        costs: Mapping[ShardId, Sequence[float]],
+        critical: Mapping[ShardId, Sequence[int]],
+        tasks: frozenset[str] | None,
+        shards: frozenset[ShardId] | None,
+    ) -> None:
+        """As of Session; `critical` items are units of their own."""
+        self._ledger = ledger
+        self._pool = pool
+        self._costs = costs
+        self._critical = critical
+        self._tasks = tasks
+        self._shards = shards
+        self._names = tuple(ledger.work)
+        self._order = {shard: index for index, shard in enumerate(self._names)}
+        self._heap: list[Place] = []
+        self._queued: dict[UnitKey, Unit] = {}
+        self._open: dict[ShardId, float] = {}
+        self._open_of_files = 0
+        self._alone: dict[ShardId, set[int]] = {}
+        self._failing: dict[ShardId, set[tuple[int, str]]] = {}
+        self._foreign: dict[ShardId, set[int]] = {}
+        self.cost = 0.0
+        """The estimated cost of all that is open."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is open, whoever is at it."""
+        return bool(self._open)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether something waits for a worker; it may turn out not to be free any more."""
+        return bool(self._heap)
+
+    @property
+    def queued(self) -> int:
+        """How many units wait for a worker."""
+        return len(self._queued)
+
+    @property
+    def foreign(self) -> frozenset[UnitKey]:
+        """Open units that others hold."""
+        return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether others hold open units."""
+        return bool(self._foreign)
+
+    def learn(self, commits: Sequence[Commit]) -> list[Action]:
+        """Take note of commits, by whomever, and of what they leave open."""
+        for commit in commits:
+            for outcome in commit.outcomes:
+                self._failing.get(outcome.shard, set()).discard((outcome.start, outcome.task))
+        actions: list[Action] = []
+        for shard in dict.fromkeys(shard for commit in commits for shard in self._ledger.add(commit)):
+            starts = self._foreign.get(shard)
+            if starts:
+                units = self._units(shard)
+                for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:
+                    self.release((shard, start))
+            actions += self.reopen(shard)
+        return actions
+
+    def hold(self, key: UnitKey) -> None:
+        """Others have a unit: it is not queued until it is released."""
+        self._foreign.setdefault(key[0], set()).add(key[1])
+
+    def release(self, key: UnitKey) -> None:
+        """Others do not have a unit any more."""
+        starts = self._foreign.get(key[0], set())
+        starts.discard(key[1])
+        if not starts:
+            self._foreign.pop(key[0], None)
+
+    def set_apart(self, shard: ShardId, first: int, end: int) -> None:
+        """Have each of some items tried alone."""
+        self._alone.setdefault(shard, set()).update(range(first, end))
+
+    def fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
+        """Have tasks fail at an item of a unit, once."""
+        failing = self._failing.setdefault(unit.shard, set())
+        new = tuple(task for task in tasks if (item, task) not in failing)
+        failing.update((item, task) for task in new)
+        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
+
+    def reopen_projects(self) -> list[Action]:
+        """Queue the project tasks that have become open, once no work on files is."""
+        if self._open_of_files:
+            return []
+        return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
+
+    def reopen(self, shard: ShardId) -> list[Action]:
+        """Queue what is open in a shard and neither running nor held by others."""
+        units = self._units(shard)
+        if isinstance(self._ledger.work[shard], Shard):
+            self._open_of_files += bool(units) - (shard in self._open)
+        self.cost -= self._open.pop(shard, 0.0)
+        if not units:
+            return []
+        self._open[shard] = sum(map(self.cost_of, units))
+        self.cost += self._open[shard]
+        actions: list[Action] = []
+        for unit in units:
+            for item, tasks in self._ledger.doomed(unit):
+                actions += self.fail(unit, item, tasks, "needs")
+        for part in self._free_parts(shard, units):
+            key = (shard, part.start)
+            if key not in self._queued:
+                heapq.heappush(self._heap, (-self.cost_of(part), self._order[shard], part.start))
+            self._queued[key] = part
+        return actions
+
+    def pop(self) -> tuple[Place, Unit] | None:
+        """Take the costliest unit that is still free; None where none is."""
+        while self._heap:
+            place = heapq.heappop(self._heap)
+            unit = self._queued.pop((self._names[place[1]], place[2]), None)
+            if unit is not None and self._is_free(unit):
+                return place, unit
+        return None
+
+    def put_back(self, place: Place, unit: Unit) -> None:
+        """A unit that was taken waits on."""
+        heapq.heappush(self._heap, place)
+        self._queued[unit.shard, unit.start] = unit
+
+    def cost_of(self, unit: Unit) -> float:
+        """What a unit is estimated to cost."""
+        costs = self._costs[unit.shard]
+        return costs[unit.end] - costs[unit.start]
+
+    def is_open(self, unit: Unit, first: int) -> bool:
+        """Whether the tail of a unit from an item on is still all to be done; others may have committed it."""
+        return any(
+            one.start <= first and unit.end <= one.end and one.round == unit.round and set(unit.tasks) <= set(one.tasks)
+            for one in self._units(unit.shard)
+        )
+
+    def _units(self, shard: ShardId) -> list[Unit]:
+        """The open work of a shard within this session's scope, whoever is at it."""
+        if self._shards is not None and shard not in self._shards:
+            return []
+        units = self._ledger.open_units(shard)
+        if self._tasks is None:
+            return units
+        narrowed = ((unit, tuple(task for task in unit.tasks if task in self._tasks)) for unit in units)
+        return [unit.part(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
+
+    def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
+        """Open work cut so that what runs, what others hold and what is being failed is left out."""
+        busy = self._pool.busy_in(shard)
+        alone = self._alone.get(shard, set())
+        failing = self._failing.get(shard, set())
+        foreign = self._foreign.get(shard, set())
+        critical = self._critical.get(shard, ())
+        if not (busy or alone or failing or foreign or critical):
+            yield from units
+            return
+        cuts = {bound for b in busy for bound in (b.start, b.end)} | foreign
+        single = alone.union((item for item, _ in failing), critical)
+        cuts |= {bound for item in single for bound in (item, item + 1)}
+        for unit in units:
+            bounds = sorted({unit.start, unit.end, *(cut for cut in cuts if unit.start < cut < unit.end)})
+            for start, end in pairwise(bounds):
+                if start in foreign or any(b.start <= start < b.end for b in busy):
+                    continue
+                tasks = tuple(task for task in unit.tasks if (start, task) not in failing)
+                if tasks:
+                    yield unit.part(start, end, tasks)
+
+    def _is_free(self, unit: Unit) -> bool:
+        """Whether a queued unit is still what is open there; what became of its shard since may have changed it."""
+        return any(part == unit for part in self._free_parts(unit.shard, self._units(unit.shard)))

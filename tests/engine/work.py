@@ -1,0 +1,17 @@
+"""Work for engines without a plan: shards of so many items, and project tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from codebatch.model.shard import ProjectWork, Shard, ShardId, Work
+
+
+def work_of(sizes: Mapping[ShardId, int], project: Iterable[str] = ()) -> list[Work]:
+    """Shards of files with these ids and sizes, then the work of project tasks."""
+    shards: list[Work] = []
+    start = 0
+    for id_, size in sizes.items():
+        shards.append(Shard(id=id_, start=start, end=start + size, bytes=size))
+        start += size
+    return [*shards, *map(ProjectWork, project)]
