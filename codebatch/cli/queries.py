@@ -25,7 +25,8 @@ from codebatch.query.completeness import (
     rests_on_all_files,
     tasks_that_give,
 )
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.query.summary import summarise, worst_findings
 from codebatch.store.journal import JournalLine, read_journal
 

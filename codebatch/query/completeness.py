@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.store.ledgers import tally_of
 from codebatch.system.plugins import load_declaration
 

@@ -7,69 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from typing import NamedTuple
 
-import msgspec
-
 from codebatch.engine.ledger import Ledger, Link
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.model.task import Json, task_name
+from codebatch.model.task import task_name
+from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
 from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-
-JsonRecord = dict[str, Json]
-
-_decoder = msgspec.json.Decoder(JsonRecord)
-
-
-class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
-    but for a `*` at the end."""
-
-    kinds: tuple[str, ...] = ()
-    severities: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    path: str = ""
-
-    def check(self) -> RecordFilter:
-        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
-        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
-            for value in asked:
-                if value not in known:
-                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
-        return self
-
-    def may_match(self, counts: Counts) -> bool:
-        """Whether a shard with these counts can hold anything asked for."""
-        kinds = set(self.kinds) or set(KINDS)
-        if self.severities or self.codes or self.tools:
-            kinds &= {"diagnostic"}
-        if self.names:
-            kinds &= {"symbol"}
-        if not any(counts.kinds.get(kind) for kind in kinds):
-            return False
-        if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
-            return False
-        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
-
-    def matches(self, record: JsonRecord) -> bool:
-        """Whether a record is asked for."""
-        return (
-            (not self.kinds or record["kind"] in self.kinds)
-            and (not self.severities or record.get("severity") in self.severities)
-            and (not self.codes or _matches(record.get("code"), self.codes))
-            and (not self.tools or record.get("tool") in self.tools)
-            and (not self.names or _matches(record.get("name"), self.names))
-            and (not self.path or self.path in str(record.get("path", "")))
-        )
 
 
 class ShardSoFar(NamedTuple):
@@ -140,15 +90,9 @@ class BatchRecords:
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in asked.kinds)
         for counts, read in self._pieces(task):
-            if not asked.may_match(counts):
-                continue
-            for line in read().splitlines():
-                if not prefixes or line.startswith(prefixes):
-                    record = _decoder.decode(line)
-                    if asked.matches(record):
-                        yield record
+            if asked.may_match(counts):
+                yield from asked.iter_matching((read(),))
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order; from the manifest where the outputs are merged."""
@@ -177,7 +121,7 @@ class BatchRecords:
                 return None
             whole, bounds = self._outcomes.read_items(link.segment, link.outcome)
             lines = whole[bounds[place - link.start] : bounds[place - link.start + 1]]
-        return [_decoder.decode(line) for line in lines.splitlines()]
+        return decode_records(lines)
 
     def find_item(self, path: bytes) -> int | None:
         """The item at a path."""
@@ -209,9 +153,3 @@ class BatchRecords:
 
     def _read(self, links: Iterable[Link]) -> bytes:
         return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
-
-
-def _matches(value: object, wanted: Iterable[str]) -> bool:
-    return isinstance(value, str) and any(
-        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
-    )
