@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
+from itertools import chain
 from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger, Link
@@ -92,7 +93,7 @@ class BatchRecords:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         for counts, read in self._pieces(task):
             if asked.may_match(counts):
-                yield from asked.iter_matching((read(),))
+                yield from asked.iter_matching(read())
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order; from the manifest where the outputs are merged."""
@@ -119,8 +120,7 @@ class BatchRecords:
             link = next((link for link in self.ledger.walk(shard.id, task) if link.start <= place < link.end), None)
             if link is None:
                 return None
-            whole, bounds = self._outcomes.read_items(link.segment, link.outcome)
-            lines = whole[bounds[place - link.start] : bounds[place - link.start + 1]]
+            lines = self._outcomes.read_item(link.segment, link.outcome, place - link.start)
         return decode_records(lines)
 
     def find_item(self, path: bytes) -> int | None:
@@ -142,14 +142,14 @@ class BatchRecords:
         assert output is not None, "the manifest names the tasks that there are"
         return output
 
-    def _pieces(self, task: str) -> Iterator[tuple[Counts, Callable[[], bytes]]]:
-        """The counts of a task's records and how to read them, shard by shard."""
+    def _pieces(self, task: str) -> Iterator[tuple[Counts, Callable[[], Iterator[bytes]]]]:
+        """The counts of a task's records and how to read them in blocks of whole lines, shard by shard."""
         if self.outputs is not None and (output := self._output(task)) is not None:
             for index, shard in enumerate(output.shards):
-                yield shard.counts, partial(self.outputs.shard_records, output, index)
+                yield shard.counts, partial(self.outputs.iter_shard, output, index)
             return
         for _, links in self.ledger.pieces(task):
             yield add_counts(link.outcome.counts for link in links), partial(self._read, links)
 
-    def _read(self, links: Iterable[Link]) -> bytes:
-        return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
+    def _read(self, links: Iterable[Link]) -> Iterator[bytes]:
+        return chain.from_iterable(self._outcomes.iter_items(link.segment, link.outcome) for link in links)
