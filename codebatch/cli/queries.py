@@ -131,7 +131,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     whole = completeness_at(records, by_task, found, needs_all_files=rests_on_all_files(records, tasks, named))
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
-        where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
+        where = records.source.place
         document["explain"] = {
             "batch_id": batch.id,
             "snapshot_id": batch.about.snapshot_id,
@@ -218,7 +218,7 @@ def _answer_records(
     if not found:
         check_kinds(records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
-    needed = names if records.is_done else tasks_that_give(names, kinds)
+    needed = names if records.source.is_done else tasks_that_give(names, kinds)
     of_all = rests_on_all_files(records, names, kinds)
     whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
     return question.answer_rows(found, map(record_line, found), whole)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
@@ -70,6 +71,14 @@ class Manifest(Document, frozen=True, kw_only=True):
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""
         return next((task for task in self.tasks if task.task == name), None)
+
+    def tally(self, names: Collection[str] | None = None) -> Tally:
+        """How many pairs of an item and a task, of some tasks or of all, ended how."""
+        tasks = [task for task in self.tasks if names is None or task.task in names]
+        planned = sum(1 if task.scope == "project" else self.items for task in tasks)
+        failed = sum(task.failed for task in tasks)
+        cancelled = sum(task.cancelled for task in tasks)
+        return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)
 
 
 def decode_manifest(data: bytes) -> Manifest:
