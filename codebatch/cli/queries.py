@@ -28,7 +28,7 @@ from codebatch.query.completeness import (
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords
 from codebatch.query.summary import summarise, worst_findings
-from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.journal import Failed, JournalLine, Lost, read_journal
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
@@ -264,19 +264,21 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     shards = {shard.id: shard for shard in records.plan.shards}
     found: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
-    for line in lines:
-        if line.shard is None or line.start is None:
+    for event in (line.event for line in lines):
+        if not isinstance(event, Lost | Failed) or event.shard is None or event.start is None:
             continue
-        shard = shards.get(line.shard)
-        if shard is not None and not 0 <= line.start < shard.items:
+        shard = shards.get(event.shard)
+        if shard is not None and not 0 <= event.start < shard.items:
             continue
-        path = PROJECT_PATH if shard is None else records.items[shard.start + line.start].path
-        if line.event == "lost":
-            peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None
-            deaths[path, line.task] = deaths[path, None] = "\n".join(filter(None, [line.reason, peak, line.evidence]))
-        elif line.event == "failed" and line.task is not None:
-            death = "" if line.reason == "needs" else deaths.get((path, line.task)) or deaths.get((path, None), "")
-            found[path, line.task] = {"evidence": line.evidence or death}
+        path = PROJECT_PATH if shard is None else records.items[shard.start + event.start].path
+        if isinstance(event, Lost):
+            peak = f"peak memory: {human_bytes(event.memory_peak_bytes)}" if event.memory_peak_bytes else None
+            deaths[path, event.task] = deaths[path, None] = "\n".join(
+                filter(None, [event.reason, peak, event.evidence])
+            )
+        else:
+            death = "" if event.reason == "needs" else deaths.get((path, event.task)) or deaths.get((path, None), "")
+            found[path, event.task] = {"evidence": event.evidence or death}
     return found
 
 

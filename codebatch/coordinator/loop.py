@@ -53,9 +53,9 @@ from codebatch.model.shard import PROJECT_PATH, ShardId, project_shard
 from codebatch.protocol import messages
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import journal
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader, new_holder_id
-from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
@@ -132,7 +132,7 @@ class Coordinator:
             holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
         )
         self._holder = Holder(batch.files, batch.root, about)
-        self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
+        self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
         self._committer = Committer(batch.files, batch.root, about.holder)
         self._frame_writer = FrameWriter()
         make_batch_directories(batch)
@@ -177,7 +177,7 @@ class Coordinator:
         Returns 0, or the exit status of the signal. Raises EnvironmentBroken, or what a worker gave up for; what is
         committed stays, and the next run continues.
         """
-        self._journal.write("started", pid=os.getpid())
+        self._journal.write(journal.Started(pid=os.getpid()))
         self._orphans = Orphans()
         with self._signals:
             self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
@@ -189,7 +189,7 @@ class Coordinator:
                 self._end_workers()
                 self._selector.close()
                 self._committer.close()
-        self._journal.write("ended", reason=type(self._end).__name__.lower())
+        self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
         if isinstance(self._end, Break):
@@ -209,7 +209,7 @@ class Coordinator:
 
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
-        self._journal.write("merged", records=records)
+        self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
         """Wait for something to happen, at most a tick, and see to it."""
@@ -279,7 +279,7 @@ class Coordinator:
         self._holders.add(worker.holder)
         self._selector.register(worker.channel, selectors.EVENT_READ, worker)
         self._selector.register(worker.stderr, selectors.EVENT_READ, worker)
-        self._journal.write("spawned", worker=worker.holder, pid=worker.process.pid)
+        self._journal.write(journal.Spawned(worker=worker.holder, pid=worker.process.pid))
 
     def _receive(self, worker: WorkerProcess) -> None:
         received = worker.receive()
@@ -291,7 +291,7 @@ class Coordinator:
                 case messages.Hello():
                     self._idle(worker, Ready(worker.id))
                 case messages.Refused(epoch=epoch):
-                    self._journal.write("refused", worker=worker.holder, epoch=epoch)
+                    self._journal.write(journal.Refused(worker=worker.holder, epoch=epoch))
                     self._idle(worker, Refused(worker.id, epoch))
                     self._learn()
                 case messages.Committed(commit=commit, lost=lost):
@@ -347,17 +347,20 @@ class Coordinator:
         if unit is not None and items is not None and items[1] == items[0] + 1:
             path = display_path(self._path_of(unit.shard, items[0]))
         self._journal.write(
-            "lost",
-            worker=worker.holder,
-            pid=worker.process.pid,
-            shard=unit.shard if unit else None,
-            start=items[0] if items else None,
-            end=items[1] if items else None,
-            path=path,
-            reason=f"{worker.killed_for}: {death}" if worker.killed_for else str(death),
-            memory_peak_bytes=death.memory_peak_bytes,
-            task=task,
-            evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])),
+            journal.Lost(
+                worker=worker.holder,
+                pid=worker.process.pid,
+                shard=unit.shard if unit else None,
+                start=items[0] if items else None,
+                end=items[1] if items else None,
+                path=path,
+                reason=f"{worker.killed_for}: {death}" if worker.killed_for else str(death),
+                memory_peak_bytes=death.memory_peak_bytes,
+                task=task,
+                evidence="\n".join(
+                    filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", worker.stderr_text])
+                ),
+            )
         )
         if self._end is None:
             reason, is_from_outside = self._guard.reason_of(worker, death)
@@ -378,14 +381,15 @@ class Coordinator:
         commit = self._committer.commit(encoded, epoch=0, round_=action.round)
         for outcome in commit.outcomes:
             self._journal.write(
-                "failed",
-                shard=outcome.shard,
-                start=outcome.start,
-                end=outcome.end,
-                task=outcome.task,
-                round=action.round,
-                path=display_path(path),
-                reason=action.reason,
+                journal.Failed(
+                    shard=outcome.shard,
+                    start=outcome.start,
+                    end=outcome.end,
+                    task=outcome.task,
+                    round=action.round,
+                    path=display_path(path),
+                    reason=action.reason,
+                )
             )
         self._handle(Committed((commit,)))
         if len(commit.outcomes) < len(encoded):
@@ -428,7 +432,7 @@ class Coordinator:
             return
         self._signals_seen = self._signals.count
         if self._signals_seen == 1:
-            self._journal.write("drained", reason=str(self._signals.first and self._signals.first.name))
+            self._journal.write(journal.Drained(reason=str(self._signals.first and self._signals.first.name)))
             for worker in self._workers.values():
                 worker.send(messages.Drain())
             self._handle(DrainRequested())

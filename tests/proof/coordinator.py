@@ -41,9 +41,9 @@ from codebatch.model.plan import items_of
 from codebatch.model.shard import PROJECT_PATH, project_shard
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import journal
 from codebatch.store.batches import open_batch
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
-from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.store.snapshots import load_snapshot
@@ -103,7 +103,7 @@ class SimulatedCoordinator:
         self._shards = {shard.id: shard for shard in self._plan.shards}
         about = HolderFile(holder=self.holder, role="coordinator", pid=0, host=this_host(), since_ns=wall_ns())
         holder = Holder(files, self._batch.root, about)
-        self._journal = Journal(files, self._batch.root, self.holder, wall_ns)
+        self._journal = journal.Journal(files, self._batch.root, self.holder, wall_ns)
         self._committer = Committer(files, self._batch.root, self.holder)
         self._frame_writer = FrameWriter()
         self._outcomes = Outcomes(files, self._batch.root)
@@ -123,7 +123,7 @@ class SimulatedCoordinator:
             leased={key: lease.epoch for key, lease in leases.items() if lease.is_live},
             epochs={key: lease.epoch for key, lease in leases.items()},
         )
-        self._journal.write("started")
+        self._journal.write(journal.Started(pid=0))
         try:
             self._loop()
         except Exception:  # Not when killed: then the kernel ends them.
@@ -135,7 +135,7 @@ class SimulatedCoordinator:
             return "broken"
         if tally_of(self._ledger).open == 0:
             outputs = merge_outputs(self._batch, self._plan, self._ledger)
-            self._journal.write("merged")
+            self._journal.write(journal.Merged(records=0))
             holder.close()
             return "drained" if isinstance(self._end, Drained) else outputs.manifest.result_digest
         holder.close()
@@ -186,7 +186,7 @@ class SimulatedCoordinator:
                     self._spawned += 1
                     id_ = WorkerId(self._spawned)
                     self.workers[id_] = self._world.start_worker(self, id_)
-                    self._journal.write("spawned", worker=self.workers[id_].holder)
+                    self._journal.write(journal.Spawned(worker=self.workers[id_].holder, pid=0))
                 case Assign(worker=id_, unit=unit, epoch=epoch):
                     worker = self.workers[id_]
                     worker.units += 1
