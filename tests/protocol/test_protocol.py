@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codebatch.model.items import iter_items, make_row
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages
@@ -142,6 +144,22 @@ def test_frames_do_not_tell_in_which_blocks_the_records_came(lines: list[bytes],
     records = b"".join(lines)
     blocks = [records[at : at + step] for at in range(0, len(records), step)]
     assert b"".join(FrameWriter().iter_encode(blocks)) == FrameWriter().encode(records)
+
+
+def test_no_more_than_a_frame_and_an_item_are_held() -> None:
+    """Of a shard of 2 MB, both ways."""
+    item = b"".join(b"%06d %s\n" % (n, b"x" * 100) for n in range(10))
+    items = 2_000_000 // len(item)
+    frames = FrameWriter().encode(item * items)
+    table = make_row(item) * items
+    tracemalloc.start()
+    try:
+        found = iter_items(table, iter_frames(frames, items * len(item)))
+        assert sum(map(len, FrameWriter().iter_encode(found))) == len(frames)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 8 * FRAME_BYTES
 
 
 def test_zstdcat_reads_frames(tmp_path: Path) -> None:
