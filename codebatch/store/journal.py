@@ -19,6 +19,7 @@ from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
 from codebatch.store.ids import PassedOver
+from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
 
 JOURNAL_FORMAT = 1
@@ -176,7 +177,7 @@ class Journal:
 class JournalReader:
     """Reads the journals of a batch, and goes on where it stopped."""
 
-    def __init__(self, files: Files, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
+    def __init__(self, files: FileReader, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
         """`since`: that of a reader before, to go on from; without it from the beginning."""
         self._files = files
         self._directory = batch_root / layout.JOURNAL
@@ -209,7 +210,7 @@ class JournalReader:
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
 
-def read_journal(files: Files, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
+def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
     """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
     return JournalReader(files, batch_root).read(passed_over)
 

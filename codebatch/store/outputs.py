@@ -25,7 +25,7 @@ from codebatch.protocol.record_frames import decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document
-from codebatch.system.files import Files
+from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 2
 
@@ -93,7 +93,7 @@ _manifest_decoder = msgspec.json.Decoder(Manifest)
 class Outputs:
     """The current merged outputs of a batch."""
 
-    files: Files
+    files: FileReader
     root: Path
     manifest: Manifest
 
