@@ -17,7 +17,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Outcome, Register
 from codebatch.model.shard import ProjectWork, ShardRule
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.query.records import BatchRecords, RecordFilter
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
@@ -26,6 +27,7 @@ from codebatch.store.batches import batch_ids, create_batch
 from codebatch.store.holders import LeaseReader, new_holder_id
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
+from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store, open_store
 from codebatch.system.cell import Cell
@@ -178,9 +180,10 @@ def _compare_outputs(store: Path) -> None:
     batch = open_latest(store)
     ours, read = BatchRecords(open_store(RealFiles(), store), batch), spec_reader.Batch(store, batch.id)
     manifest = read.outputs()
-    assert ours.outputs is not None
+    outputs = current_outputs(batch)
+    assert outputs is not None
     assert manifest is not None
-    assert manifest["result_digest"] == ours.outputs.manifest.result_digest
+    assert manifest["result_digest"] == outputs.manifest.result_digest
     assert standing(batch)[0].tally.open == 0
     for task in manifest["tasks"]:
         theirs = read.merged(manifest, task)

@@ -23,6 +23,7 @@ from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches import batch_ids, open_batch
+from codebatch.store.outputs import current_outputs
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
@@ -104,7 +105,7 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
     Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
     """
     asked = ask(answering, batch_reference)
-    about, outputs = asked.batch.about, asked.records.outputs
+    about, outputs = asked.batch.about, current_outputs(asked.batch)
     if only_outputs and outputs is None:
         raise no_outputs(asked.batch)
     root = None if outputs is None else str(outputs.root)
@@ -232,7 +233,7 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
     rows: list[dict[str, str | int]] = []
     if name in records.plan.project_tasks:
         raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
-    for shard, so_far in zip(records.plan.shards, records.iter_shards(name), strict=True):
+    for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
         stands = "open" if so_far.items < shard.items else "failed" if so_far.failed else "done"
         if wanted in (None, stands):
             rows.append(
@@ -294,22 +295,13 @@ def pipeline(answering: Answering, name: str) -> None:
 
 
 def _task_rows(records: BatchRecords) -> list[TaskStatus]:
-    """How far each task is; from the manifest where the outputs are merged."""
+    """How far each task is."""
     batch = records.batch
     planned = {task.name: task for task in records.plan.tasks}
     rows: list[TaskStatus] = []
     for name, task in planned.items():
-        output = records.outputs.manifest.task(name) if records.outputs else None
         items, shards_total = (1, 1) if task.scope == "project" else (batch.about.items, batch.about.shards)
-        if output is not None:
-            done, failed, shards_done = items - output.failed, output.failed, shards_total
-        else:
-            ledger = records.ledger
-            of_task = [shard for shard, other in ledger.chains if other == name]
-            links = [link for shard in of_task for link in ledger.walk(shard, name)]
-            done = sum(link.end - link.start for link in links if link.type == "result")
-            failed = sum(link.end - link.start for link in links if link.type == "failed")
-            shards_done = sum(not ledger.holes(shard, name) for shard in of_task)
+        done, failed, shards_done = records.source.so_far(name)
         is_over = done + failed == items
         rows.append(
             TaskStatus(

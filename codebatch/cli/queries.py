@@ -25,9 +25,10 @@ from codebatch.query.completeness import (
     rests_on_all_files,
     tasks_that_give,
 )
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.query.summary import summarise, worst_findings
-from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.journal import Failed, JournalLine, Lost, read_journal
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
@@ -130,7 +131,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     whole = completeness_at(records, by_task, found, needs_all_files=rests_on_all_files(records, tasks, named))
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
-        where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
+        where = records.source.place
         document["explain"] = {
             "batch_id": batch.id,
             "snapshot_id": batch.about.snapshot_id,
@@ -217,7 +218,7 @@ def _answer_records(
     if not found:
         check_kinds(records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
-    needed = names if records.is_done else tasks_that_give(names, kinds)
+    needed = names if records.source.is_done else tasks_that_give(names, kinds)
     of_all = rests_on_all_files(records, names, kinds)
     whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
     return question.answer_rows(found, map(record_line, found), whole)
@@ -263,19 +264,21 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     work = records.plan.work()
     found: dict[tuple[bytes, str], dict[str, str]] = {}
     deaths: dict[tuple[bytes, str | None], str] = {}
-    for line in lines:
-        if line.shard is None or line.start is None:
+    for event in (line.event for line in lines):
+        if not isinstance(event, Lost | Failed) or event.shard is None or event.start is None:
             continue
-        of = work.get(line.shard)
-        if of is None or not 0 <= line.start < of.items:
+        of = work.get(event.shard)
+        if of is None or not 0 <= event.start < of.items:
             continue
-        path = path_of(of, line.start, records.items)
-        if line.event == "lost":
-            peak = f"peak memory: {human_bytes(line.memory_peak_bytes)}" if line.memory_peak_bytes else None
-            deaths[path, line.task] = deaths[path, None] = "\n".join(filter(None, [line.reason, peak, line.evidence]))
-        elif line.event == "failed" and line.task is not None:
-            death = "" if line.reason == "needs" else deaths.get((path, line.task)) or deaths.get((path, None), "")
-            found[path, line.task] = {"evidence": line.evidence or death}
+        path = path_of(of, event.start, records.items)
+        if isinstance(event, Lost):
+            peak = f"peak memory: {human_bytes(event.memory_peak_bytes)}" if event.memory_peak_bytes else None
+            deaths[path, event.task] = deaths[path, None] = "\n".join(
+                filter(None, [event.reason, peak, event.evidence])
+            )
+        else:
+            death = "" if event.reason == "needs" else deaths.get((path, event.task)) or deaths.get((path, None), "")
+            found[path, event.task] = {"evidence": event.evidence or death}
     return found
 
 

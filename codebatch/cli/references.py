@@ -12,7 +12,8 @@ from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_fields
 from codebatch.query.completeness import Completeness
-from codebatch.query.records import BatchRecords, JsonRecord
+from codebatch.query.filters import JsonRecord
+from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_question
 
 ROLES = ("definition", "import", "call", "reference")

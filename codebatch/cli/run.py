@@ -35,6 +35,8 @@ from codebatch.snapshotting.roots import Selection, resolve_sources, select
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import SnapshotResult, take_snapshot, takes_a_file
 from codebatch.store.batches import Batch, iter_batches, projects_of_batches, resolve_batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -264,7 +266,7 @@ def run_shard(runner: _Runner, batch_reference: str | None, task: str, prefix: s
         return 0
     display = choose_display(quiet=True)
     status = runner.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), display)
-    ledger = BatchRecords(store, batch).ledger
+    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     assert scope.tasks is not None
     states = {
         shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from codebatch.cli.options import count_of
 from codebatch.model.entry import display_path
 from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.query.records import JsonRecord
+from codebatch.query.filters import JsonRecord
 from codebatch.query.summary import Summary
 
 LANGUAGES_SHOWN_MAX = 8

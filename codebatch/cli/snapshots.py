@@ -14,7 +14,7 @@ from codebatch.cli.options import Answering, SourcePath, answering, count_of, hu
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.completeness import completeness
-from codebatch.query.records import JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.take import take_snapshot
 from codebatch.snapshotting.why import why

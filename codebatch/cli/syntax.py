@@ -17,7 +17,8 @@ from codebatch.cli.show import record_line
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import SourceUnreadable
 from codebatch.model.task import Json
-from codebatch.query.records import BatchRecords, JsonRecord
+from codebatch.query.filters import JsonRecord
+from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
 

@@ -47,9 +47,9 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import journal
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
-from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
@@ -118,7 +118,7 @@ class Coordinator:
         self._items = items
         self._work = plan.work()
         self._holder = Holder(batch.files, batch.root, about)
-        self._journal = Journal(batch.files, batch.root, about.holder, wall_ns)
+        self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
         self._committer = Committer(batch.files, batch.root, about.holder)
         self._frame_writer = FrameWriter()
         make_batch_directories(batch)
@@ -159,7 +159,7 @@ class Coordinator:
 
         Raises EnvironmentBroken, or what a worker gave up for; what is committed stays, and the next run continues.
         """
-        self._journal.write("started", pid=self._holder.about.pid)
+        self._journal.write(journal.Started(pid=self._holder.about.pid))
         self._crew.begin()
         try:
             self._handle(Started())
@@ -168,7 +168,7 @@ class Coordinator:
         finally:
             self._crew.end()
             self._committer.close()
-        self._journal.write("ended", reason=type(self._end).__name__.lower())
+        self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
         if isinstance(self._end, Break):
@@ -204,7 +204,7 @@ class Coordinator:
 
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
-        self._journal.write("merged", records=records)
+        self._journal.write(journal.Merged(records=records))
 
     def _turn(self) -> None:
         """Wait for something to be heard, at most a moment, and see to it."""
@@ -268,14 +268,14 @@ class Coordinator:
         self._spawned += 1
         worker = WorkerId(self._spawned)
         member = self._workers[worker] = self._crew.start(worker)
-        self._journal.write("spawned", worker=member.holder, pid=member.pid)
+        self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
 
     def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
         match message:
             case messages.Hello():
                 self._idle(worker, Ready(worker))
             case messages.Refused(epoch=epoch):
-                self._journal.write("refused", worker=self._workers[worker].holder, epoch=epoch)
+                self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
                 self._learn()
             case messages.Committed(commit=commit, lost=lost):
@@ -297,7 +297,7 @@ class Coordinator:
             self._crew.send(worker, messages.Stop())
 
     def _drain(self, reason: str) -> None:
-        self._journal.write("drained", reason=reason)
+        self._journal.write(journal.Drained(reason=reason))
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
         self._handle(DrainRequested())
@@ -334,17 +334,18 @@ class Coordinator:
         if unit is not None and items is not None and items[1] == items[0] + 1:
             path = display_path(path_of(self._work[unit.shard], items[0], self._items))
         self._journal.write(
-            "lost",
-            worker=member.holder,
-            pid=member.pid,
-            shard=unit.shard if unit else None,
-            start=items[0] if items else None,
-            end=items[1] if items else None,
-            path=path,
-            reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
-            memory_peak_bytes=died.memory_peak_bytes,
-            task=task,
-            evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
+            journal.Lost(
+                worker=member.holder,
+                pid=member.pid,
+                shard=unit.shard if unit else None,
+                start=items[0] if items else None,
+                end=items[1] if items else None,
+                path=path,
+                reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
+                memory_peak_bytes=died.memory_peak_bytes,
+                task=task,
+                evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
+            )
         )
         if self._end is None:
             self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
@@ -365,14 +366,15 @@ class Coordinator:
         commit = self._committer.commit(encoded, epoch=0, round_=action.round)
         for outcome in commit.outcomes:
             self._journal.write(
-                "failed",
-                shard=outcome.shard,
-                start=outcome.start,
-                end=outcome.end,
-                task=outcome.task,
-                round=action.round,
-                path=display_path(path),
-                reason=action.reason,
+                journal.Failed(
+                    shard=outcome.shard,
+                    start=outcome.start,
+                    end=outcome.end,
+                    task=outcome.task,
+                    round=action.round,
+                    path=display_path(path),
+                    reason=action.reason,
+                )
             )
         self._handle(Committed((commit,)))
         if len(commit.outcomes) < len(encoded):

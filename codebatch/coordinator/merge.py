@@ -7,6 +7,7 @@ the bytes of a shard do not tell how its work was split.
 from __future__ import annotations
 
 import uuid
+from itertools import chain
 from pathlib import Path
 
 from codebatch.engine.chains import Link
@@ -109,11 +110,8 @@ def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: 
     if len(links) == 1 and links[0].type == "result":
         frames, rows = outcomes.read_frames(links[0].segment, links[0].outcome)
         return frames, rows, links[0].outcome.bytes
-    tables: list[bytes] = []
-    records: list[bytes] = []
-    for link in links:
-        tables.append(outcomes.read_bytes(link.segment, link.outcome)[1])
-        records.append(outcomes.read_records(link.segment, link.outcome))
+    tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
     tables += [make_row(b"")] * (items - ends[-1])
-    whole = b"".join(records)
-    return frame_writer.encode(whole), b"".join(tables), len(whole)
+    blocks = chain.from_iterable(outcomes.iter_items(link.segment, link.outcome) for link in links)
+    frames = b"".join(frame_writer.iter_encode(blocks))
+    return frames, b"".join(tables), sum(link.outcome.bytes for link in links)

@@ -36,7 +36,12 @@ D = TypeVar("D", bound=Document)
 
 def encode_document(document: Document) -> bytes:
     """The bytes of the document's file."""
-    body = msgspec.json.encode(document)[:-1]
+    return encode_members(document)
+
+
+def encode_members(*objects: msgspec.Struct) -> bytes:
+    """The bytes of a document that has the members of several objects, one after the other."""
+    body = b"{" + b",".join(msgspec.json.encode(each)[1:-1] for each in objects)
     return b"".join((body, _MEMBER, digest_bytes(body).encode(), _END))
 
 

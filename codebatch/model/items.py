@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
@@ -38,14 +38,24 @@ def item_range(table: bytes, item: int) -> tuple[int, int]:
     return ends[item], ends[item + 1]
 
 
-def check_rows(table: bytes, records: bytes) -> bool:
-    """Whether `records` are exactly what the table's rows say, item by item."""
+def iter_items(table: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The record lines of each row's item, one at a time, out of blocks cut anyhow.
+
+    Raises ValueError unless the blocks are exactly what the rows say; what was yielded before is.
+    """
+    more = iter(blocks)
+    held = b""
     start = 0
     for length, digest in _row.iter_unpack(table):
-        if hashlib.sha256(records[start : start + length]).digest() != digest:
-            return False
+        if len(held) - start < length:
+            held, start = _held(held[start:], more, length), 0
+        item = held[start : start + length]
+        if hashlib.sha256(item).digest() != digest:
+            raise ValueError("it does not fit its item table")
         start += length
-    return start == len(records)
+        yield item
+    if start != len(held) or any(more):
+        raise ValueError("it does not fit its item table")
 
 
 def task_digest(table: bytes) -> Digest:
@@ -56,3 +66,13 @@ def task_digest(table: bytes) -> Digest:
 def result_digest(tasks: Iterable[tuple[str, Digest]]) -> Digest:
     """The digest of a batch's outputs: over (task, task digest), sorted by task."""
     return digest_pairs(sorted(tasks))
+
+
+def _held(held: bytes, more: Iterator[bytes], length: int) -> bytes:
+    """What is held and as many blocks more as are needed for so many bytes, or all there are."""
+    pieces = [held]
+    missing = length - len(held)
+    while missing > 0 and (block := next(more, None)) is not None:
+        pieces.append(block)
+        missing -= len(block)
+    return b"".join(pieces)

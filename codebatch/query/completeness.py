@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
-from codebatch.store.ledgers import tally_of
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_declaration
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
@@ -57,20 +57,13 @@ def completeness(
     `tells_failures`: failures are part of the answer. `path`: only those of paths that contain it matter.
     """
     lacks_files = needs_all_files and bool(records.batch.about.paths)
-    if records.outputs is not None:
-        outputs = [task for task in records.outputs.manifest.tasks if task.task in tasks]
-        planned = sum(1 if task.scope == "project" else records.outputs.manifest.items for task in outputs)
-        done = planned - sum(task.cancelled for task in outputs)
-        has_failures = any(task.failed for task in outputs)
-    else:
-        tally = tally_of(records.ledger, tasks)
-        planned, done, has_failures = tally.planned, tally.results + tally.failed, tally.failed > 0
+    tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
-    if has_failures and not tells_failures:
+    if tally.failed and not tells_failures:
         failed = {task: count for task in sorted(tasks) if (count := _failures(records, task, path))}
     return Completeness(
-        planned=planned,
-        done=done,
+        planned=tally.planned,
+        done=tally.results + tally.failed,
         failed=sum(failed.values()),
         failed_tasks=tuple(failed),
         lacks_files=lacks_files,
@@ -102,7 +95,7 @@ def rests_on_all_files(records: BatchRecords, tasks: Collection[str], kinds: Col
     It names kinds, or the one task alone.
     """
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
-    return bool(named) and bool(tasks_that_give(set(tasks) & set(records.project_tasks), named))
+    return bool(named) and bool(tasks_that_give(set(tasks) & set(records.source.project_tasks), named))
 
 
 def tasks_that_give(tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
@@ -132,7 +125,7 @@ def _gives(task: str, kinds: Collection[str]) -> bool:
 def _is_untold_failure(
     records: BatchRecords, task: str, found: Sequence[JsonRecord], told: Collection[JsonRecord]
 ) -> bool:
-    if task in records.project_tasks:
+    if task in records.source.project_tasks:
         return bool(records.counts(task).kinds.get("failure"))
     return any(record["kind"] == "failure" and record not in told for record in found)
 

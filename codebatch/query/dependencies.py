@@ -9,7 +9,8 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
-from codebatch.query.records import BatchRecords, RecordFilter
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
 
 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,84 +1,21 @@
-"""The records of a batch, merged or not: from the outputs where they are merged, else from the outcomes so far."""
+"""The records of a batch that are asked for, from whatever source there is of it."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cached_property
 
-import msgspec
-
-from codebatch.engine.chains import Link
-from codebatch.engine.ledger import Ledger
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
-from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.model.task import Json, task_name
+from codebatch.model.task import task_name
+from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
+from codebatch.query.sources import RecordSource, find_source
 from codebatch.store.batches import Batch, snapshot_of
-from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-
-JsonRecord = dict[str, Json]
-
-_decoder = msgspec.json.Decoder(JsonRecord)
-
-
-class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
-    but for a `*` at the end."""
-
-    kinds: tuple[str, ...] = ()
-    severities: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    path: str = ""
-
-    def check(self) -> RecordFilter:
-        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
-        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
-            for value in asked:
-                if value not in known:
-                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
-        return self
-
-    def may_match(self, counts: Counts) -> bool:
-        """Whether a shard with these counts can hold anything asked for."""
-        kinds = set(self.kinds) or set(KINDS)
-        if self.severities or self.codes or self.tools:
-            kinds &= {"diagnostic"}
-        if self.names:
-            kinds &= {"symbol"}
-        if not any(counts.kinds.get(kind) for kind in kinds):
-            return False
-        if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
-            return False
-        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
-
-    def matches(self, record: JsonRecord) -> bool:
-        """Whether a record is asked for."""
-        return (
-            (not self.kinds or record["kind"] in self.kinds)
-            and (not self.severities or record.get("severity") in self.severities)
-            and (not self.codes or _matches(record.get("code"), self.codes))
-            and (not self.tools or record.get("tool") in self.tools)
-            and (not self.names or _matches(record.get("name"), self.names))
-            and (not self.path or self.path in str(record.get("path", "")))
-        )
-
-
-class ShardSoFar(NamedTuple):
-    """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
-
-    items: int
-    failed: int
-    counts: Counts
 
 
 class BatchRecords:
@@ -87,8 +24,7 @@ class BatchRecords:
     def __init__(self, store: Store, batch: Batch) -> None:
         self.store = store
         self.batch = batch
-        self.outputs: Outputs | None = current_outputs(batch)
-        self._outcomes = Outcomes(batch.files, batch.root)
+        self.source: RecordSource = find_source(batch, lambda: self.plan)
 
     @cached_property
     def plan(self) -> Plan:
@@ -105,27 +41,10 @@ class BatchRecords:
         """What the batch works on, in path order."""
         return items_of(self.snapshot.entries, self.batch.about.paths)
 
-    @cached_property
-    def ledger(self) -> Ledger:
-        """What the registers say; read only where nothing is merged yet."""
-        return load_ledger(self.plan, self._outcomes)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether every task has a result of every item. False also where that would have to be looked for."""
-        return self.outputs is not None and not any(t.failed + t.cancelled for t in self.outputs.manifest.tasks)
-
     @property
     def task_names(self) -> tuple[str, ...]:
         """The batch's tasks, in plan order."""
-        return tuple(task.task for task in self.outputs.manifest.tasks) if self.outputs else self.plan.task_names
-
-    @property
-    def project_tasks(self) -> tuple[str, ...]:
-        """Those of project scope."""
-        if self.outputs is None:
-            return self.plan.project_tasks
-        return tuple(task.task for task in self.outputs.manifest.tasks if task.scope == "project")
+        return self.source.task_names
 
     def choose_tasks(self, asked: str | None) -> tuple[str, ...]:
         """The tasks to read: the one asked for, or all. Raises InvalidInput for one that the batch has not."""
@@ -137,48 +56,18 @@ class BatchRecords:
 
     def counts(self, task: str) -> Counts:
         """The counts of a task's records so far."""
-        return add_counts(counts for counts, _ in self._pieces(task))
+        return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in asked.kinds)
-        for counts, read in self._pieces(task):
-            if not asked.may_match(counts):
-                continue
-            for line in read().splitlines():
-                if not prefixes or line.startswith(prefixes):
-                    record = _decoder.decode(line)
-                    if asked.matches(record):
-                        yield record
-
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
-        """How far a task is with each shard of files, in path order; from the manifest where the outputs are merged."""
-        if (output := self._output(task)) is not None:
-            for planned, shard in zip(self.plan.shards, output.shards, strict=False):
-                yield ShardSoFar(planned.items, shard.failed, shard.counts)
-            return
-        for planned in self.plan.shards:
-            links = list(self.ledger.walk(planned.id, task))
-            yield ShardSoFar(
-                sum(link.end - link.start for link in links),
-                sum(link.type == "failed" for link in links),
-                add_counts(link.outcome.counts for link in links),
-            )
+        for piece in self.source.iter_pieces(task):
+            if asked.may_match(piece.counts):
+                yield from asked.iter_matching(piece.read())
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
-        index = bisect.bisect_right(self._shard_starts, item) - 1
-        shard = self.plan.shards[index]
-        if self.outputs is not None and (output := self._output(task)) is not None:
-            lines = self.outputs.item_records(output, item, self._shard_starts)
-        else:
-            place = item - shard.start
-            link = next((link for link in self.ledger.walk(shard.id, task) if link.start <= place < link.end), None)
-            if link is None:
-                return None
-            whole, bounds = self._outcomes.read_items(link.segment, link.outcome)
-            lines = whole[bounds[place - link.start] : bounds[place - link.start + 1]]
-        return [_decoder.decode(line) for line in lines.splitlines()]
+        lines = self.source.item_lines(task, item)
+        return None if lines is None else decode_records(lines)
 
     def find_item(self, path: bytes) -> int | None:
         """The item at a path."""
@@ -186,33 +75,3 @@ class BatchRecords:
             return self.snapshot.find_item(path)
         place = bisect.bisect_left(self.items, path, key=lambda entry: entry.path)
         return place if place < len(self.items) and self.items[place].path == path else None
-
-    @cached_property
-    def _shard_starts(self) -> list[int]:
-        return [shard.start for shard in self.plan.shards]
-
-    def _output(self, task: str) -> TaskOutput | None:
-        """The merged output of a task; None where nothing is merged yet."""
-        if self.outputs is None:
-            return None
-        output = self.outputs.manifest.task(task)
-        assert output is not None, "the manifest names the tasks that there are"
-        return output
-
-    def _pieces(self, task: str) -> Iterator[tuple[Counts, Callable[[], bytes]]]:
-        """The counts of a task's records and how to read them, shard by shard."""
-        if self.outputs is not None and (output := self._output(task)) is not None:
-            for index, shard in enumerate(output.shards):
-                yield shard.counts, partial(self.outputs.shard_records, output, index)
-            return
-        for _, links in self.ledger.pieces(task):
-            yield add_counts(link.outcome.counts for link in links), partial(self._read, links)
-
-    def _read(self, links: Iterable[Link]) -> bytes:
-        return b"".join(self._outcomes.read_records(link.segment, link.outcome) for link in links)
-
-
-def _matches(value: object, wanted: Iterable[str]) -> bool:
-    return isinstance(value, str) and any(
-        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
-    )

@@ -34,17 +34,9 @@ def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
-        tally = _tally_of_outputs(outputs)
+        tally = outputs.manifest.tally()
         return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
     ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger
-
-
-def _tally_of_outputs(outputs: Outputs) -> Tally:
-    manifest = outputs.manifest
-    failed = sum(task.failed for task in manifest.tasks)
-    cancelled = sum(task.cancelled for task in manifest.tasks)
-    planned = sum(1 if task.scope == "project" else manifest.items for task in manifest.tasks)
-    return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)

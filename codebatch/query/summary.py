@@ -8,7 +8,8 @@ import msgspec
 
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.record import SEVERITIES
-from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from codebatch.errors import StoreCorrupt
-from codebatch.system.files import Files
+from codebatch.system.file_reader import FileReader
 
 T = TypeVar("T")
 
 
-def read_document(files: Files, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
+def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
     """Read a file through its decoder, which raises ValueError for what it refuses (model/document.py).
 
     Raises StoreCorrupt with the hint, or FileNotFoundError: what a missing file means is the caller's to say.

@@ -1,66 +1,157 @@
 """Journals: what happened when, for people and tests. One append-only file a holder; no truth depends on them.
 
-Each line is a document, for `errors` shows as evidence what it says.
+Each line is a document, for `errors` shows as evidence what it says: who wrote it when, then the event. Who reads on
+where it stopped keeps an offset for each holder; a last line without its end is still being written, or its writer is
+dead, and it is looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from codebatch.model.document import Document, DocumentError, decode_document, encode_document
+from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_members
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
 from codebatch.store.ids import PassedOver
+from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
-
-EventName = Literal[
-    "started",
-    "spawned",
-    "began",
-    "refused",
-    "committed",
-    "failed",
-    "finished",
-    "lost",
-    "drained",
-    "merged",
-    "reused",
-    "ended",
-]
-
 
 JOURNAL_FORMAT = 1
 
 
-class JournalLine(Document, frozen=True, kw_only=True, omit_defaults=True):
-    """One event. `seq` counts within the holder from 0; `at_ns` is wall time, for people."""
+class JournalHead(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """What every line begins with. `seq` counts within the holder from 0; `at_ns` is wall time, for people."""
 
     format: int = JOURNAL_FORMAT
     seq: int
     at_ns: int
     holder: HolderId
-    event: EventName
+
+
+class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", tag=str.lower):
+    """Base of the events. The order of their fields is that on disk."""
+
+
+class Started(_Event, frozen=True, kw_only=True):
+    """A coordinator began."""
+
+    pid: int
+
+
+class Spawned(_Event, frozen=True, kw_only=True):
+    """It started a worker."""
+
+    worker: HolderId
+    pid: int
+
+
+class Began(_Event, frozen=True, kw_only=True):
+    """A worker has leased a unit and begins it."""
+
+    shard: ShardId
+    start: int
+    end: int
+    tasks: tuple[str, ...]
+    round: int
+    epoch: int
+
+
+class Refused(_Event, frozen=True, kw_only=True):
+    """A worker found the lease that it was to take taken."""
+
+    epoch: int
+    worker: HolderId
+
+
+class Committed(_Event, frozen=True, kw_only=True):
+    """A result is durable."""
+
+    shard: ShardId
+    start: int
+    end: int
+    round: int
+    epoch: int
+    task: str
+    records: int
+    evidence: str | None = None
+
+
+class Failed(_Event, frozen=True, kw_only=True):
+    """A failure is durable: by a worker, or by the coordinator, which knows the path."""
+
+    shard: ShardId
+    start: int
+    end: int
+    round: int
+    epoch: int | None = None
+    task: str
+    path: str | None = None
+    reason: str | None = None
+    records: int | None = None
+    evidence: str | None = None
+
+
+class Finished(_Event, frozen=True, kw_only=True):
+    """A worker is through with a unit, of which it did [start, end)."""
+
+    shard: ShardId
+    start: int
+    end: int
+    epoch: int
+    seconds: float
+    cpu_seconds: float
+
+
+class Lost(_Event, frozen=True, kw_only=True):
+    """A worker died. `start` and `end` are the items that it was at, where it was at any."""
+
     shard: ShardId | None = None
     start: int | None = None
     end: int | None = None
-    tasks: tuple[str, ...] | None = None
-    round: int | None = None
-    epoch: int | None = None
     task: str | None = None
     path: str | None = None
-    reason: str | None = None
-    worker: HolderId | None = None
-    pid: int | None = None
-    seconds: float | None = None
-    cpu_seconds: float | None = None
+    reason: str
+    worker: HolderId
+    pid: int
     memory_peak_bytes: int | None = None
-    records: int | None = None
-    evidence: str | None = None
+    evidence: str
+
+
+class Drained(_Event, frozen=True, kw_only=True):
+    """A signal asked the coordinator to end."""
+
+    reason: str
+
+
+class Ended(_Event, frozen=True, kw_only=True):
+    """A coordinator's work is over: complete, drained or broken off."""
+
+    reason: str
+
+
+class Merged(_Event, frozen=True, kw_only=True):
+    """The outputs are merged."""
+
+    records: int
+
+
+JournalEvent = Started | Spawned | Began | Refused | Committed | Failed | Finished | Lost | Drained | Ended | Merged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalLine:
+    """An event, and who wrote it when."""
+
+    seq: int
+    at_ns: int
+    holder: HolderId
+    event: JournalEvent
 
 
 class Journal:
@@ -72,29 +163,62 @@ class Journal:
         self._now_ns = now_ns
         self._seq = 0
 
-    def write(self, event: EventName, **fields: object) -> None:
-        """Add a line; `fields` are those of JournalLine."""
-        line = JournalLine(seq=self._seq, at_ns=self._now_ns(), holder=self._holder, event=event, **fields)  # type: ignore[arg-type]
+    def write(self, event: JournalEvent) -> None:
+        """Add a line."""
+        head = JournalHead(seq=self._seq, at_ns=self._now_ns(), holder=self._holder)
         self._seq += 1
-        self._appender.append(encode_document(line))
+        self._appender.append(encode_members(head, event))
 
     def close(self) -> None:
         """Release the file."""
         self._appender.close()
 
 
-_decoder = msgspec.json.Decoder(JournalLine)
+class JournalReader:
+    """Reads the journals of a batch, and goes on where it stopped."""
+
+    def __init__(self, files: FileReader, batch_root: Path, since: Mapping[str, int] | None = None) -> None:
+        """`since`: that of a reader before, to go on from; without it from the beginning."""
+        self._files = files
+        self._directory = batch_root / layout.JOURNAL
+        self._read = dict(since or {})
+
+    @property
+    def since(self) -> Mapping[str, int]:
+        """How many bytes of each journal have been read, by its file's name."""
+        return dict(self._read)
+
+    def read(self, passed_over: PassedOver | None = None) -> list[JournalLine]:
+        """What every holder wrote since, by time.
+
+        Lines that are damaged, or of a later version's events, are passed over. So is a last one without its end, each
+        time until it has one.
+        """
+        lines: list[JournalLine] = []
+        for name, _ in self._files.listing(self._directory):
+            path = self._directory / name
+            start = self._read.get(name, 0)
+            size = self._files.size(path) or 0
+            for line in io.BytesIO(self._files.read_range(path, start, max(size - start, 0))):
+                if line.endswith(b"\n"):
+                    self._read[name] = start = start + len(line)
+                try:
+                    lines.append(_decode_line(line))
+                except DocumentError as error:
+                    if passed_over is not None:
+                        passed_over(f"a line of {path} is passed over: {error}; evidence may be missing")
+        return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
 
-def read_journal(files: Files, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
+def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
     """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
-    lines: list[JournalLine] = []
-    directory = batch_root / layout.JOURNAL
-    for name, _ in files.listing(directory):
-        for line in files.read(directory / name).splitlines(keepends=True):
-            try:
-                lines.append(decode_document(line, _decoder, JOURNAL_FORMAT))
-            except DocumentError as error:
-                if passed_over is not None:
-                    passed_over(f"a line of {directory / name} is passed over: {error}; evidence may be missing")
-    return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
+    return JournalReader(files, batch_root).read(passed_over)
+
+
+_head_decoder = msgspec.json.Decoder(JournalHead)
+_event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
+
+
+def _decode_line(line: bytes) -> JournalLine:
+    head = decode_document(line, _head_decoder, JOURNAL_FORMAT)
+    return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=decode_json(line, _event_decoder))

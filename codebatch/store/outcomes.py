@@ -8,7 +8,8 @@ unit settled and others open, which is a state like any other: what is open is c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import msgspec
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
-from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, make_row
+from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row
 from codebatch.model.outcome import (
     Commit,
     Counts,
@@ -30,7 +31,7 @@ from codebatch.model.outcome import (
     encode_commit,
 )
 from codebatch.model.record import Failure, FailureReason
-from codebatch.protocol.record_frames import FrameWriter, decode_frames
+from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.system.files import Appender, Files
 
@@ -228,16 +229,28 @@ class Outcomes:
     def read_frames(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
         """The frames and the item table of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""
         frames, table = self.read_bytes(segment, outcome)
-        self._decode(outcome, frames)
+        with _damage_told(outcome):
+            for _ in iter_frames(frames, outcome.bytes):
+                pass
         return frames, table
+
+    def iter_items(self, segment: HolderId, outcome: Outcome) -> Iterator[bytes]:
+        """The record lines of each item of an outcome, one at a time; each is checked first. Raises StoreCorrupt."""
+        frames, table = self.read_bytes(segment, outcome)
+        with _damage_told(outcome):
+            yield from iter_items(table, iter_frames(frames, outcome.bytes))
+
+    def read_item(self, segment: HolderId, outcome: Outcome, item: int) -> bytes:
+        """The record lines of one item, counted from the outcome's first, checked. Raises StoreCorrupt."""
+        frames, table = self.read_bytes(segment, outcome)
+        start, end = item_range(table, item)
+        row = table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
+        with _damage_told(outcome):
+            return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
 
     def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
         """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
-        frames, table = self.read_bytes(segment, outcome)
-        records = self._decode(outcome, frames)
-        if not check_rows(table, records):
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
-        return records
+        return b"".join(self.iter_items(segment, outcome))
 
     def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
         """The record lines of an outcome, and their bounds: item `i` has those from the `i`th to the one behind it.
@@ -245,17 +258,12 @@ class Outcomes:
         The frames' own checksums are checked. Raises StoreCorrupt.
         """
         frames, table = self.read_bytes(segment, outcome)
-        records = self._decode(outcome, frames)
         bounds = list(accumulate(item_lengths(table), initial=0))
-        if bounds[-1] != len(records):
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} does not fit its item table", hint=_HINT)
+        with _damage_told(outcome):
+            records = decode_frames(frames, outcome.bytes)
+            if bounds[-1] != len(records):
+                raise ValueError("it does not fit its item table")
         return records, bounds
-
-    def _decode(self, outcome: Outcome, frames: bytes) -> bytes:
-        try:
-            return decode_frames(frames, outcome.bytes)
-        except ValueError as error:
-            raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
 
 
 def lost_outcomes(batch_root: Path) -> StoreCorrupt:
@@ -267,6 +275,15 @@ def lost_outcomes(batch_root: Path) -> StoreCorrupt:
 
 
 _HINT = "run the batch anew with: codebatch run --again PATH"
+
+
+@contextlib.contextmanager
+def _damage_told(outcome: Outcome) -> Iterator[None]:
+    """Turn what is wrong with an outcome's bytes into StoreCorrupt."""
+    try:
+        yield
+    except ValueError as error:
+        raise StoreCorrupt(f"an outcome of shard {outcome.shard} is damaged: {error}", hint=_HINT) from error
 
 
 def _register(commit: Commit, outcome: Outcome) -> Register:

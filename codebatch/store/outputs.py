@@ -7,22 +7,25 @@ several; the one with the highest generation is current.
 from __future__ import annotations
 
 import bisect
+import contextlib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
-from codebatch.model.items import ROW_BYTES, check_rows, item_range
+from codebatch.model.items import ROW_BYTES, item_range, iter_items
 from codebatch.model.outcome import Counts
-from codebatch.protocol.record_frames import decode_frames
+from codebatch.protocol.record_frames import decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document
-from codebatch.system.files import Files
+from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 2
 
@@ -69,6 +72,14 @@ class Manifest(Document, frozen=True, kw_only=True):
         """The output of a task."""
         return next((task for task in self.tasks if task.task == name), None)
 
+    def tally(self, names: Collection[str] | None = None) -> Tally:
+        """How many pairs of an item and a task, of some tasks or of all, ended how."""
+        tasks = [task for task in self.tasks if names is None or task.task in names]
+        planned = sum(1 if task.scope == "project" else self.items for task in tasks)
+        failed = sum(task.failed for task in tasks)
+        cancelled = sum(task.cancelled for task in tasks)
+        return Tally(planned=planned, results=planned - failed - cancelled, failed=failed, cancelled=cancelled)
+
 
 def decode_manifest(data: bytes) -> Manifest:
     """Read manifest.json. Raises DocumentError."""
@@ -82,19 +93,15 @@ _manifest_decoder = msgspec.json.Decoder(Manifest)
 class Outputs:
     """The current merged outputs of a batch."""
 
-    files: Files
+    files: FileReader
     root: Path
     manifest: Manifest
 
-    def shard_records(self, task: TaskOutput, index: int) -> bytes:
-        """The record lines of a shard. Raises StoreCorrupt."""
-        shard = task.shards[index]
+    def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
+        """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""
         path = self.root / layout.output_name(task.task)
-        frames = self._read(path, shard.offset, shard.length)
-        try:
-            return decode_frames(frames, shard.bytes)
-        except ValueError as error:
-            raise self._corrupt(path, str(error)) from error
+        with self._damage_told(path):
+            yield from iter_frames(self._shard_frames(task, index), task.shards[index].bytes)
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
@@ -103,15 +110,24 @@ class Outputs:
         path = self.root / layout.table_name(task.task)
         table = self._read(path, first * ROW_BYTES, (item - first + 1) * ROW_BYTES)
         start, end = item_range(table, item - first)
-        records = self.shard_records(task, index)[start:end]
-        if not check_rows(table[-ROW_BYTES:], records):
-            raise self._corrupt(path, f"row {item} does not fit its records")
-        return records
+        with self._damage_told(self.root / layout.output_name(task.task)):
+            records = decode_range(self._shard_frames(task, index), task.shards[index].bytes, start, end)
+        with self._damage_told(path):
+            return b"".join(iter_items(table[-ROW_BYTES:], (records,)))
 
     def check(self, task: TaskOutput, index: int, start: int, end: int) -> bool:
-        """Whether a shard, items [start, end), still has the bytes its item table says."""
+        """Whether a shard, items [start, end), still has the bytes its item table says. Raises StoreCorrupt."""
         table = self._read(self.root / layout.table_name(task.task), start * ROW_BYTES, (end - start) * ROW_BYTES)
-        return check_rows(table, self.shard_records(task, index))
+        try:
+            for _ in iter_items(table, self.iter_shard(task, index)):
+                pass
+        except ValueError:
+            return False
+        return True
+
+    def _shard_frames(self, task: TaskOutput, index: int) -> bytes:
+        shard = task.shards[index]
+        return self._read(self.root / layout.output_name(task.task), shard.offset, shard.length)
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:
@@ -121,6 +137,13 @@ class Outputs:
         if len(data) != length:
             raise self._corrupt(path, "it is cut")
         return data
+
+    @contextlib.contextmanager
+    def _damage_told(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise self._corrupt(path, str(error)) from error
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
         return StoreCorrupt(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
+from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
 
 T = TypeVar("T")
@@ -38,8 +39,8 @@ class Appender(Protocol):
         """Release the file. Does not sync."""
 
 
-class Files(Protocol):
-    """What a store needs of a file system.
+class Files(FileReader, Protocol):
+    """What a store needs of a file system, to read and to write.
 
     Every method raises StoreUnwritable where the disk refuses a write, StoreError where it refuses to be read, and
     StoreForeign where something else than a plain file or directory is in its place.
@@ -50,21 +51,6 @@ class Files(Protocol):
 
     def confine(self, root: Path) -> None:
         """From now on reach nothing below a store's root through a symbolic link. To be called before anything else."""
-
-    def read(self, path: Path) -> bytes:
-        """All bytes of a file. Raises FileNotFoundError."""
-
-    def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; shorter at the end of the file. Raises FileNotFoundError."""
-
-    def stat(self, path: Path) -> os.stat_result | None:
-        """What is at a path, a link itself below the store's root; None where nothing is."""
-
-    def size(self, path: Path) -> int | None:
-        """Bytes of a file, None where there is none."""
-
-    def listing(self, path: Path) -> list[Listed]:
-        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""
 
     def unfinished(self, path: Path) -> list[str]:
         """The names in a directory that begin with `.` and end with `.tmp`: what `listing` leaves out, and ours."""

@@ -50,7 +50,7 @@ def finished(batch: Batch) -> Finished:
         whole = hashlib.sha256()
         for index, shard in enumerate(plan.shards):
             assert outputs.check(task, index, shard.start, shard.end)
-            whole.update(outputs.shard_records(task, index))
+            whole.update(b"".join(outputs.iter_shard(task, index)))
         sums[layout.output_name(task.task)] = whole.hexdigest()
         data = (outputs.root / layout.output_name(task.task)).read_bytes()
         assert hashlib.sha256(decode_frames(data, task.bytes)).hexdigest() == whole.hexdigest()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.journal import read_journal
+from codebatch.store.journal import Committed, Spawned, read_journal
 from tests.cli.process import CommandLine
 from tests.corpora import DJANGO, sdist
 from tests.execution.harness import (
@@ -47,8 +47,8 @@ def test_a_second_run_helps_and_both_end_well_with_one_digest(tmp_path: Path) ->
     assert answers[0]["result_digest"] == answers[1]["result_digest"]
     batch = open_latest(tmp_path / "store")
     lines = read_journal(batch.files, batch.root)
-    parents = {line.worker: line.holder for line in lines if line.event == "spawned"}
-    committers = {parents[line.holder] for line in lines if line.event == "committed"}
+    parents = {line.event.worker: line.holder for line in lines if isinstance(line.event, Spawned)}
+    committers = {parents[line.holder] for line in lines if isinstance(line.event, Committed)}
     assert len(committers) == 2, "only one of the two did the work"
     check_no_process_left(batch)
     finished(batch)

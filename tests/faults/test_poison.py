@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.journal import Began, JournalEvent, Lost, Spawned, read_journal
 from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.faults.conftest import Poisoned, orphans
@@ -82,10 +82,10 @@ def test_resume_does_again_what_failed_and_what_needed_it_in_a_new_round(poisone
     assert answer["result_digest"] != first["result_digest"]
 
     batch = open_latest(tmp_path / "store")
-    begun = [line for line in read_journal(batch.files, batch.root) if line.event == "began" and line.round == 2]
-    items = sum(line.end - line.start for line in begun if line.start is not None and line.end is not None)
-    assert items == len(POISON)
-    assert {line.tasks for line in begun} == {("venom", "symptom")}
+    events = [line.event for line in read_journal(batch.files, batch.root)]
+    begun = [event for event in events if isinstance(event, Began) and event.round == 2]
+    assert sum(event.end - event.start for event in begun) == len(POISON)
+    assert {event.tasks for event in begun} == {("venom", "symptom")}
 
 
 def test_results_do_not_depend_on_who_died(poisoned: Poisoned, tmp_path: Path) -> None:
@@ -131,25 +131,24 @@ def test_a_worker_whose_tasks_leak_descriptors_is_replaced_in_time(poisoned: Poi
     run = poisoned({f"{n:03}.txt": "leak" for n in range(200)}, shard=64)
     assert run("run", *LIMITS, "--json").json["status"] == "COMPLETED"
     batch = open_latest(run.directory / "store")
-    assert sum(line.event == "spawned" for line in read_journal(batch.files, batch.root)) >= 10
+    assert sum(isinstance(line.event, Spawned) for line in read_journal(batch.files, batch.root)) >= 10
 
 
 def test_who_dies_of_a_commit_blames_no_file(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "die_before_the_links"})
     answer = run("run", *LIMITS, "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
-    lost = [line for line in _lines(run) if line.event == "lost"]
-    assert [line.reason for line in lost] == ["exit status 11"] * 2
+    assert [event.reason for event in _events(run) if isinstance(event, Lost)] == ["exit status 11"] * 2
 
 
 def test_what_was_committed_by_who_could_not_tell_is_not_done_again(poisoned: Poisoned) -> None:
     run = poisoned({"a.txt": "die_behind_the_links"})
     answer = run("run", *LIMITS, "--json").json
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
-    events = [line.event for line in _lines(run)]
-    assert (events.count("lost"), events.count("began")) == (1, 1)
+    events = list(map(type, _events(run)))
+    assert (events.count(Lost), events.count(Began)) == (1, 1)
 
 
-def _lines(run: CommandLine) -> list[JournalLine]:
+def _events(run: CommandLine) -> list[JournalEvent]:
     batch = open_latest(run.directory / "store")
-    return read_journal(batch.files, batch.root)
+    return [line.event for line in read_journal(batch.files, batch.root)]

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.journal import Began, Committed, JournalLine, Lost, Refused, read_journal
 from tests.cli.process import CommandLine, wait_until
 from tests.execution.harness import check_no_process_left, finished, open_latest
 from tests.faults.conftest import Poisoned, orphans
@@ -29,7 +29,7 @@ def _journal(run: CommandLine) -> list[JournalLine]:
 
 
 def _has_begun(run: CommandLine, units: int = 1) -> bool:
-    return sum(line.event == "began" for line in _journal(run)) >= units
+    return sum(isinstance(line.event, Began) for line in _journal(run)) >= units
 
 
 def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
@@ -58,13 +58,17 @@ def test_a_run_that_is_stopped_is_robbed_and_ends_well_when_it_goes_on(poisoned:
     again = finished(open_latest(run.directory / "store"))
     assert (again.result_digest, again.sums) == (taken.result_digest, taken.sums)
     lines = _journal(run)
-    robbed = [line for line in lines if line.event == "began" and line.epoch == 2]
+    begun = [(line.holder, line.event) for line in lines if isinstance(line.event, Began)]
+    robbed = [event for _, event in begun if event.epoch == 2]
     assert robbed, "nothing was taken over"
     for thief in robbed:
-        committers = {line.holder for line in lines if line.event == "committed" and line.shard == thief.shard}
-        late = [line for line in lines if line.event == "began" and line.shard == thief.shard and line.epoch == 1]
-        assert late[0].holder not in committers, "a late commit was not refused"
-    assert not [line for line in lines if line.event == "refused"], "somebody asked for what another was known to hold"
+        committed = [(line.holder, line.event) for line in lines if isinstance(line.event, Committed)]
+        committers = {holder for holder, event in committed if event.shard == thief.shard}
+        late = [holder for holder, event in begun if event.shard == thief.shard and event.epoch == 1]
+        assert late[0] not in committers, "a late commit was not refused"
+    assert not [line for line in lines if isinstance(line.event, Refused)], (
+        "somebody asked for what another was known to hold"
+    )
 
 
 def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Poisoned) -> None:
@@ -82,7 +86,9 @@ def test_status_names_who_holds_a_batch_and_says_when_nobody_does(poisoned: Pois
     assert (left["status"], left["stalled"], left["holders"]) == ("RUNNING", True, [])
     assert "stalled" in run("status", "--store", "store").text
     run(*COMMON)
-    assert not [line for line in _journal(run) if line.event == "refused"], "it did not know the epochs of the dead"
+    assert not [line for line in _journal(run) if isinstance(line.event, Refused)], (
+        "it did not know the epochs of the dead"
+    )
 
 
 def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> None:
@@ -95,7 +101,7 @@ def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> 
     os.kill(process.pid, signal.SIGCONT)
     answer = json.loads(run.finish(process).stdout)
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
-    assert not [line for line in _journal(run) if line.event == "lost"]
+    assert not [line for line in _journal(run) if isinstance(line.event, Lost)]
 
 
 def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Poisoned) -> None:
@@ -108,7 +114,7 @@ def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Pois
     _stop(process, signal.SIGCONT)
     answer = json.loads(run.finish(process).stdout)
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
-    assert not [line for line in _journal(run) if line.event == "lost"]
+    assert not [line for line in _journal(run) if isinstance(line.event, Lost)]
 
 
 def test_kills_from_outside_fail_no_file(poisoned: Poisoned) -> None:

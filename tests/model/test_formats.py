@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import encode_document
 from codebatch.model.entry import Entry, EntryKind, decode_entries, encode_entries, find_item, is_safe_path, snapshot_id
-from codebatch.model.items import ROW_BYTES, check_rows, item_lengths, item_range, make_row, result_digest, task_digest
+from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
 from codebatch.model.plan import (
     Plan,
@@ -193,16 +194,30 @@ def test_hostile_index_lines_are_refused() -> None:
             decode_entries(data)
 
 
-@given(st.lists(st.binary(max_size=40), max_size=20))
-def test_the_item_table_finds_and_checks_every_item(items: list[bytes]) -> None:
+@given(st.lists(st.binary(max_size=40), max_size=20), st.integers(1, 100))
+def test_the_item_table_finds_and_checks_every_item(items: list[bytes], step: int) -> None:
     table = b"".join(make_row(item) for item in items)
     records = b"".join(items)
     assert item_lengths(table) == [len(item) for item in items]
-    assert check_rows(table, records)
-    assert not check_rows(table, records + b"x")
+    blocks = [records[at : at + step] for at in range(0, len(records), step)]
+    assert list(iter_items(table, blocks)) == items
+    for damaged in ([*blocks, b"x"], blocks[:-1], [b"x", *blocks]):
+        if damaged != blocks:
+            with pytest.raises(ValueError, match="does not fit"):
+                list(iter_items(table, damaged))
     for index, item in enumerate(items):
         start, end = item_range(table, index)
         assert records[start:end] == item
+
+
+def test_an_item_is_given_before_the_blocks_behind_it_are_read() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"one"
+        yield b"two"
+        raise AssertionError("it reads on")
+
+    found = iter_items(b"".join(map(make_row, (b"on", b"etw", b"o", b"three"))), blocks())
+    assert [next(found) for _ in range(3)] == [b"on", b"etw", b"o"]
 
 
 def test_tasks_are_ordered_by_need_and_a_circle_is_refused() -> None:

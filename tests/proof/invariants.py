@@ -25,7 +25,7 @@ from codebatch.model.shard import ProjectWork
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
-from codebatch.store.journal import JournalLine, read_journal
+from codebatch.store.journal import Began, Committed, JournalLine, read_journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
@@ -105,30 +105,25 @@ def check_nothing_committed_ran_again(batch: Batch) -> None:
     holders = {holder.holder: holder for holder, _ in LeaseReader(batch.files, batch.root).holders()}
     parents = {holder.holder: holders.get(holder.parent) for holder in holders.values() if holder.parent}
     begun: dict[HolderId, int] = {}
-    committed: dict[tuple[str, str], list[tuple[JournalLine, int]]] = {}
+    committed: dict[tuple[str, str], list[tuple[JournalLine, Committed, int]]] = {}
     for line in lines:
-        if line.shard is None or line.start is None:
-            continue
-        if line.event == "committed" and line.task is not None:
-            committed.setdefault((line.shard, line.task), []).append((line, begun.get(line.holder, 0)))
-        elif line.event == "began" and line.tasks is not None:
-            begun[line.holder] = line.start
+        event = line.event
+        if isinstance(event, Committed):
+            committed.setdefault((event.shard, event.task), []).append((line, event, begun.get(line.holder, 0)))
+        elif isinstance(event, Began):
+            begun[line.holder] = event.start
             mine = parents.get(line.holder)
             if mine is None:
                 continue  # Power loss took its holder file.
-            for task in line.tasks:
-                for earlier, unit_start in committed.get((line.shard, task), []):
-                    is_of_other_inputs = isinstance(work[line.shard], ProjectWork) and earlier.round != line.round
+            for task in event.tasks:
+                for earlier, result, unit_start in committed.get((event.shard, task), []):
+                    is_of_other_inputs = isinstance(work[event.shard], ProjectWork) and result.round != event.round
                     is_other = parents.get(earlier.holder) != mine
                     is_unheard = is_other and earlier.at_ns > mine.since_ns
-                    is_of_owner, is_of_thief = unit_start < line.start, unit_start > line.start and not is_other
+                    is_of_owner, is_of_thief = unit_start < event.start, unit_start > event.start and not is_other
                     if not (is_unheard or is_of_owner or is_of_thief or is_of_other_inputs):
-                        assert not _overlap(line, earlier), f"{line} begins what {earlier} had committed"
+                        assert not _overlap(event, result), f"{line} begins what {earlier} had committed"
 
 
-def _overlap(one: JournalLine, other: JournalLine) -> bool:
-    assert one.start is not None
-    assert one.end is not None
-    assert other.start is not None
-    assert other.end is not None
+def _overlap(one: Began, other: Committed) -> bool:
     return one.start < other.end and other.start < one.end

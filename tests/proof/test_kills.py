@@ -17,7 +17,7 @@ import pytest
 
 from codebatch.store import layout
 from codebatch.store.batches import batch_ids
-from codebatch.store.journal import read_journal
+from codebatch.store.journal import Failed, read_journal
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
 from tests.cli.process import CommandLine, make_many
@@ -47,7 +47,7 @@ def test_two_hundred_kills_at_random_points_change_nothing(tmp_path: Path) -> No
         batch = open_latest(tmp_path / "store")
         check_batch(batch, serial)
         check_no_process_left(batch)
-        failed = [line for line in read_journal(batch.files, batch.root) if line.event == "failed"]
+        failed = [line for line in read_journal(batch.files, batch.root) if isinstance(line.event, Failed)]
         assert not failed, "an innocent file was failed"
     print(f"kill -9: {kills}, {len(_batches(tmp_path)) - 1} batches")
     assert min(kills.values()) > KILLS // 10

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codebatch.model.items import iter_items, make_row
 from codebatch.model.outcome import HolderId, Register, Unit
 from codebatch.model.shard import ShardId
 from codebatch.protocol import messages
-from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames
+from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store.layout import lease_name, parse_lease, parse_register, register_name
 
 LINES = st.lists(st.binary(max_size=3000).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=80)
@@ -70,14 +73,93 @@ def test_every_frame_is_read_not_the_first_alone() -> None:
 def test_frames_cut_or_flipped_anywhere_are_refused() -> None:
     records = b"".join(b"%d\n" % n for n in range(20_000))
     frames = FrameWriter().encode(records)
-    for length in range(0, len(frames), 97):
+    for length in (*range(0, len(frames), 97), *range(len(frames) - 8, len(frames))):
         with pytest.raises(ValueError, match=r"."):
             decode_frames(frames[:length], len(records))
-    for at in range(0, len(frames), 997):
+    for at in (*range(0, len(frames), 997), *range(len(frames) - 8, len(frames))):
         damaged = bytearray(frames)
         damaged[at] ^= 0x40
         with pytest.raises(ValueError, match=r"."):
             decode_frames(bytes(damaged), len(records))
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_frames_of_another_size_than_was_said_are_refused(by: int) -> None:
+    records = b"".join(b"%d\n" % n for n in range(20_000))
+    with pytest.raises(ValueError, match="expected"):
+        decode_frames(FrameWriter().encode(records), len(records) + by)
+
+
+def test_a_frame_that_claims_more_than_was_said_is_not_decompressed() -> None:
+    """2**60 bytes, says its header: nobody makes room for them."""
+    frame = zstandard.ZstdCompressor(write_checksum=True).compress(b"x" * 70_000)
+    header = frame[:4] + bytes([0b11100100]) + (2**60).to_bytes(8, "little")
+    with pytest.raises(ValueError, match="not of the 70000 bytes"):
+        decode_frames(header + frame[zstandard.frame_header_size(frame) :], 70_000)
+
+
+def test_frames_without_a_checksum_or_their_size_are_refused() -> None:
+    """Whether they are sound nobody could tell."""
+    for compressor in (
+        zstandard.ZstdCompressor(write_checksum=False),
+        zstandard.ZstdCompressor(write_checksum=True, write_content_size=False),
+    ):
+        with pytest.raises(ValueError, match="a frame that is not of the 2 bytes"):
+            decode_frames(compressor.compress(b"x\n"), 2)
+
+
+def test_a_frame_that_is_damaged_spoils_none_before_it_and_none_that_is_passed_over() -> None:
+    records = b"".join(b"%06d %s\n" % (n, b"x" * (n % 90)) for n in range(3000))
+    frames = bytearray(FrameWriter().encode(records))
+    frames[-1] ^= 1
+    first, *others = _frame_sizes(FrameWriter().encode(records))
+    assert len(others) > 1
+    found = iter_frames(bytes(frames), len(records))
+    assert [len(next(found)) for _ in others] == [first, *others[:-1]]
+    with pytest.raises(ValueError, match="checksum"):
+        next(found)
+    last = len(records) - others[-1]
+    assert decode_range(bytes(frames), len(records), 10, last) == records[10:last]
+    with pytest.raises(ValueError, match="checksum"):
+        decode_range(bytes(frames), len(records), 10, last + 1)
+
+
+@given(LINES, st.data())
+def test_a_range_is_what_a_slice_of_all_would_be(lines: list[bytes], data: st.DataObject) -> None:
+    records = b"".join(lines)
+    start = data.draw(st.integers(0, len(records)))
+    end = data.draw(st.integers(start, len(records)))
+    assert decode_range(FrameWriter().encode(records), len(records), start, end) == records[start:end]
+
+
+def test_incompressible_and_uniform_bytes_are_framed_as_well() -> None:
+    """Other kinds of blocks: raw ones, and one byte that is repeated."""
+    for records in (random.Random(1).randbytes(400_000), b"\n" * 400_000, b"x" * 400_000, b""):
+        assert decode_frames(FrameWriter().encode(records), len(records)) == records
+    assert decode_frames(FrameWriter().encode_nothing(), 0) == b""
+
+
+@given(LINES, st.integers(1, 50_000))
+def test_frames_do_not_tell_in_which_blocks_the_records_came(lines: list[bytes], step: int) -> None:
+    records = b"".join(lines)
+    blocks = [records[at : at + step] for at in range(0, len(records), step)]
+    assert b"".join(FrameWriter().iter_encode(blocks)) == FrameWriter().encode(records)
+
+
+def test_no_more_than_a_frame_and_an_item_are_held() -> None:
+    """Of a shard of 2 MB, both ways."""
+    item = b"".join(b"%06d %s\n" % (n, b"x" * 100) for n in range(10))
+    items = 2_000_000 // len(item)
+    frames = FrameWriter().encode(item * items)
+    table = make_row(item) * items
+    tracemalloc.start()
+    try:
+        found = iter_items(table, iter_frames(frames, items * len(item)))
+        assert sum(map(len, FrameWriter().iter_encode(found))) == len(frames)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 8 * FRAME_BYTES
 
 
 def test_zstdcat_reads_frames(tmp_path: Path) -> None:

@@ -64,6 +64,18 @@ def test_a_table_that_fits_its_digest_and_not_the_records_is_damage(batch: Path)
         Outcomes(RealFiles(), batch).read_records(HOLDER, outcome)
 
 
+def test_an_item_is_given_unless_it_does_not_fit_its_own_row(batch: Path) -> None:
+    outcome = _commit(batch, _encoded(make_row(LINES[0]) + make_row(LINES[1][:-1] + b" ")))
+    outcomes = Outcomes(RealFiles(), batch)
+    assert outcomes.read_item(HOLDER, outcome, 0) == LINES[0]
+    with pytest.raises(StoreCorrupt, match="item table"):
+        outcomes.read_item(HOLDER, outcome, 1)
+    found = outcomes.iter_items(HOLDER, outcome)
+    assert next(found) == LINES[0]
+    with pytest.raises(StoreCorrupt, match="item table"):
+        next(found)
+
+
 def test_a_table_of_other_lengths_than_the_records_is_damage(batch: Path) -> None:
     outcome = _commit(batch, _encoded(make_row(LINES[0]) * 2))
     with pytest.raises(StoreCorrupt, match="item table"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Unit
+from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.protocol.launch import Launch
@@ -26,10 +26,9 @@ from codebatch.protocol.messages import (
     Shrink,
     Stop,
 )
-from codebatch.store import layout
+from codebatch.store import journal, layout
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
-from codebatch.store.journal import Journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
 from codebatch.store.store import open_store
@@ -96,7 +95,7 @@ class Worker:
         self._holder = Holder(files, batch.root, about)
         self._cell = cell or Cell(files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
         self._committer = Committer(files, batch.root, launch.holder)
-        self._journal = Journal(files, batch.root, launch.holder, wall_ns)
+        self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
@@ -138,7 +137,9 @@ class Worker:
         began = time.perf_counter()
         cpu_ns = process_cpu_ns()
         self._journal.write(
-            "began", shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+            journal.Began(
+                shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+            )
         )
         start, end, encoded = self._outcomes_of(unit)
         if encoded:
@@ -146,13 +147,14 @@ class Worker:
         self._step(0, 0, PHASE_IDLE)
         seconds = time.perf_counter() - began
         self._journal.write(
-            "finished",
-            shard=unit.shard,
-            start=start,
-            end=end,
-            epoch=epoch,
-            seconds=round(seconds, 6),
-            cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
+            journal.Finished(
+                shard=unit.shard,
+                start=start,
+                end=end,
+                epoch=epoch,
+                seconds=round(seconds, 6),
+                cpu_seconds=round((process_cpu_ns() - cpu_ns) / 1e9, 6),
+            )
         )
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
@@ -229,18 +231,7 @@ class Worker:
         self._records += sum(outcome.counts.records for outcome in won.outcomes)
         evidence = {(one.outcome.task, one.outcome.start): one.evidence or None for one in encoded}
         for outcome in won.outcomes:
-            self._journal.write(
-                "committed" if outcome.type == "result" else "failed",
-                shard=outcome.shard,
-                start=outcome.start,
-                end=outcome.end,
-                task=outcome.task,
-                round=unit.round,
-                epoch=epoch,
-                reason=outcome.reason,
-                records=outcome.counts.records,
-                evidence=evidence[outcome.task, outcome.start],
-            )
+            self._journal.write(_event_of(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
         self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
 
     def _read(self, entry: Entry) -> bytes:
@@ -286,6 +277,32 @@ class Worker:
 
     def _step(self, item: int, end: int, phase: int) -> None:
         self._cell.write(Step(running_ns(), self._items_done, self._records, self._units, item, end, phase))
+
+
+def _event_of(outcome: Outcome, round_: int, epoch: int, evidence: str | None) -> journal.Committed | journal.Failed:
+    """What the journal says of an outcome that is durable."""
+    if outcome.type == "result":
+        return journal.Committed(
+            shard=outcome.shard,
+            start=outcome.start,
+            end=outcome.end,
+            round=round_,
+            epoch=epoch,
+            task=outcome.task,
+            records=outcome.counts.records,
+            evidence=evidence,
+        )
+    return journal.Failed(
+        shard=outcome.shard,
+        start=outcome.start,
+        end=outcome.end,
+        round=round_,
+        epoch=epoch,
+        task=outcome.task,
+        reason=outcome.reason,
+        records=outcome.counts.records,
+        evidence=evidence,
+    )
 
 
 def give_up(channel: Channel, error: CodebatchError) -> None:

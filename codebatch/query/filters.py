@@ -1,0 +1,81 @@
+"""Which records are asked for. Pure: of counts and lines alone, wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.model.outcome import Counts
+from codebatch.model.record import KINDS, SEVERITIES
+from codebatch.model.task import Json
+
+JsonRecord = dict[str, Json]
+
+_decoder = msgspec.json.Decoder(JsonRecord)
+
+
+class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
+    but for a `*` at the end."""
+
+    kinds: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    path: str = ""
+
+    def check(self) -> RecordFilter:
+        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
+        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
+            for value in asked:
+                if value not in known:
+                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
+        return self
+
+    def may_match(self, counts: Counts) -> bool:
+        """Whether a shard with these counts can hold anything asked for."""
+        kinds = set(self.kinds) or set(KINDS)
+        if self.severities or self.codes or self.tools:
+            kinds &= {"diagnostic"}
+        if self.names:
+            kinds &= {"symbol"}
+        if not any(counts.kinds.get(kind) for kind in kinds):
+            return False
+        if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
+            return False
+        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
+
+    def matches(self, record: JsonRecord) -> bool:
+        """Whether a record is asked for."""
+        return (
+            (not self.kinds or record["kind"] in self.kinds)
+            and (not self.severities or record.get("severity") in self.severities)
+            and (not self.codes or _matches(record.get("code"), self.codes))
+            and (not self.tools or record.get("tool") in self.tools)
+            and (not self.names or _matches(record.get("name"), self.names))
+            and (not self.path or self.path in str(record.get("path", "")))
+        )
+
+    def iter_matching(self, blocks: Iterable[bytes]) -> Iterator[JsonRecord]:
+        """The records that are asked for among blocks of whole record lines, in their order."""
+        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in self.kinds)
+        for block in blocks:
+            for line in block.splitlines():
+                if not prefixes or line.startswith(prefixes):
+                    record = _decoder.decode(line)
+                    if self.matches(record):
+                        yield record
+
+
+def decode_records(lines: bytes) -> list[JsonRecord]:
+    """The records of some record lines."""
+    return _decoder.decode_lines(lines)
+
+
+def _matches(value: object, wanted: Iterable[str]) -> bool:
+    return isinstance(value, str) and any(
+        value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
+    )

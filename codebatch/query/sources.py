@@ -1,0 +1,214 @@
+"""Where the records of a batch are read from: its merged outputs, or the outcomes so far where nothing is merged yet.
+
+Every source gives the same answers of the same batch, in the same order. Who asks does not know which one it is.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+from codebatch.engine.chains import Link
+from codebatch.engine.ledger import Ledger
+from codebatch.engine.lifecycle import Tally
+from codebatch.model.outcome import Counts, add_counts
+from codebatch.model.plan import Plan
+from codebatch.store.batches import Batch
+from codebatch.store.ledgers import load_ledger, tally_of
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs
+
+
+class Piece(NamedTuple):
+    """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines."""
+
+    counts: Counts
+    read: Callable[[], Iterator[bytes]]
+
+
+class TaskSoFar(NamedTuple):
+    """How far a task is: how many items it has a result of, how many failed, how many shards are settled."""
+
+    done: int
+    failed: int
+    shards_done: int
+
+
+class ShardSoFar(NamedTuple):
+    """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
+
+    items: int
+    failed: int
+    counts: Counts
+
+
+class RecordSource(Protocol):
+    """What questions need of a batch. Methods that take a task are asked for one of `task_names` alone.
+
+    What reads records raises StoreCorrupt where they are not what was written.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it reads, for people."""
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        """The batch's tasks, in plan order."""
+
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        """Those of project scope."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every task has a result of every item. False also where that would have to be looked for."""
+
+    def tally(self, tasks: Collection[str]) -> Tally:
+        """How much of some tasks ended how."""
+
+    def so_far(self, task: str) -> TaskSoFar:
+        """How far a task is."""
+
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        """How far a task is with each shard of files, in path order."""
+
+    def iter_pieces(self, task: str) -> Iterator[Piece]:
+        """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads."""
+
+    def item_lines(self, task: str, item: int) -> bytes | None:
+        """The record lines of one item; None where the task has not come to it yet."""
+
+
+def find_source(batch: Batch, plan: Callable[[], Plan]) -> RecordSource:
+    """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
+    outputs = current_outputs(batch)
+    return Unmerged(Outcomes(batch.files, batch.root), plan) if outputs is None else Merged(outputs, plan)
+
+
+class Merged:
+    """Reads merged outputs."""
+
+    def __init__(self, outputs: Outputs, plan: Callable[[], Plan]) -> None:
+        self._outputs = outputs
+        self._manifest = outputs.manifest
+        self._plan = plan
+
+    @property
+    def place(self) -> str:
+        return str(self._outputs.root)
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return tuple(task.task for task in self._manifest.tasks)
+
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        return tuple(task.task for task in self._manifest.tasks if task.scope == "project")
+
+    @property
+    def is_done(self) -> bool:
+        return not any(task.failed + task.cancelled for task in self._manifest.tasks)
+
+    def tally(self, tasks: Collection[str]) -> Tally:
+        return self._manifest.tally(tasks)
+
+    def so_far(self, task: str) -> TaskSoFar:
+        output = self._output(task)
+        if output.scope == "project":
+            return TaskSoFar(1 - output.failed, output.failed, 1)
+        return TaskSoFar(self._manifest.items - output.failed, output.failed, len(self._plan().shards))
+
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
+            yield ShardSoFar(planned.items, shard.failed, shard.counts)
+
+    def iter_pieces(self, task: str) -> Iterator[Piece]:
+        output = self._output(task)
+        return (self._piece(output, index, shard) for index, shard in enumerate(output.shards))
+
+    def item_lines(self, task: str, item: int) -> bytes:
+        return self._outputs.item_records(self._output(task), item, self._shard_starts)
+
+    @cached_property
+    def _shard_starts(self) -> list[int]:
+        return [shard.start for shard in self._plan().shards]
+
+    def _output(self, task: str) -> TaskOutput:
+        output = self._manifest.task(task)
+        assert output is not None, "the manifest names the tasks that there are"
+        return output
+
+    def _piece(self, output: TaskOutput, index: int, shard: OutputShard) -> Piece:
+        return Piece(shard.counts, lambda: self._outputs.iter_shard(output, index))
+
+
+class Unmerged:
+    """Reads what the registers say now, looked at once."""
+
+    def __init__(self, outcomes: Outcomes, plan: Callable[[], Plan]) -> None:
+        self._outcomes = outcomes
+        self._plan = plan
+
+    @property
+    def place(self) -> str:
+        return "the outcomes so far (nothing is merged yet)"
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return self._plan().task_names
+
+    @property
+    def project_tasks(self) -> tuple[str, ...]:
+        return self._plan().project_tasks
+
+    @property
+    def is_done(self) -> bool:
+        return False
+
+    def tally(self, tasks: Collection[str]) -> Tally:
+        return tally_of(self._ledger, tasks)
+
+    def so_far(self, task: str) -> TaskSoFar:
+        shards = [shard for shard, other in self._ledger.chains if other == task]
+        links = [link for shard in shards for link in self._ledger.walk(shard, task)]
+        return TaskSoFar(
+            sum(link.end - link.start for link in links if link.type == "result"),
+            sum(link.end - link.start for link in links if link.type == "failed"),
+            sum(not self._ledger.holes(shard, task) for shard in shards),
+        )
+
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        for planned in self._plan().shards:
+            links = list(self._ledger.walk(planned.id, task))
+            yield ShardSoFar(
+                sum(link.end - link.start for link in links),
+                sum(link.type == "failed" for link in links),
+                add_counts(link.outcome.counts for link in links),
+            )
+
+    def iter_pieces(self, task: str) -> Iterator[Piece]:
+        return (self._piece(links) for _, links in self._ledger.pieces(task))
+
+    def item_lines(self, task: str, item: int) -> bytes | None:
+        shard = self._plan().shards[bisect.bisect_right(self._shard_starts, item) - 1]
+        place = item - shard.start
+        link = next((link for link in self._ledger.walk(shard.id, task) if link.start <= place < link.end), None)
+        return None if link is None else self._outcomes.read_item(link.segment, link.outcome, place - link.start)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return load_ledger(self._plan(), self._outcomes)
+
+    @cached_property
+    def _shard_starts(self) -> list[int]:
+        return [shard.start for shard in self._plan().shards]
+
+    def _piece(self, links: Sequence[Link]) -> Piece:
+        return Piece(
+            add_counts(link.outcome.counts for link in links),
+            lambda: chain.from_iterable(self._outcomes.iter_items(link.segment, link.outcome) for link in links),
+        )

@@ -1,0 +1,32 @@
+"""Reading below a store: the part of the port that those are given who write nothing (system/files.py)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from codebatch.system.calls import Listed
+
+
+class FileReader(Protocol):
+    """What is needed of a file system to read a store.
+
+    Every method raises StoreError where the disk refuses to be read, and StoreForeign where something else than a plain
+    file or directory is in its place.
+    """
+
+    def read(self, path: Path) -> bytes:
+        """All bytes of a file. Raises FileNotFoundError."""
+
+    def read_range(self, path: Path, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset`; shorter at the end of the file. Raises FileNotFoundError."""
+
+    def stat(self, path: Path) -> os.stat_result | None:
+        """What is at a path, a link itself below the store's root; None where nothing is."""
+
+    def size(self, path: Path) -> int | None:
+        """Bytes of a file, None where there is none."""
+
+    def listing(self, path: Path) -> list[Listed]:
+        """The names in a directory, sorted, without those that begin with `.`; empty where there is no directory."""

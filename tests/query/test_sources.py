@@ -1,0 +1,135 @@
+"""Both sources give the same answers of the same batch, and one that is not done says what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.engine.lifecycle import Tally
+from codebatch.errors import StoreCorrupt
+from codebatch.model.outcome import Counts, Outcome, Register
+from codebatch.model.plan import Plan
+from codebatch.model.shard import ProjectWork
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.filters import decode_records
+from codebatch.query.sources import Merged, RecordSource, TaskSoFar, Unmerged, find_source
+from codebatch.store.batches import Batch
+from codebatch.store.holders import new_holder_id
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
+
+PATHS = [b"a", b"b", b"c", b"d", b"e"]
+FAILED = 3
+"""The item at which `lint` failed: the second of the second shard."""
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Batch:
+    """Five items in three shards, the file tasks done."""
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, PATHS, shard_items=2)
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    committer.commit(list(_of_files(batch.plan())), epoch=1, round_=1)
+    committer.close()
+    return batch
+
+
+def _merged(batch: Batch) -> RecordSource:
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    plan = batch.plan()
+    for task in PROJECT:
+        inputs = load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
+        whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
+        parts = [_encoded(task, shard.start, shard.start, shard.end, plan) for shard in plan.shards]
+        committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
+    committer.close()
+    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    return find_source(batch, batch.plan)
+
+
+def _of_files(plan: Plan) -> Iterator[EncodedOutcome]:
+    """What the file tasks say, `parse` of the first shard in two pieces."""
+    for task in FILE_TASKS:
+        for shard in plan.shards:
+            cuts = [shard.start + 1] if task == "parse" and not shard.start else []
+            if task == "lint" and shard.start <= FAILED < shard.end:
+                register = Register(shard.id, FAILED - shard.start, task, 1)
+                yield failed_outcome(PATHS[FAILED], register, "exception", FrameWriter())
+                cuts.append(FAILED)
+            for start, end in zip([shard.start, *cuts], [*cuts, shard.end], strict=True):
+                if not (task == "lint" and start == FAILED):
+                    yield _encoded(task, shard.start, start, end, plan)
+
+
+def _encoded(task: str, first: int, start: int, end: int, plan: Plan) -> EncodedOutcome:
+    shard = next(shard for shard in plan.shards if shard.start == first)
+    counts = Counts(kinds={"metric": end - start})
+    outcome = Outcome(shard=shard.id, task=task, start=start - first, end=end - first, type="result", counts=counts)
+    return encode_outcome(outcome, [_line(task, item) for item in range(start, end)], FrameWriter())
+
+
+def _line(task: str, item: int) -> bytes:
+    return b'{"kind":"metric","path":"%s","task":"%s"}\n' % (PATHS[item], task.encode())
+
+
+def _all_told(source: RecordSource) -> dict[str, object]:
+    return {
+        "tasks": source.task_names,
+        "project": source.project_tasks,
+        "tallies": [source.tally({task}) for task in source.task_names] + [source.tally(source.task_names)],
+        "so far": [source.so_far(task) for task in source.task_names],
+        "shards": [list(source.iter_shards(task)) for task in FILE_TASKS],
+        "pieces": [
+            [(piece.counts, b"".join(piece.read())) for piece in source.iter_pieces(task)] for task in source.task_names
+        ],
+        "items": [[source.item_lines(task, item) for item in range(len(PATHS))] for task in FILE_TASKS],
+    }
+
+
+def test_merged_and_unmerged_say_the_same(batch: Batch) -> None:
+    merged = _merged(batch)
+    assert isinstance(merged, Merged)
+    unmerged = Unmerged(Outcomes(batch.files, batch.root), batch.plan)
+    assert _all_told(merged) == _all_told(unmerged)
+    assert [merged.is_done, unmerged.is_done] == [False, False]
+    assert merged.tally(("lint", "graph")) == Tally(planned=6, results=5, failed=1)
+    assert merged.so_far("lint") == TaskSoFar(4, 1, 3)
+    assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
+
+
+def test_items_are_found_one_by_one(batch: Batch) -> None:
+    for source in (find_source(batch, batch.plan), _merged(batch)):
+        for task in ("parse", "symbols"):
+            assert [source.item_lines(task, item) for item in range(5)] == [_line(task, item) for item in range(5)]
+        ((failure,), (after,)) = (decode_records(source.item_lines("lint", item) or b"") for item in (FAILED, 4))
+        assert (failure["kind"], failure["path"]) == ("failure", "d")
+        assert after["path"] == "e"
+
+
+def test_what_no_task_has_come_to_is_open(batch: Batch) -> None:
+    source = find_source(batch, batch.plan)
+    assert isinstance(source, Unmerged)
+    for path in (batch.root / "outcomes").glob("*.symbols.r1"):
+        if path.name.startswith(batch.plan().shards[1].id):
+            path.unlink()
+    assert [source.item_lines("symbols", item) is None for item in range(5)] == [False, False, True, True, False]
+    assert source.so_far("symbols") == TaskSoFar(3, 0, 2)
+    assert [shard.items for shard in source.iter_shards("symbols")] == [2, 0, 1]
+    assert source.tally(("symbols", "report")) == Tally(planned=6, results=3)
+    assert source.task_names == batch.plan().task_names
+
+
+def test_a_piece_that_nobody_reads_is_not_read(batch: Batch) -> None:
+    source = _merged(batch)
+    (path,) = batch.root.glob("outputs/*/symbols.jsonl.zst")
+    path.write_bytes(b"")
+    pieces = list(source.iter_pieces("symbols"))
+    assert [piece.counts.kinds["metric"] for piece in pieces] == [2, 2, 1]
+    with pytest.raises(StoreCorrupt, match="it is cut"):
+        next(pieces[0].read())

@@ -1,0 +1,142 @@
+"""Journals: their bytes are those of every version before, and who reads on misses no line and takes none twice."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
+from codebatch.store import layout
+from codebatch.store.journal import (
+    Began,
+    Committed,
+    Drained,
+    Ended,
+    Failed,
+    Finished,
+    Journal,
+    JournalEvent,
+    JournalReader,
+    Lost,
+    Merged,
+    Refused,
+    Spawned,
+    Started,
+    read_journal,
+)
+from codebatch.system.files import RealFiles
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "journal.jsonl"
+HOLDER = HolderId("0" * 32)
+WORKER = HolderId("1" * 32)
+SHARD = ShardId("0123abcd")
+EVENTS: list[JournalEvent] = [
+    Started(pid=17),
+    Spawned(worker=WORKER, pid=18),
+    Began(shard=SHARD, start=0, end=9, tasks=("parse", "lint"), round=1, epoch=1),
+    Committed(shard=SHARD, start=0, end=9, task="parse", round=1, epoch=1, records=0),
+    Failed(
+        shard=SHARD, start=3, end=4, task="lint", round=1, epoch=1, reason="exception", records=1,
+        evidence="Traceback\n  é",
+    ),
+    Finished(shard=SHARD, start=0, end=9, epoch=1, seconds=0.25, cpu_seconds=0.125),
+    Refused(worker=WORKER, epoch=2),
+    Lost(
+        worker=WORKER, pid=18, shard=SHARD, start=5, end=6, path="a.py", reason="timeout: signal 9",
+        memory_peak_bytes=1024, task="lint", evidence="phase: item",
+    ),
+    Lost(worker=WORKER, pid=18, reason="exit status 1", evidence=""),
+    Failed(
+        shard=ShardId("project-duplicates"), start=0, end=1, task="duplicates", round=2, path=".", reason="timeout"
+    ),
+    Drained(reason="SIGTERM"),
+    Ended(reason="complete"),
+    Merged(records=441975),
+]  # fmt: skip
+
+
+def _journal(root: Path, holder: HolderId = HOLDER, at_ns: int = 1_800_000_000_000_000_000) -> Journal:
+    clock = count(at_ns)
+    return Journal(RealFiles(), root, holder, lambda: next(clock))
+
+
+def _path(root: Path, holder: HolderId = HOLDER) -> Path:
+    return root / layout.JOURNAL / layout.journal_name(holder)
+
+
+def _events(reader: JournalReader) -> list[JournalEvent]:
+    return [line.event for line in reader.read()]
+
+
+def test_golden(tmp_path: Path) -> None:
+    """Written by the version before events had types."""
+    journal = _journal(tmp_path)
+    for event in EVENTS:
+        journal.write(event)
+    assert _path(tmp_path).read_bytes() == GOLDEN.read_bytes()
+    lines = read_journal(RealFiles(), tmp_path)
+    assert [line.event for line in lines] == EVENTS
+    assert [line.seq for line in lines] == list(range(len(EVENTS)))
+    assert {line.holder for line in lines} == {HOLDER}
+    assert lines[2].at_ns == 1_800_000_000_000_000_002
+
+
+def test_every_event_is_in_the_golden_file() -> None:
+    assert {type(event) for event in EVENTS} == set(JournalEvent.__args__)
+
+
+def test_who_reads_on_gets_what_is_new_of_every_holder_by_time(tmp_path: Path) -> None:
+    one, other = _journal(tmp_path, at_ns=10), _journal(tmp_path, WORKER, at_ns=1)
+    reader = JournalReader(RealFiles(), tmp_path)
+    assert _events(reader) == []
+    one.write(EVENTS[0])
+    other.write(EVENTS[1])
+    assert _events(reader) == [EVENTS[1], EVENTS[0]]
+    assert _events(reader) == []
+    one.write(EVENTS[2])
+    _journal(tmp_path, HolderId("2" * 32), at_ns=5).write(EVENTS[3])
+    behind = JournalReader(RealFiles(), tmp_path, reader.since)
+    assert _events(behind) == [EVENTS[3], EVENTS[2]]
+    assert _events(reader) == [EVENTS[3], EVENTS[2]]
+    assert behind.since == reader.since
+
+
+def test_a_line_that_is_read_before_it_is_whole_is_read_again(tmp_path: Path) -> None:
+    path = _path(tmp_path)
+    path.parent.mkdir()
+    data = GOLDEN.read_bytes()
+    for cut in range(0, len(data), 211):
+        path.write_bytes(data[:cut])
+        reader = JournalReader(RealFiles(), tmp_path)
+        before = _events(reader)
+        path.write_bytes(data)
+        assert before + _events(reader) == EVENTS
+        assert _events(reader) == []
+
+
+def test_what_is_no_line_is_told_and_passed_over_once(tmp_path: Path) -> None:
+    path = _path(tmp_path)
+    path.parent.mkdir()
+    first, second, third, *_ = GOLDEN.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"\rfor\reign\n" + second.replace(b"spawned", b"spawner") + third + b'{"torn')
+    reader = JournalReader(RealFiles(), tmp_path)
+    told: list[str] = []
+    assert [line.event for line in reader.read(told.append)] == [EVENTS[0], EVENTS[2]]
+    assert len(told) == 3
+    assert all(str(path) in one for one in told)
+    told.clear()
+    assert reader.read(told.append) == []
+    assert len(told) == 1, "what is torn is looked at again"
+
+
+def test_an_event_of_a_later_version_is_passed_over(tmp_path: Path) -> None:
+    class Later(Started, frozen=True, kw_only=True):
+        pass
+
+    journal = _journal(tmp_path)
+    journal.write(Later(pid=1))
+    journal.write(EVENTS[1])
+    told: list[str] = []
+    assert [line.event for line in read_journal(RealFiles(), tmp_path, told.append)] == [EVENTS[1]]
+    assert len(told) == 1
