@@ -25,11 +25,12 @@ class Ledger:
         """
         self.work = {each.id: each for each in work}
         """All work by id, as it was given."""
-        self._needs = {task: tuple(needed) for task, needed in needs.items()}
+        self.needs = {task: tuple(needed) for task, needed in needs.items()}
+        """What each task needs, in plan order."""
         self._sizes = {id_: each.items for id_, each in self.work.items()}
         self._chains = Chains(self._sizes)
         self._places = {id_: place for place, (id_, each) in enumerate(self.work.items()) if isinstance(each, Shard)}
-        self._project = ProjectTasks(self._chains, tuple(self._places), self.project_work, self._needs)
+        self._project = ProjectTasks(self._chains, tuple(self._places), self.project_work, self.needs)
         self._file_tasks = tuple(task for task in needs if task not in self._project)
         self._tasks = {id_: self._tasks_of(each) for id_, each in self.work.items()}
         self._sizes_of_files = [(shard, self._sizes[shard]) for shard in self._places]
@@ -115,7 +116,7 @@ class Ledger:
         """Have what is no result by now done again: each counts as pending, one round up, until that round is there."""
         for shard, task in self.chains:
             self._chains.retry_unsuccessful(shard, task)
-        for task in self._needs:
+        for task in self.needs:
             self._project.touch(task)
         self._project.doubt_files()
 
@@ -139,13 +140,13 @@ class Ledger:
 
     def first_of(self, tasks: Sequence[str]) -> tuple[str, ...]:
         """Those of some tasks that need none of the others: where these fail, the others fail for want of them."""
-        return tuple(task for task in tasks if not set(self._needs[task]) & set(tasks))
+        return tuple(task for task in tasks if not set(self.needs[task]) & set(tasks))
 
     def doomed(self, unit: Unit) -> list[tuple[int, tuple[str, ...]]]:
         """The items of a unit at which some of its tasks must fail, because a task that they need has failed there."""
         doomed: dict[int, list[str]] = {}
         for task in unit.tasks:
-            for need in self._needs[task]:
+            for need in self.needs[task]:
                 if need in unit.tasks or (task in self._project and need not in self._project):
                     continue  # A project task reads what there is of files, failures included.
                 shard = self._project.work(need).id if need in self._project else unit.shard

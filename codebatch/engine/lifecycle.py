@@ -88,6 +88,7 @@ WORK_LIFE: tuple[Move[WorkState], ...] = (
     Move(_W.OPEN, Fail, _W.FAILING, "a task that it needs failed there, or it killed too many workers"),
     Move(_W.OPEN, Committed, _W.SETTLED, "somebody else did it"),
     Move(_W.OPEN, Refused, _W.FOREIGN, "another process has the unit before it, which may reach as far"),
+    Move(_W.OPEN, Lost, _W.FOREIGN, "the same, for what was between them runs no more"),
     Move(_W.RUNNING, Committed, _W.SETTLED, "our worker did it, or somebody else"),
     Move(_W.RUNNING, Shrink, _W.OPEN, "it is in the tail, which a thief is assigned next"),
     Move(_W.RUNNING, Finished, _W.OPEN, "our worker did not come to it"),
@@ -100,8 +101,9 @@ WORK_LIFE: tuple[Move[WorkState], ...] = (
     Move(_W.FOREIGN, Committed, _W.SETTLED, "whoever held it did it"),
     Move(_W.FOREIGN, Released, _W.OPEN, "its holder is dead or stuck"),
     Move(_W.FAILING, Committed, _W.SETTLED, "its failure is durable"),
+    Move(_W.SETTLED, Committed, _W.OPEN, "what a project task was made of is replaced; or its outcome is garbage now"),
     Move(
-        _W.SETTLED, Committed, _W.OPEN, "a project task: what it was made of is replaced; or its outcome is garbage now"
+        _W.SETTLED, Fail, _W.SETTLED, "our worker died of what somebody else did: the failure finds the register taken"
     ),
     Move(_W.SETTLED, Committed, _W.RUNNING, "its outcome is garbage now, and our worker is at it still"),
 )

@@ -179,7 +179,7 @@ class OpenWork:
         return [unit.part(unit.start, unit.end, tasks) for unit, tasks in narrowed if tasks]
 
     def _free_parts(self, shard: ShardId, units: Sequence[Unit]) -> Iterator[Unit]:
-        """Open work cut so that what runs, what others hold and what is being failed is left out."""
+        """Open work cut so that what runs, what others hold, what is being failed and what needs that is left out."""
         busy = self._pool.busy_in(shard)
         alone = self._alone.get(shard, set())
         failing = self._failing.get(shard, set())
@@ -196,7 +196,8 @@ class OpenWork:
             for start, end in pairwise(bounds):
                 if start in foreign or any(b.start <= start < b.end for b in busy):
                     continue
-                tasks = tuple(task for task in unit.tasks if (start, task) not in failing)
+                lacking = {task for item, task in failing if item == start}
+                tasks = tuple(task for task in unit.tasks if lacking.isdisjoint((task, *self._ledger.needs[task])))
                 if tasks:
                     yield unit.part(start, end, tasks)
 

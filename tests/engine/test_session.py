@@ -133,6 +133,25 @@ def test_only_the_task_that_ran_fails_where_it_is_known() -> None:
     assert not [action for action in actions if isinstance(action, Fail)], "an innocent task pays for another"
 
 
+def test_what_needs_a_task_that_is_being_failed_is_not_handed_out() -> None:
+    ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "count": ()})
+    session = Session(ledger, costs={S: [0.0, 1.0]}, jobs=1)
+    session.handle(Started())
+    for number in (1, 2):
+        session.handle(Ready(WorkerId(number)))
+        session.handle(Lost(WorkerId(number), (0, 1), "crash", task="parse"))
+    assert _assigned(session.handle(Ready(WorkerId(3)))).unit.tasks == ("count",)
+    failed = Outcome(shard=S, task="parse", start=0, end=1, type="failed", reason="crash")
+    assert session.handle(Committed((_committed(failed),))) == [Fail(S, 0, ("lint",), 1, "needs")]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_that_is_settled_is_begun_where_items_kill_their_workers(seed: int) -> None:
+    world = World(seed, shards=1 + seed % 3, items_max=5, poison=1 + seed % 3, kill_rate=0.0)
+    run_world(world, jobs=1 + seed % 4, coordinators=1, coordinator_kills=0)
+    world.check()
+
+
 def test_deaths_in_a_row_without_a_commit_break_the_session() -> None:
     session = _session(5)
     session.handle(Started())
