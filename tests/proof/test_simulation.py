@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.crew import Died
+from codebatch.engine.driver import Deed
 from codebatch.engine.events import Committed, Event, Lost
 from codebatch.errors import CodebatchError
 from codebatch.system.calls import SystemCalls
@@ -80,18 +81,18 @@ def test_a_store_that_cheats_is_found_out(make_files: Callable[[SystemCalls], Re
 
 
 class _DroppingLoop(WatchedLoop):
-    """Drops what an action brings about while others are being done."""
+    """Drops what an action brings about."""
 
-    _is_giving = False
+    _is_doing = False
 
     def _handle(self, event: Event) -> None:
-        if not self._is_giving:
+        if not self._is_doing:
             super()._handle(event)
 
-    def _give(self, event: Event) -> None:
-        self._is_giving = True
-        super()._give(event)
-        self._is_giving = False
+    def _do(self, action: Deed) -> None:
+        self._is_doing = True
+        super()._do(action)
+        self._is_doing = False
 
 
 class _CountingTwiceLoop(WatchedLoop):
@@ -107,7 +108,7 @@ class _TrustingLoop(WatchedLoop):
     """Takes a worker for well that ended with status 0, be it at work."""
 
     def _bury(self, died: Died) -> None:
-        if died.returncode == 0 and self._end is None:
+        if died.returncode == 0 and self._driver.end is None:
             self._learn()
             del self._workers[died.worker]
             self._handle(Lost(died.worker, None, "crash"))
