@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Heard, Member, Said, position
+from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
+from codebatch.coordinator.score import Progress, Score
 from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
     Assign,
@@ -59,21 +60,6 @@ class Watcher(Protocol):
 
     def update(self, progress: Progress) -> None:
         """Called whenever something was heard, and ten times a second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a run is: items by task, of which a project task has one.
-
-    `inflight` are the items that workers have done and not committed.
-    """
-
-    planned: Mapping[str, int]
-    done: Mapping[str, int]
-    inflight: int
-    records: int
-    failures: int
-    workers: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,14 +128,7 @@ class Coordinator:
         self._driver = Driver(self._session, self._do, self._note)
         self._spawned = self._learned = 0
         self._refusal: CodebatchError | None = None
-        self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
-        self._done = dict.fromkeys(plan.task_names, 0)
-        self._records = self._failures = 0
-        for shard, task in self.ledger.chains:
-            for link in self.ledger.walk(shard, task):
-                if scope.retry_failed and link.type != "result":
-                    continue
-                self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
+        self._score = Score(plan, self.ledger, is_retried=scope.retry_failed)
 
     def run(self) -> None:
         """Work until nothing is left to do here, or somebody drains us.
@@ -190,14 +169,7 @@ class Coordinator:
             step, unit = self._crew.step(worker), self._session.running_unit(worker)
             if step is not None and step.items and unit is not None:
                 inflight += step.item - unit.start
-        return Progress(
-            planned=self._planned,
-            done=self._done,
-            inflight=inflight,
-            records=self._records,
-            failures=self._failures,
-            workers=len(self._workers),
-        )
+        return self._score.progress(inflight=inflight, workers=len(self._workers))
 
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
@@ -206,27 +178,24 @@ class Coordinator:
     def _turn(self) -> None:
         """Wait for something to be heard, at most a moment, and see to it."""
         for heard in self._crew.wait():
-            self._hear(heard)
+            match heard:
+                case Said(worker, message):
+                    self._receive(worker, message)
+                case Died():
+                    self._bury(heard)
+                case DrainAsked(reason):
+                    self._drain(reason)
         if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
             self._watcher.update(self.progress)
-
-    def _hear(self, heard: Heard) -> None:
-        match heard:
-            case Said(worker, message):
-                self._receive(worker, message)
-            case Died():
-                self._bury(heard)
-            case DrainAsked(reason):
-                self._drain(reason)
 
     def _handle(self, event: Event) -> None:
         self._driver.handle(event)
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Committed):
-            self._tally(event)
+            self._score.add(event.commits)
 
     def _do(self, action: Deed) -> None:
         match action:
@@ -287,18 +256,6 @@ class Coordinator:
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
         self._handle(DrainRequested())
-
-    def _tally(self, event: Committed) -> None:
-        """Count what is new: a commit reported by its worker may have been found on disk before, and the other way."""
-        for commit in event.commits:
-            for outcome in commit.outcomes:
-                if not self.ledger.knows(Register(outcome.shard, outcome.start, outcome.task, commit.round)):
-                    self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
-
-    def _count(self, task: str, items: int, type_: str, records: int) -> None:
-        self._done[task] += items
-        self._records += records
-        self._failures += items if type_ == "failed" else 0
 
     def _bury(self, died: Died) -> None:
         if self._driver.end is None:

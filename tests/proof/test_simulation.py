@@ -13,7 +13,8 @@ import pytest
 
 from codebatch.coordinator.crew import Died
 from codebatch.engine.driver import Deed
-from codebatch.engine.events import Committed, Event, Lost
+from codebatch.engine.events import Event, Lost
+from codebatch.engine.ledger import Ledger
 from codebatch.errors import CodebatchError
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Appender, RealFiles
@@ -98,10 +99,9 @@ class _DroppingLoop(WatchedLoop):
 class _CountingTwiceLoop(WatchedLoop):
     """Counts a commit that it found on disk again when its worker tells of it."""
 
-    def _tally(self, event: Committed) -> None:
-        for commit in event.commits:
-            for outcome in commit.outcomes:
-                self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
+    def _note(self, event: Event) -> None:
+        self._score._ledger = Ledger({}, {})  # It knows of nothing.
+        super()._note(event)
 
 
 class _TrustingLoop(WatchedLoop):
