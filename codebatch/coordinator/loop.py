@@ -8,20 +8,19 @@ crew's.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Heard, Member, Said, position
+from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
+from codebatch.coordinator.score import Progress, Score
+from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
-    Action,
     Assign,
     Break,
     Committed,
-    Complete,
-    Drained,
     DrainRequested,
     Event,
     Fail,
@@ -61,21 +60,6 @@ class Watcher(Protocol):
 
     def update(self, progress: Progress) -> None:
         """Called whenever something was heard, and ten times a second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a run is: items by task, of which a project task has one.
-
-    `inflight` are the items that workers have done and not committed.
-    """
-
-    planned: Mapping[str, int]
-    done: Mapping[str, int]
-    inflight: int
-    records: int
-    failures: int
-    workers: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,18 +125,10 @@ class Coordinator:
         )
         self._workers: dict[WorkerId, Member] = {}
         self._units: Counter[WorkerId] = Counter()
-        self._events: deque[Event] = deque()
+        self._driver = Driver(self._session, self._do, self._note)
         self._spawned = self._learned = 0
-        self._end: Complete | Drained | Break | None = None
         self._refusal: CodebatchError | None = None
-        self._planned = {task.name: 1 if task.scope == "project" else plan.items for task in plan.tasks}
-        self._done = dict.fromkeys(plan.task_names, 0)
-        self._records = self._failures = 0
-        for shard, task in self.ledger.chains:
-            for link in self.ledger.walk(shard, task):
-                if scope.retry_failed and link.type != "result":
-                    continue
-                self._count(link.outcome.task, link.end - link.start, link.type, link.outcome.counts.records)
+        self._score = Score(plan, self.ledger, is_retried=scope.retry_failed)
 
     def run(self) -> None:
         """Work until nothing is left to do here, or somebody drains us.
@@ -163,17 +139,17 @@ class Coordinator:
         self._crew.begin()
         try:
             self._handle(Started())
-            while self._end is None or self._workers:
+            while self._driver.end is None or self._workers:
                 self._turn()
         finally:
             self._crew.end()
             self._committer.close()
-        self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
+        self._journal.write(journal.Ended(reason=type(self._driver.end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
-        if isinstance(self._end, Break):
+        if isinstance(self._driver.end, Break):
             raise EnvironmentBroken(
-                f"{self._end.deaths} workers died in a row without finishing anything",
+                f"{self._driver.end.deaths} workers died in a row without finishing anything",
                 hint=f"see what they said with: codebatch errors --batch {self._batch.id}",
             )
 
@@ -193,14 +169,7 @@ class Coordinator:
             step, unit = self._crew.step(worker), self._session.running_unit(worker)
             if step is not None and step.items and unit is not None:
                 inflight += step.item - unit.start
-        return Progress(
-            planned=self._planned,
-            done=self._done,
-            inflight=inflight,
-            records=self._records,
-            failures=self._failures,
-            workers=len(self._workers),
-        )
+        return self._score.progress(inflight=inflight, workers=len(self._workers))
 
     def note_merged(self, records: int) -> None:
         """Write to the journal that the outputs are merged."""
@@ -209,55 +178,41 @@ class Coordinator:
     def _turn(self) -> None:
         """Wait for something to be heard, at most a moment, and see to it."""
         for heard in self._crew.wait():
-            self._hear(heard)
-        if self._session.is_waiting_for_others and self._end is None:
+            match heard:
+                case Said(worker, message):
+                    self._receive(worker, message)
+                case Died():
+                    self._bury(heard)
+                case DrainAsked(reason):
+                    self._drain(reason)
+        if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
             self._watcher.update(self.progress)
 
-    def _hear(self, heard: Heard) -> None:
-        match heard:
-            case Said(worker, message):
-                self._receive(worker, message)
-            case Died():
-                self._bury(heard)
-            case DrainAsked(reason):
-                self._drain(reason)
-
     def _handle(self, event: Event) -> None:
-        """Give an event to the engine and do what it says. What that brings about waits until all of it is done."""
-        self._events.append(event)
-        if len(self._events) > 1:
-            return
-        while self._events:
-            self._give(self._events[0])
-            self._events.popleft()
+        self._driver.handle(event)
 
-    def _give(self, event: Event) -> None:
+    def _note(self, event: Event) -> None:
         if isinstance(event, Committed):
-            self._tally(event)
-        if self._end is None or isinstance(event, Committed):
-            self._perform(self._session.handle(event))
+            self._score.add(event.commits)
 
-    def _perform(self, actions: list[Action]) -> None:
-        for action in actions:
-            match action:
-                case Spawn():
-                    self._spawn()
-                case Assign(worker, unit, epoch):
-                    self._units[worker] += 1
-                    self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch))
-                case Survey(worker):
-                    step = self._crew.step(worker)
-                    self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
-                case Shrink(worker, end):
-                    self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
-                case Retire(worker):
-                    self._crew.send(worker, messages.Stop())
-                case Fail():
-                    self._fail(action)
-                case Complete() | Drained() | Break():
-                    self._end = action
+    def _do(self, action: Deed) -> None:
+        match action:
+            case Spawn():
+                self._spawn()
+            case Assign(worker, unit, epoch):
+                self._units[worker] += 1
+                self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch))
+            case Survey(worker):
+                step = self._crew.step(worker)
+                self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))
+            case Shrink(worker, end):
+                self._crew.send(worker, messages.Shrink(start=self._running(worker).start, end=end))
+            case Retire(worker):
+                self._crew.send(worker, messages.Stop())
+            case Fail():
+                self._fail(action)
 
     def _running(self, worker: WorkerId) -> Unit:
         unit = self._session.running_unit(worker)
@@ -291,7 +246,7 @@ class Coordinator:
 
     def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
         """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
-        if self._end is None:
+        if self._driver.end is None:
             self._handle(event)
         else:
             self._crew.send(worker, messages.Stop())
@@ -302,25 +257,13 @@ class Coordinator:
             self._crew.send(worker, messages.Drain())
         self._handle(DrainRequested())
 
-    def _tally(self, event: Committed) -> None:
-        """Count what is new: a commit reported by its worker may have been found on disk before, and the other way."""
-        for commit in event.commits:
-            for outcome in commit.outcomes:
-                if not self.ledger.knows(Register(outcome.shard, outcome.start, outcome.task, commit.round)):
-                    self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
-
-    def _count(self, task: str, items: int, type_: str, records: int) -> None:
-        self._done[task] += items
-        self._records += records
-        self._failures += items if type_ == "failed" else 0
-
     def _bury(self, died: Died) -> None:
-        if self._end is None:
+        if self._driver.end is None:
             self._learn()  # It may have died between its last link and its report.
         member = self._workers.pop(died.worker)
         unit = self._session.running_unit(died.worker)
-        if died.returncode == 0 and (unit is None or self._end is not None):
-            if self._end is None:
+        if died.returncode == 0 and (unit is None or self._driver.end is not None):
+            if self._driver.end is None:
                 self._handle(Lost(died.worker, None, "crash"))
             return
         step, items, task = died.step, None, None
@@ -347,7 +290,7 @@ class Coordinator:
                 evidence="\n".join(filter(None, [f"phase: {PHASE_NAMES[step.phase]}" if step else "", died.stderr])),
             )
         )
-        if self._end is None:
+        if self._driver.end is None:
             self._handle(Lost(died.worker, items, died.reason, died.is_from_outside, task))
 
     def _fail(self, action: Fail) -> None:
@@ -392,7 +335,7 @@ class Coordinator:
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
         self._learn()
-        if not self._session.foreign or self._end is not None:
+        if not self._session.foreign or self._driver.end is not None:
             return
         leases = self._leases.leases()
         held: dict[UnitKey, HolderFile] = {}

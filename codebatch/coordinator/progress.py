@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from codebatch.coordinator.loop import Progress
+from codebatch.coordinator.score import Progress
 from codebatch.system.clock import running_ns
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import termios
 import pytest
 
 from codebatch.coordinator import progress
-from codebatch.coordinator.loop import Progress
+from codebatch.coordinator.score import Progress
 
 from .process import DEADLINE_SECONDS, SCRIPT, CommandLine, make_many
 

@@ -14,13 +14,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
-    Action,
     Assign,
-    Break,
     Committed,
     Complete,
-    Drained,
     Event,
     Fail,
     Finished,
@@ -84,10 +82,9 @@ class Simulation:
     _workers: dict[WorkerId, _Worker] = field(default_factory=dict)
     _agenda: list[tuple[float, int, WorkerId, Event | None]] = field(default_factory=list)
     _order: itertools.count[int] = field(default_factory=itertools.count)
-    _end: Complete | Drained | Break | None = None
     _chance: random.Random = field(init=False)
     _true: dict[ShardId, list[float]] = field(init=False)
-    _session: Session = field(init=False)
+    _driver: Driver = field(init=False)
 
     def run(self) -> float:
         """The makespan in seconds."""
@@ -98,41 +95,39 @@ class Simulation:
         self._true = {s: _sums(self.costs[starts[s] : starts[s] + size]) for s, size in shards.items()}
         guessed = {s: _sums(self.estimates[starts[s] : starts[s] + size]) for s, size in shards.items()}
         ledger = Ledger(work_of(shards), {TASK: ()})
-        self._session = Session(ledger, costs=guessed, jobs=self.crew.jobs, cost_per_worker=WORTH_A_WORKER)
-        self._perform(self._session.handle(Started()))
-        while self._end is None:
+        session = Session(ledger, costs=guessed, jobs=self.crew.jobs, cost_per_worker=WORTH_A_WORKER)
+        self._driver = Driver(session, self._do)
+        self._driver.handle(Started())
+        while self._driver.end is None:
             self.now, order, id_, event = heapq.heappop(self._agenda)
             worker = self._workers.get(id_)
             if worker is None:
                 continue
             if event is not None:
-                self._perform(self._session.handle(event))
+                self._driver.handle(event)
             elif worker.unit is not None and worker.finish == order:
                 self._finish(id_, worker)
-        assert isinstance(self._end, Complete)
+        assert isinstance(self._driver.end, Complete)
         assert not any(map(ledger.open_units, shards))
         return self.now
 
-    def _perform(self, actions: list[Action]) -> None:
-        for action in actions:
-            match action:
-                case Spawn():
-                    id_ = WorkerId(len(self._workers) + 1)
-                    self._workers[id_] = _Worker(self.crew.speeds[id_ % len(self.crew.speeds)])
-                    self._later(id_ * self.crew.join_seconds, id_, Ready(id_))
-                case Assign(worker, unit, _):
-                    self._begin(worker, unit)
-                case Survey(worker):
-                    self._perform(self._session.handle(Surveyed(worker, self._position(self._workers[worker], 0.0))))
-                case Shrink(worker, end):
-                    self.steals += 1
-                    self._shrink(worker, end)
-                case Retire():
-                    pass
-                case Fail():
-                    raise AssertionError("nothing fails here")
-                case Complete() | Drained() | Break():
-                    self._end = action
+    def _do(self, action: Deed) -> None:
+        match action:
+            case Spawn():
+                id_ = WorkerId(len(self._workers) + 1)
+                self._workers[id_] = _Worker(self.crew.speeds[id_ % len(self.crew.speeds)])
+                self._later(id_ * self.crew.join_seconds, id_, Ready(id_))
+            case Assign(worker, unit, _):
+                self._begin(worker, unit)
+            case Survey(worker):
+                self._driver.handle(Surveyed(worker, self._position(self._workers[worker], 0.0)))
+            case Shrink(worker, end):
+                self.steals += 1
+                self._shrink(worker, end)
+            case Retire():
+                pass
+            case Fail():
+                raise AssertionError("nothing fails here")
 
     def _begin(self, id_: WorkerId, unit: Unit) -> None:
         worker = self._workers[id_]
@@ -172,14 +167,13 @@ class Simulation:
             self.lost += costs[worker.end] - costs[unit.start]
             del self._workers[id_]
             self._workers[id_] = _Worker(0.0)
-            self._perform(self._session.handle(Lost(id_, None, "crash", is_from_outside=True)))
+            self._driver.handle(Lost(id_, None, "crash", is_from_outside=True))
             return
         self.busy += costs[worker.end] - costs[unit.start]
         outcome = Outcome(shard=unit.shard, task=TASK, start=unit.start, end=worker.end, type="result")
         commit = Commit(segment=HolderId(str(id_)), epoch=1, round=1, outcomes=(outcome,))
-        self._perform(self._session.handle(Committed((commit,))))
-        if self._end is None:
-            self._perform(self._session.handle(Finished(id_)))
+        self._driver.handle(Committed((commit,)))
+        self._driver.handle(Finished(id_))
 
     def _later(self, seconds: float, id_: WorkerId, event: Event | None) -> int:
         order = next(self._order)

@@ -8,13 +8,13 @@ are a dictionary that never replaces a key, which is all that link(2) promises.
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
-    Action,
     Assign,
     Break,
     Committed,
@@ -117,10 +117,13 @@ class SimulatedCoordinator:
         )
         self.workers: dict[WorkerId, SimulatedWorker] = {}
         self.inbox: list[tuple[SimulatedWorker, Event]] = []
-        self.end: Complete | Drained | Break | None = None
-        self.events: deque[Event] = deque()
+        self.driver = Driver(self.session, self._do)
         self._spawned = 0
-        self._handle(Started())
+        self.driver.handle(Started())
+
+    @property
+    def end(self) -> Complete | Drained | Break | None:
+        return self.driver.end
 
     def step(self, chance: random.Random) -> None:
         """One random thing happens: a message arrives, a worker goes on, or we look at the disk."""
@@ -149,7 +152,7 @@ class SimulatedCoordinator:
         is_at_item = worker.unit is not None and worker.at < worker.unit.end
         items = (worker.at, worker.at + 1) if is_at_item else None
         if self.end is None:
-            self._handle(Lost(worker.id, items, reason))
+            self.driver.handle(Lost(worker.id, items, reason))
 
     def die(self) -> None:
         """SIGKILL of the coordinator: its workers die with it."""
@@ -161,54 +164,41 @@ class SimulatedCoordinator:
         if self.end is not None and isinstance(event, Ready | Refused | Finished):
             worker.inbox.append(Retire(worker.id))
             return
-        self._handle(event)
+        self.driver.handle(event)
         if isinstance(event, Refused) or (
             isinstance(event, Committed) and any(not _is_whole(commit) for commit in event.commits)
         ):
             self._learn()
 
-    def _handle(self, event: Event) -> None:
-        """As the coordinator's loop: what an action brings about waits until all actions at hand are done."""
-        self.events.append(event)
-        if len(self.events) > 1:
-            return
-        while self.events:
-            if self.end is None or isinstance(self.events[0], Committed):
-                self._perform(self.session.handle(self.events[0]))
-            self.events.popleft()
-
-    def _perform(self, actions: list[Action]) -> None:
-        for action in actions:
-            match action:
-                case Spawn():
-                    self._spawned += 1
-                    worker = SimulatedWorker(WorkerId(self._spawned), HolderId(f"{self.holder}-{self._spawned}"))
-                    self.world.disk.live.add(worker.holder)
-                    self.workers[worker.id] = worker
-                    self.inbox.append((worker, Ready(worker.id)))
-                case Assign(worker=id_) | Retire(worker=id_) | Shrink(worker=id_):
-                    self.workers[id_].inbox.append(action)
-                case Survey(worker=id_):
-                    self._handle(Surveyed(id_, self._position(id_)))
-                case Fail():
-                    outcomes = tuple(
-                        _outcome(
-                            action.shard,
-                            task,
-                            action.item,
-                            action.item + 1,
-                            action.reason,
-                            self.ledger.inputs(task) if task in PROJECT else None,
-                        )
-                        for task in action.tasks
+    def _do(self, action: Deed) -> None:
+        match action:
+            case Spawn():
+                self._spawned += 1
+                worker = SimulatedWorker(WorkerId(self._spawned), HolderId(f"{self.holder}-{self._spawned}"))
+                self.world.disk.live.add(worker.holder)
+                self.workers[worker.id] = worker
+                self.inbox.append((worker, Ready(worker.id)))
+            case Assign(worker=id_) | Retire(worker=id_) | Shrink(worker=id_):
+                self.workers[id_].inbox.append(action)
+            case Survey(worker=id_):
+                self.driver.handle(Surveyed(id_, self._position(id_)))
+            case Fail():
+                outcomes = tuple(
+                    _outcome(
+                        action.shard,
+                        task,
+                        action.item,
+                        action.item + 1,
+                        action.reason,
+                        self.ledger.inputs(task) if task in PROJECT else None,
                     )
-                    commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
-                    won = self.world.disk.link(commit, outcomes)
-                    self._handle(Committed((won,)))
-                    if len(won.outcomes) < len(outcomes):
-                        self._learn()
-                case Complete() | Drained() | Break():
-                    self.end = action
+                    for task in action.tasks
+                )
+                commit = Commit(segment=self.holder, epoch=0, round=action.round, outcomes=outcomes)
+                won = self.world.disk.link(commit, outcomes)
+                self.driver.handle(Committed((won,)))
+                if len(won.outcomes) < len(outcomes):
+                    self._learn()
 
     def _work(self, worker: SimulatedWorker, chance: random.Random) -> None:
         if worker.unit is None:
@@ -281,7 +271,7 @@ class SimulatedCoordinator:
         }
         found = [commit for register, commit in self.world.disk.registers.items() if register not in known]
         if found and self.end is None:
-            self._handle(Committed(tuple(found)))
+            self.driver.handle(Committed(tuple(found)))
 
     def _look(self) -> None:
         self._learn()
@@ -289,7 +279,7 @@ class SimulatedCoordinator:
         for key in sorted(self.session.foreign):
             epoch, holder = highest.get(key, (0, HolderId("")))
             if holder not in self.world.disk.live and self.end is None:
-                self._handle(Released(key, epoch))
+                self.driver.handle(Released(key, epoch))
 
 
 class World:

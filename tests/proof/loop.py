@@ -60,10 +60,9 @@ class WatchedLoop(Coordinator):
         self._looks.append(self._simulated.looked_at)
         super()._handle(event)
 
-    def _give(self, event: Event) -> None:
+    def _note(self, event: Event) -> None:
         self._simulated.scanned_at = self._looks.popleft()
         if not isinstance(event, Committed):
-            super()._give(event)
             return
         fresh: dict[Register, Outcome] = {}
         for commit in event.commits:
@@ -75,7 +74,7 @@ class WatchedLoop(Coordinator):
                     fresh[register] = outcome
         before = self.progress
         items = sum(before.done.values())
-        super()._give(event)
+        super()._note(event)
         told = self.progress
         assert sum(told.done.values()) - items == sum(one.end - one.start for one in fresh.values())
         assert told.records - before.records == sum(one.counts.records for one in fresh.values())

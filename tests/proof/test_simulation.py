@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.crew import Died
-from codebatch.engine.events import Committed, Event, Lost
+from codebatch.engine.driver import Deed
+from codebatch.engine.events import Event, Lost
+from codebatch.engine.ledger import Ledger
 from codebatch.errors import CodebatchError
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Appender, RealFiles
@@ -80,34 +82,33 @@ def test_a_store_that_cheats_is_found_out(make_files: Callable[[SystemCalls], Re
 
 
 class _DroppingLoop(WatchedLoop):
-    """Drops what an action brings about while others are being done."""
+    """Drops what an action brings about."""
 
-    _is_giving = False
+    _is_doing = False
 
     def _handle(self, event: Event) -> None:
-        if not self._is_giving:
+        if not self._is_doing:
             super()._handle(event)
 
-    def _give(self, event: Event) -> None:
-        self._is_giving = True
-        super()._give(event)
-        self._is_giving = False
+    def _do(self, action: Deed) -> None:
+        self._is_doing = True
+        super()._do(action)
+        self._is_doing = False
 
 
 class _CountingTwiceLoop(WatchedLoop):
     """Counts a commit that it found on disk again when its worker tells of it."""
 
-    def _tally(self, event: Committed) -> None:
-        for commit in event.commits:
-            for outcome in commit.outcomes:
-                self._count(outcome.task, outcome.end - outcome.start, outcome.type, outcome.counts.records)
+    def _note(self, event: Event) -> None:
+        self._score._ledger = Ledger({}, {})  # It knows of nothing.
+        super()._note(event)
 
 
 class _TrustingLoop(WatchedLoop):
     """Takes a worker for well that ended with status 0, be it at work."""
 
     def _bury(self, died: Died) -> None:
-        if died.returncode == 0 and self._end is None:
+        if died.returncode == 0 and self._driver.end is None:
             self._learn()
             del self._workers[died.worker]
             self._handle(Lost(died.worker, None, "crash"))
