@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
+import tracemalloc
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -284,6 +285,20 @@ def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
         return {(place, hash_) for place, hash_ in zip(places, hashes, strict=True) if 0 <= place <= 3}
 
     assert chosen(before, after) & chosen(other_before, other_after)
+
+
+def test_text_gives_back_its_lines_and_holds_less_than_they_are() -> None:
+    stretches = [[b"%060d" % (owner * line) for line in range(500)] for owner in range(20)]
+    tracemalloc.start()
+    text = Text()
+    for owner, lines in enumerate(stretches):
+        text.add(owner, lines, range(1, 501), is_whole=False)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 40 * len(text.numbers)
+    for owner, start, end in ((0, 0, 500), (7, 0, 1), (7, 499, 500), (7, 20, 30), (19, 1, 499)):
+        first = 1 + 501 * owner
+        assert text.code(first + start, first + end) == b"\n".join(stretches[owner][start:end])
 
 
 # -- What no input makes slow -----------------------------------------------------------------------------------------

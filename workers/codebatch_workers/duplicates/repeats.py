@@ -27,18 +27,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, groupby
 from typing import NamedTuple
+from zlib import compress as compress_bytes
+from zlib import decompress
 
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
 # Ten lines with less in them are brackets and the like. White space is not counted.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
+_FASTEST = 1
 _HASH_BYTES = 8
 _HASH_BITS = 64
 # So many lines are compared at first.
 _LINES_COMPARED = 8
 # About so many values are counted at a time, each of which takes 100 bytes of memory meanwhile.
-_VALUES_COUNTED = 2**19
+_VALUES_COUNTED = 2**18
 
 Span = tuple[int, int]
 
@@ -62,9 +65,11 @@ class Text:
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
-        # Every place is a line of it, separators are empty ones; line ends are not counted.
-        self._code = bytearray(b"\n")
-        self._bytes_before = array("Q", [0, 0])
+        # Of each stretch its lines, compressed: they are by far the most of it, and asked for at its repeats alone.
+        self._code: list[bytes] = []
+        self._lines: tuple[int, list[bytes]] = (-1, [])
+        # From the start of the stretch; line ends are not counted.
+        self._bytes_before = array("I", [0])
         self._starts = array("Q")
         self._owners = array("I")
         self._whole = bytearray()
@@ -81,34 +86,44 @@ class Text:
         self.hashes.append(len(self._starts))
         self.numbers.extend(numbers)
         self.numbers.append(0)
-        self._code += b"\n".join([*lines, b"", b""])
-        before = self._bytes_before.pop()
-        self._bytes_before.extend(accumulate(map(len, lines), initial=before))
-        self._bytes_before.append(self._bytes_before[-1])
+        self._code.append(compress_bytes(b"\n".join(lines), _FASTEST))
+        self._bytes_before.extend(accumulate(map(len, lines), initial=0))
+
+    def _stretch(self, place: int) -> int:
+        return bisect_right(self._starts, place) - 1
 
     def owner(self, place: int) -> int:
         """Whose line stands at a place."""
-        return self._owners[bisect_right(self._starts, place) - 1]
+        return self._owners[self._stretch(place)]
+
+    def take_hashes(self) -> bytes:
+        """The hashes of all lines, which are held here no longer."""
+        taken = self.hashes.tobytes()
+        del self.hashes[:]
+        return taken
 
     def wholes(self) -> Iterator[Span]:
         """The stretches that are repeated as such, in order."""
-        ends = (start - 1 for start in (*self._starts[1:], len(self.hashes)))
+        ends = (start - 1 for start in (*self._starts[1:], len(self.numbers)))
         return compress(zip(self._starts, ends, strict=False), self._whole)
 
     def code(self, start: int, end: int) -> bytes:
-        """The lines between two places, joined by LF."""
-        before = self._bytes_before
-        return bytes(self._code[before[start] + start : before[end] + end - 1])
+        """The lines between two places of a stretch, joined by LF. Of the stretch asked about last it is soon told."""
+        stretch = self._stretch(start)
+        if self._lines[0] != stretch:
+            self._lines = (stretch, decompress(self._code[stretch]).split(b"\n"))
+        first = self._starts[stretch]
+        return b"\n".join(self._lines[1][start - first : end - first])
 
     def is_big(self, span: Span) -> bool:
-        """Whether there is enough in the lines between two places."""
+        """Whether there is enough in the lines between two places of a stretch."""
         start, end = span
         return self._bytes_before[end] - self._bytes_before[start] >= BYTES_MIN
 
 
 def find_repeats(text: Text) -> Iterator[tuple[int, list[Repeat]]]:
-    """The repeats of each owner that has any, by place; owners in their order."""
-    classes = _Classes(text.hashes)
+    """The repeats of each owner that has any, by place; owners in their order. The text is complete, and asked once."""
+    classes = _Classes(text.take_hashes())
     spans = {*text.wholes(), *_runs(classes)}
     for owner, chosen in groupby(_cover(filter(text.is_big, spans)), key=lambda span: text.owner(span[0])):
         yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
@@ -129,9 +144,9 @@ def repeated(values: array[int]) -> set[int]:
 class _Classes:
     """Which windows are equal: `members` are the places of each class, ascending, by what `windows` has at any."""
 
-    def __init__(self, hashes: array[int]) -> None:
-        self._data = hashes.tobytes()
-        self.windows = self._hashes_of_windows(len(hashes) - LINES_MIN + 1)
+    def __init__(self, hashes: bytes) -> None:
+        self._data = hashes
+        self.windows = self._hashes_of_windows(len(hashes) // _HASH_BYTES - LINES_MIN + 1)
         self.members = self._find_members()
         self._contents: dict[tuple[int, int, int], dict[int, list[int]]] = {}
 

@@ -85,6 +85,7 @@ class _Finder:
         self._hashes = array("I")
         self._gaps = bytearray()
         self._sources = self._load(files)
+        self._items_of = [source.items for source in self._sources]
         self._text = Text()
         # Of each content of a repeat, by its first place and its lines.
         self._groups: dict[tuple[int, int], str] = {}
@@ -94,7 +95,7 @@ class _Finder:
         """See `find_duplicates`."""
         self._lay_out()
         found = dict(find_repeats(self._text))
-        owners = {item: owner for owner in found for item in self._sources[owner].items}
+        owners = {item: owner for owner in found for item in self._items_of[owner]}
         for item in sorted(owners):
             yield item, list(self._records(item, found[owners[item]]))
 
@@ -128,7 +129,7 @@ class _Finder:
             hot = compress(numbered, is_hot[source.start : source.end])
             for start, end in _stretches(hot, len(lines)):
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
-        del self._hashes, self._gaps
+        del self._hashes, self._gaps, self._sources
 
     def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
         path, path_b64 = path_fields(self._paths[item])
@@ -159,7 +160,7 @@ class _Finder:
         return self._groups[content]
 
     def _items(self, place: int) -> Sequence[int]:
-        return self._sources[self._text.owner(place)].items
+        return self._items_of[self._text.owner(place)]
 
     def _count(self, repeat: Repeat) -> int:
         """How many copies there are that do not overlap each other."""
