@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable, UnfitFileSystem
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
 
 T = TypeVar("T")
@@ -182,15 +182,12 @@ def _reading(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locking(path: Path) -> Iterator[None]:
-    """Turn the answer of a file system that knows no flock(2) into StoreError."""
+    """Turn the answer of a file system that knows no flock(2) into UnfitFileSystem."""
     try:
         yield
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise StoreError(
-                f"the file system of {path} cannot lock files, which the store needs: {error.strerror}",
-                hint="put the store on a local disk with --store PATH",
-            ) from error
+            raise UnfitFileSystem(str(path), "lock files", error.strerror) from error
         raise
 
 
