@@ -19,7 +19,7 @@ import pytest
 from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register
-from codebatch.model.shard import ShardId, ShardRule, project_shard
+from codebatch.model.shard import ShardId, ShardRule
 from codebatch.protocol.messages import Committed
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.snapshotting.capture import BIG_BYTES
@@ -103,7 +103,7 @@ def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_pat
 
 def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
     task = "t" * 64
-    register = Register(project_shard(task), 10**9 - 1, task, 10**9 - 1)
+    register = Register(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
     for shard in (register.shard, ShardId("f" * 64)):
         name = layout.register_name(register._replace(shard=shard))
         assert len(name) <= NAME_BYTES_MAX
