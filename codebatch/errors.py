@@ -1,7 +1,8 @@
 """One tree of errors. The class says who is at fault: the caller, the store, the source, the batch, or we.
 
 `code` is what `--json` prints, `exit_status` what the process ends with. The table in SPEC.md "Exit codes" is made of
-these classes.
+these classes. What is met in several places has a class below the cause's, which takes the facts as fields and makes
+the text and the hint of them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ class UnknownId(InvalidInput):
     code = "unknown_id"
 
 
+class NotInStore(UnknownId):
+    """There is no batch, or no snapshot, of that name. `noun` is which."""
+
+    def __init__(self, noun: str, name: str) -> None:
+        super().__init__(f"there is no {noun} {name!r} in this store", hint=f"see: codebatch {noun} list")
+        self.noun = noun
+        self.name = name
+
+
 class AmbiguousId(InvalidInput):
     """A prefix that names several things."""
 
@@ -82,6 +92,20 @@ class StoreError(CodebatchError):
     exit_status = 4
 
 
+class UnfitFileSystem(StoreError):
+    """A file system without a call on which the promises of the protocol rest. `lacks`: "make hard links"."""
+
+    def __init__(self, path: str, lacks: str, reason: str | None = None) -> None:
+        told = f": {reason}" if reason else ""
+        super().__init__(
+            f"the file system of {path} cannot {lacks}, which the store needs{told}",
+            hint="put the store on a local disk with --store PATH",
+        )
+        self.path = path
+        self.lacks = lacks
+        self.reason = reason
+
+
 class StoreNotFound(StoreError):
     """No store at the named place, or none in this directory or above it."""
 
@@ -98,6 +122,15 @@ class StoreCorrupt(StoreError):
     """Bytes in the store do not say what they must. Names the file."""
 
     code = "store_corrupt"
+
+
+class CorruptFile(StoreCorrupt):
+    """A file of the store that is missing, damaged or another's. `problem` begins with its verb."""
+
+    def __init__(self, path: str, problem: str, *, hint: str) -> None:
+        super().__init__(f"{path} {problem}", hint=hint)
+        self.path = path
+        self.problem = problem
 
 
 class ObjectMissing(StoreCorrupt):
@@ -124,6 +157,15 @@ class SourceUnreadable(StoreError):
     code = "source_unreadable"
 
 
+class UnreadablePath(SourceUnreadable):
+    """A path of the source that the operating system refuses, as people are shown it."""
+
+    def __init__(self, path: str, reason: str | None, *, hint: str | None = None) -> None:
+        super().__init__(f"cannot read {path}: {reason}", hint=hint)
+        self.path = path
+        self.reason = reason
+
+
 class NothingToDo(CodebatchError):
     """No file matched, so there is nothing to run."""
 
@@ -132,7 +174,7 @@ class NothingToDo(CodebatchError):
 
 
 def error_of(code: str, message: str, hint: str | None) -> CodebatchError:
-    """The error that another process of ours met, from its fields."""
+    """The error that another process of ours met, as far as it was told: its class by code, and its text."""
     kinds: list[type[CodebatchError]] = [CodebatchError]
     for kind in kinds:
         kinds += kind.__subclasses__()

@@ -1,6 +1,6 @@
 """Every bound has a row in SPEC.md "Limits" or workers/TASKS.md "Limits", and those of one thing fit each other.
 
-`python -m tests.test_limits` prints the rows that there should be, with what they are where that is known.
+`python -m tests.test_limits` makes the tables anew; what a new limit is must be written by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register
-from codebatch.model.shard import ProjectWork, ShardId, ShardRule
+from codebatch.model.shard import ShardId, ShardRule
 from codebatch.protocol.messages import Committed
 from codebatch.protocol.record_frames import FRAME_BYTES
 from codebatch.snapshotting.capture import BIG_BYTES
@@ -103,7 +103,7 @@ def test_what_is_counted_fits_its_field_on_disk(limit: dict[str, float], tmp_pat
 
 def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
     task = "t" * 64
-    register = Register(ProjectWork(task).id, 10**9 - 1, task, 10**9 - 1)
+    register = Register(ShardId(f"project-{task}"), 10**9 - 1, task, 10**9 - 1)
     for shard in (register.shard, ShardId("f" * 64)):
         name = layout.register_name(register._replace(shard=shard))
         assert len(name) <= NAME_BYTES_MAX
@@ -182,10 +182,20 @@ def test_bounds_of_what_tasks_read_agree(limit: dict[str, float]) -> None:
     assert max(paths) < limit["_ARGUMENT_BYTES_MAX"] < ARGUMENT_BYTES_OF_LINUX
 
 
+def _write(package: str) -> None:
+    """Make the table anew. What a limit is stays, also where its module is another now."""
+    known = {row[1]: what for row, what in _told(package)} | dict(_told(package))
+    rows = [
+        f"| {one.module} | `{one.name}` | {one.row[2]} | {known.get(one.row) or known.get(one.name, '')} |\n"
+        for one in _limits(package)
+    ]
+    text = TABLES[package].read_text(encoding="utf-8")
+    head = "| module | constant | value | what |\n|---|---|---|---|\n"
+    before, _, after = text.partition(head)
+    rest = re.sub(r"\A(?:\|.*\n)+", "", after)
+    TABLES[package].write_text(before + head + "".join(rows) + rest, encoding="utf-8")
+
+
 if __name__ == "__main__":
     for package in TABLES:
-        known = {row[1]: what for row, what in _told(package)} | dict(_told(package))
-        print(f"{TABLES[package].name}\n\n| module | constant | value | what |\n|---|---|---|---|")
-        for one in _limits(package):
-            print(f"| {one.module} | `{one.name}` | {one.row[2]} | {known.get(one.row) or known.get(one.name, '')} |")
-        print()
+        _write(package)

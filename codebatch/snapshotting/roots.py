@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.errors import InvalidInput, SourceUnreadable
+from codebatch.errors import InvalidInput, UnreadablePath
 from codebatch.snapshotting.walk import ignored_by, is_git
 
 
@@ -38,7 +38,7 @@ def resolve_sources(roots: Sequence[Path], store_root: Path | None) -> Sources:
         try:
             mode = os.stat(path).st_mode if not os.path.islink(path) or os.path.isdir(path) else os.lstat(path).st_mode
         except PermissionError as error:
-            raise SourceUnreadable(f"cannot read {root}: {error.strerror}") from error
+            raise UnreadablePath(str(root), error.strerror) from error
         except OSError as error:
             raise InvalidInput(f"{root}: {error.strerror}") from error
         if stat.S_ISDIR(mode):

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from codebatch.errors import SourceUnreadable
+from codebatch.errors import UnreadablePath
 from codebatch.model.entry import display_path
 from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.model.patterns import PatternList, decide_chain, describe, parse_arguments, parse_ignore_file
@@ -144,5 +144,5 @@ def read_ignore_file(directories: Directories, directory: bytes, name: bytes) ->
     except (FileNotFoundError, NotADirectoryError):
         return None, ABSENT
     except OSError as error:
-        raise SourceUnreadable(f"cannot read {display_path(path)}: {error.strerror}") from error
+        raise UnreadablePath(display_path(path), error.strerror) from error
     return data, found

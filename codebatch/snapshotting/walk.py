@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from codebatch.errors import SourceUnreadable
+from codebatch.errors import SourceUnreadable, UnreadablePath
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
 from codebatch.model.nearest import Nearest, parent_of, unknown_from_top
 from codebatch.model.patterns import SHOWN_BYTES, PatternList, decide_chain, describe, parse_ignore_file
@@ -223,10 +223,7 @@ def too_long(path: bytes) -> SourceUnreadable:
 
 def unreadable(path: bytes, reason: str | None) -> SourceUnreadable:
     """The error for a path of the source that the operating system refuses."""
-    return SourceUnreadable(
-        f"cannot read {display_path(path) or '.'}: {reason}",
-        hint="fix its permissions, or leave it out with --exclude",
-    )
+    return UnreadablePath(display_path(path) or ".", reason, hint="fix its permissions, or leave it out with --exclude")
 
 
 def _kind(item: os.DirEntry[str]) -> str:

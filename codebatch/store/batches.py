@@ -14,7 +14,7 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.errors import CorruptFile, NotInStore, StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
@@ -82,9 +82,9 @@ class Batch:
         try:
             plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
         except FileNotFoundError as error:
-            raise StoreCorrupt(f"{path} is missing", hint=_lost(self.root)) from error
+            raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
         if plan.digest != self.about.plan_digest or plan.paths != self.about.paths:
-            raise StoreCorrupt(f"{path} is another batch's plan", hint=_lost(self.root))
+            raise CorruptFile(str(path), "is another batch's plan", hint=_lost(self.root))
         return plan
 
 
@@ -142,10 +142,10 @@ def open_batch(store: Store, batch_id: str) -> Batch:
         about = read_document(store.files, path, decode_batch, hint=_lost(path.parent))
     except (FileNotFoundError, NotADirectoryError) as error:
         if store.files.size(path.parent) is not None:
-            raise StoreCorrupt(f"{path} is missing", hint=_lost(path.parent)) from error
-        raise UnknownId(f"there is no batch {batch_id!r} in this store", hint="see: codebatch batch list") from error
+            raise CorruptFile(str(path), "is missing", hint=_lost(path.parent)) from error
+        raise NotInStore("batch", batch_id) from error
     if about.batch_id != batch_id:
-        raise StoreCorrupt(f"{path} names another batch", hint=_lost(path.parent))
+        raise CorruptFile(str(path), "names another batch", hint=_lost(path.parent))
     return Batch(store.files, store.batches / batch_id, about)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import CorruptFile
 from codebatch.system.file_reader import FileReader
 
 T = TypeVar("T")
@@ -19,10 +19,10 @@ T = TypeVar("T")
 def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *, hint: str) -> T:
     """Read a file through its decoder, which raises ValueError for what it refuses (model/document.py).
 
-    Raises StoreCorrupt with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
+    Raises CorruptFile with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
     """
     data = files.read(path)
     try:
         return decode(data)
     except ValueError as error:
-        raise StoreCorrupt(f"{path} is damaged: {error}", hint=hint) from error
+        raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from codebatch.errors import AmbiguousId, InvalidId, UnknownId
+from codebatch.errors import AmbiguousId, InvalidId, NotInStore
 
 _REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
@@ -36,7 +36,7 @@ def resolve_prefix(reference: str, known: Sequence[str], *, noun: str, prefix: s
         return reference
     found = [id_ for id_ in known if id_.startswith((reference, prefix + reference))]
     if not found:
-        raise UnknownId(f"there is no {noun} {reference!r} in this store", hint=f"see: codebatch {noun} list")
+        raise NotInStore(noun, reference)
     if len(found) > 1:
         shown = ", ".join(found[:CANDIDATES_SHOWN_MAX])
         raise AmbiguousId(f"{reference!r} is short for {len(found)} {noun} ids", hint=f"one of: {shown}")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import InvalidId, StoreCorrupt, UnknownId
+from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
@@ -95,7 +95,7 @@ class Snapshot:
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
         if digest_bytes(index) != self.digest:
-            raise StoreCorrupt(f"{self._path} does not have the snapshot's digest", hint=SNAPSHOT_HINT)
+            raise CorruptFile(str(self._path), "does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
 
     @contextlib.contextmanager
@@ -194,10 +194,10 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
         document = read_document(files, path, decode_snapshot, hint=SNAPSHOT_HINT)
     except (FileNotFoundError, NotADirectoryError) as error:
         if files.size(path.parent) is not None:
-            raise StoreCorrupt(f"{path} is missing", hint=SNAPSHOT_HINT) from error
+            raise CorruptFile(str(path), "is missing", hint=SNAPSHOT_HINT) from error
         raise UnknownId(f"no snapshot {snapshot_id} in {store_root}") from error
     if document.snapshot_id != snapshot_id or id_of(Digest(document.digest)) != snapshot_id:
-        raise StoreCorrupt(f"{path} names another snapshot", hint=SNAPSHOT_HINT)
+        raise CorruptFile(str(path), "names another snapshot", hint=SNAPSHOT_HINT)
     return document
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import StoreCorrupt, StoreError, StoreForeign, StoreNotFound, StoreUnwritable
+from codebatch.errors import CorruptFile, StoreError, StoreForeign, StoreNotFound, StoreUnwritable, UnfitFileSystem
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.store import layout
 from codebatch.store.leftovers import sweep_parts, sweep_unfinished
@@ -243,10 +243,8 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
             )
         return decode_document(data, _decoder, STORE_FORMAT)
     except DocumentError as error:
-        raise StoreCorrupt(
-            f"{root / layout.STORE_FILE} is damaged: {error}",
-            hint="remove the store and run again, or name another one",
-        ) from error
+        hint = "remove the store and run again, or name another one"
+        raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
 
 
 _any_decoder = msgspec.json.Decoder(_AnyStoreFile)
@@ -310,10 +308,7 @@ def _probe_link(files: Files, root: Path) -> None:
         # FAT says EPERM, as a disk that refuses every write does: but the source was just written.
         if isinstance(error, StoreUnwritable) and getattr(error.__cause__, "errno", None) != errno.EPERM:
             raise
-        raise StoreError(
-            f"the file system of {root} cannot make hard links, which the store needs",
-            hint="put the store on a local disk with --store PATH",
-        ) from error
+        raise UnfitFileSystem(str(root), "make hard links") from error
     finally:
         files.remove(source)
         files.remove(target)

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Iterator
 from pathlib import Path
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable, UnfitFileSystem
 
 _REFUSALS = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
@@ -58,15 +58,12 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locking(path: Path) -> Iterator[None]:
-    """Turn the answer of a file system that knows no flock(2) into StoreError."""
+    """Turn the answer of a file system that knows no flock(2) into UnfitFileSystem."""
     try:
         yield
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            raise StoreError(
-                f"the file system of {path} cannot lock files, which the store needs: {error.strerror}",
-                hint="put the store on a local disk with --store PATH",
-            ) from error
+            raise UnfitFileSystem(str(path), "lock files", error.strerror) from error
         raise
 
 

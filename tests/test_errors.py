@@ -1,0 +1,42 @@
+"""Errors that are met in several places take facts, keep them, and say the same everywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.errors import (
+    CodebatchError,
+    CorruptFile,
+    InternalError,
+    NotInStore,
+    StoreCorrupt,
+    UnfitFileSystem,
+    UnreadablePath,
+    error_of,
+)
+
+TOLD = {
+    "there is no batch 'x' in this store": NotInStore("batch", "x"),
+    "/s/plan.json is missing": CorruptFile("/s/plan.json", "is missing", hint="run it anew"),
+    "cannot read a/b: Permission denied": UnreadablePath("a/b", "Permission denied"),
+    "the file system of /s cannot make hard links, which the store needs": UnfitFileSystem("/s", "make hard links"),
+    "the file system of /s cannot lock files, which the store needs: No": UnfitFileSystem("/s", "lock files", "No"),
+}
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_the_text_is_made_from_the_fields(text: str) -> None:
+    assert str(TOLD[text]) == TOLD[text].message == text
+
+
+def test_a_hint_says_what_to_do_about_these_very_facts() -> None:
+    hints = [error.hint for error in TOLD.values()]
+    local = "put the store on a local disk with --store PATH"
+    assert hints == ["see: codebatch batch list", "run it anew", None, local, local]
+
+
+def test_an_error_that_another_process_met_keeps_class_by_code_text_and_hint() -> None:
+    met: CodebatchError = CorruptFile("/s/plan.json", "is missing", hint="run it anew")
+    told = error_of(met.code, met.message, met.hint)
+    assert (type(told), told.message, told.hint, told.exit_status) == (StoreCorrupt, met.message, met.hint, 4)
+    assert isinstance(error_of("what is this", "text", None), InternalError)
