@@ -12,7 +12,7 @@ import click
 from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
-from codebatch.system.files import is_refusal
+from codebatch.system.refusals import is_refusal
 
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130

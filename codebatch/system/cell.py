@@ -12,7 +12,8 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.system.files import Files, refusals
+from codebatch.system.files import Files
+from codebatch.system.refusals import refusals
 
 CELL_BYTES = 4096
 _layout = struct.Struct("<QQQIIIBB")

@@ -15,29 +15,15 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
 from codebatch.system.file_reader import FileReader
+from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
 
 T = TypeVar("T")
-
-_REFUSALS = {
-    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
-    errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
-}  # fmt: skip
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
-_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
-_FOREIGN = {
-    errno.ELOOP: "a symbolic link",
-    errno.ENOTDIR: "a file and no directory",
-    errno.EISDIR: "a directory and no file",
-    errno.ENXIO: "a FIFO, socket or device",
-    errno.EXDEV: "a place outside of the store",
-}
 
 
 class Appender(Protocol):
@@ -134,64 +120,6 @@ class Files(FileReader, Protocol):
         """Take the flock of a file, waiting for who has it. Writes only where the file is missing."""
 
 
-@contextlib.contextmanager
-def refusals(path: Path | str) -> Iterator[None]:
-    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StoreForeign.
-
-    Other errors pass.
-    """
-    try:
-        yield
-    except OSError as error:
-        _raise_foreign(path, error)
-        if error.errno in _REFUSALS:
-            raise StoreUnwritable(
-                f"cannot write {path}: {error.strerror}",
-                hint="free some space or fix the permissions, then run the same command again: nothing is lost",
-            ) from error
-        raise
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """As `refusals`, for what only reads."""
-    try:
-        yield
-    except OSError as error:
-        _raise_foreign(path, error)
-        if error.errno in _UNREADABLE:
-            raise StoreError(
-                f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
-            ) from error
-        raise
-
-
-@contextlib.contextmanager
-def _locking(path: Path) -> Iterator[None]:
-    """Turn the answer of a file system that knows no flock(2) into StoreError."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            raise StoreError(
-                f"the file system of {path} cannot lock files, which the store needs: {error.strerror}",
-                hint="put the store on a local disk with --store PATH",
-            ) from error
-        raise
-
-
-def _raise_foreign(path: Path | str, error: OSError) -> None:
-    if error.errno in _FOREIGN:
-        raise _foreign(path, _FOREIGN[error.errno]) from error
-
-
-def _foreign(path: Path | str, what: str) -> StoreForeign:
-    return StoreForeign(
-        f"{path} is, or lies below, {what}: codebatch did not make it",
-        hint="look where the store came from; name another one with --store, or remove this one and run again",
-    )
-
-
 class _RealAppender:
     def __init__(self, calls: SystemCalls, path: Path) -> None:
         self._calls = calls
@@ -230,7 +158,7 @@ class RealFiles:
         self._calls.confine(root)
 
     def read(self, path: Path) -> bytes:
-        with _reading(path):
+        with reading(path):
             fd, size = self._open(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, 0, size)
@@ -238,7 +166,7 @@ class RealFiles:
                 self._calls.close(fd)
 
     def read_range(self, path: Path, offset: int, length: int) -> bytes:
-        with _reading(path):
+        with reading(path):
             fd, _ = self._open(path, os.O_RDONLY)
             try:
                 return _read_at(self._calls, fd, offset, length)
@@ -246,7 +174,7 @@ class RealFiles:
                 self._calls.close(fd)
 
     def stat(self, path: Path) -> os.stat_result | None:
-        with _reading(path):
+        with reading(path):
             try:
                 return self._calls.stat(path)
             except (FileNotFoundError, NotADirectoryError):
@@ -257,14 +185,14 @@ class RealFiles:
         return None if found is None else found.st_size
 
     def listing(self, path: Path) -> list[Listed]:
-        with _reading(path):
+        with reading(path):
             try:
                 return sorted(item for item in self._calls.listing(path) if not item.name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
     def unfinished(self, path: Path) -> list[str]:
-        with _reading(path):
+        with reading(path):
             try:
                 found = [item.name for item in self._calls.listing(path)]
             except (FileNotFoundError, NotADirectoryError):
@@ -287,7 +215,7 @@ class RealFiles:
             self._calls.mkdir(path)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
-                raise _foreign(path, _FOREIGN[errno.ENOTDIR]) from None
+                raise foreign(path, FOREIGN[errno.ENOTDIR]) from None
             return False
         return True
 
@@ -366,7 +294,7 @@ class RealFiles:
         with refusals(path):
             fd, _ = self._open(path, os.O_RDWR | (os.O_CREAT if create else 0))
         try:
-            with _locking(path):
+            with locking(path):
                 self._calls.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._calls.close(fd)
@@ -378,12 +306,12 @@ class RealFiles:
 
     def is_locked(self, path: Path) -> bool:
         try:
-            with _reading(path):
+            with reading(path):
                 fd, _ = self._open(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
-            with _locking(path):
+            with locking(path):
                 self._calls.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -400,7 +328,7 @@ class RealFiles:
                 self.make_directory(path.parent)
                 fd, _ = self._open(path, os.O_RDWR | os.O_CREAT)
         try:
-            with _locking(path):
+            with locking(path):
                 self._calls.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         except BaseException:
             self._calls.close(fd)
@@ -413,7 +341,7 @@ class RealFiles:
         found = self._calls.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             self._calls.close(fd)
-            raise _foreign(path, "what is no plain file")
+            raise foreign(path, "what is no plain file")
         return fd, found.st_size
 
     def _write(self, path: Path, data: bytes, *, sync: bool) -> None:
@@ -493,8 +421,3 @@ def _is_hidden(directory: Path) -> bool:
 def _temporary_beside(path: Path) -> Path:
     """A name in the same directory that `listing` leaves out and no other process makes."""
     return path.with_name(f".{path.name[:64]}.{uuid.uuid4().hex}.tmp")
-
-
-def is_refusal(error: OSError) -> bool:
-    """Whether the disk or its permissions refused something, as opposed to a name that is not there."""
-    return error.errno in _REFUSALS

@@ -90,6 +90,7 @@ class Runner(TaskRunner):
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:
+        self._finding.add(name)
         return self._tasks[name]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,9 +12,10 @@ import psutil
 import pytest
 
 from tests.cli.process import CommandLine, write
-from tests.faults.plugin.venom import ORPHAN_SECONDS
+from tests.faults.plugin.venom import ORPHAN_SECONDS_FILE
 
 PLUGIN = Path(__file__).parent / "plugin"
+_ORPHAN_SECONDS = f"6{os.getpid()}"
 
 _PLAN = """
 import sys
@@ -45,7 +47,8 @@ def poisoned(tmp_path: Path) -> Iterator[Poisoned]:
     def make(files: Mapping[str, str], *, shard: int = 16) -> CommandLine:
         for name, content in files.items():
             write(tmp_path / "tree" / name, content)
-        run = CommandLine(tmp_path, {"PYTHONPATH": str(PLUGIN), "VENOM_ORPHAN_SECONDS": ORPHAN_SECONDS})
+        write(tmp_path / ORPHAN_SECONDS_FILE, _ORPHAN_SECONDS)
+        run = CommandLine(tmp_path, {"PYTHONPATH": str(PLUGIN)})
         subprocess.run([sys.executable, "-c", _PLAN, str(shard)], cwd=tmp_path, env=run.environment, check=True)
         return run
 
@@ -57,5 +60,5 @@ def poisoned(tmp_path: Path) -> Iterator[Poisoned]:
 def orphans() -> list[psutil.Process]:
     """Children of tasks that outlived their workers, in runs that this process of tests began."""
     return [
-        process for process in psutil.process_iter(["cmdline"]) if ORPHAN_SECONDS in (process.info["cmdline"] or [])
+        process for process in psutil.process_iter(["cmdline"]) if _ORPHAN_SECONDS in (process.info["cmdline"] or [])
     ]

@@ -21,9 +21,9 @@ from codebatch.store.outcomes import Outcomes
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.syntax.source import SourceFile
 
-ORPHAN_SECONDS = os.environ.get("VENOM_ORPHAN_SECONDS", f"6{os.getpid()}")
-"""How long the children that outlive their worker would sleep: a process of tests looks for this number, its own, in
-command lines.
+ORPHAN_SECONDS_FILE = "orphan_seconds"
+"""In the home directory: how long the children that outlive their worker would sleep. Tests look for the number in
+command lines, each process of tests for its own.
 """
 
 VENOM = TaskDeclaration(
@@ -78,16 +78,20 @@ def descriptors() -> None:
         os.open(os.devnull, os.O_RDONLY)
 
 
+def _orphan_seconds() -> str:
+    return (Path.home() / ORPHAN_SECONDS_FILE).read_text(encoding="ascii")
+
+
 def child() -> None:
-    subprocess.Popen(["sleep", ORPHAN_SECONDS], start_new_session=True)
+    subprocess.Popen(["sleep", _orphan_seconds()], start_new_session=True)
     os._exit(8)
 
 
 def fork() -> None:
     if os.fork() == 0:
-        os.execvp("sleep", ["sleep", ORPHAN_SECONDS])
+        os.execvp("sleep", ["sleep", _orphan_seconds()])
     if os.fork() == 0:
-        time.sleep(float(ORPHAN_SECONDS))
+        time.sleep(float(_orphan_seconds()))
     os._exit(9)
 
 
@@ -110,7 +114,7 @@ def memory_of_a_child() -> None:
 
 
 def leave_a_child() -> None:
-    subprocess.Popen(["sleep", ORPHAN_SECONDS], start_new_session=True)
+    subprocess.Popen(["sleep", _orphan_seconds()], start_new_session=True)
 
 
 def detach() -> None:
@@ -118,7 +122,7 @@ def detach() -> None:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            os.execve("/bin/sleep", ["sleep", ORPHAN_SECONDS], {})
+            os.execve("/bin/sleep", ["sleep", _orphan_seconds()], {})
         os._exit(0)
     os.wait()
 

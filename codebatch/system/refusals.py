@@ -1,0 +1,87 @@
+"""What the refusal of a system call means: of the disk or its permissions, of what is not ours, of what cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+
+_REFUSALS = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE,
+    errno.ENFILE, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP,
+}  # fmt: skip
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
+_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EIO}
+FOREIGN = {
+    errno.ELOOP: "a symbolic link",
+    errno.ENOTDIR: "a file and no directory",
+    errno.EISDIR: "a directory and no file",
+    errno.ENXIO: "a FIFO, socket or device",
+    errno.EXDEV: "a place outside of the store",
+}
+
+
+@contextlib.contextmanager
+def refusals(path: Path | str) -> Iterator[None]:
+    """Turn the operating system's refusal of a write into StoreUnwritable, and what is not ours into StoreForeign.
+
+    Other errors pass.
+    """
+    try:
+        yield
+    except OSError as error:
+        _raise_foreign(path, error)
+        if error.errno in _REFUSALS:
+            raise StoreUnwritable(
+                f"cannot write {path}: {error.strerror}",
+                hint="free some space or fix the permissions, then run the same command again: nothing is lost",
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """As `refusals`, for what only reads."""
+    try:
+        yield
+    except OSError as error:
+        _raise_foreign(path, error)
+        if error.errno in _UNREADABLE:
+            raise StoreError(
+                f"cannot read {path}: {error.strerror}", hint="fix the permissions, or the disk; nothing was changed"
+            ) from error
+        raise
+
+
+@contextlib.contextmanager
+def locking(path: Path) -> Iterator[None]:
+    """Turn the answer of a file system that knows no flock(2) into StoreError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise StoreError(
+                f"the file system of {path} cannot lock files, which the store needs: {error.strerror}",
+                hint="put the store on a local disk with --store PATH",
+            ) from error
+        raise
+
+
+def _raise_foreign(path: Path | str, error: OSError) -> None:
+    if error.errno in FOREIGN:
+        raise foreign(path, FOREIGN[error.errno]) from error
+
+
+def foreign(path: Path | str, what: str) -> StoreForeign:
+    return StoreForeign(
+        f"{path} is, or lies below, {what}: codebatch did not make it",
+        hint="look where the store came from; name another one with --store, or remove this one and run again",
+    )
+
+
+def is_refusal(error: OSError) -> bool:
+    """Whether the disk or its permissions refused something, as opposed to a name that is not there."""
+    return error.errno in _REFUSALS
