@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -144,8 +143,7 @@ class Merged(_Event, frozen=True, kw_only=True):
 JournalEvent = Started | Spawned | Began | Refused | Committed | Failed | Finished | Lost | Drained | Ended | Merged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalLine:
+class JournalLine(msgspec.Struct, frozen=True, kw_only=True):
     """An event, and who wrote it when."""
 
     seq: int
@@ -182,6 +180,8 @@ class JournalReader:
         self._files = files
         self._directory = batch_root / layout.JOURNAL
         self._read = dict(since or {})
+        self._head_decoder = msgspec.json.Decoder(JournalHead)
+        self._event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
 
     @property
     def since(self) -> Mapping[str, int]:
@@ -203,22 +203,18 @@ class JournalReader:
                 if line.endswith(b"\n"):
                     self._read[name] = start = start + len(line)
                 try:
-                    lines.append(_decode_line(line))
+                    lines.append(self._decode(line))
                 except DocumentError as error:
                     if passed_over is not None:
                         passed_over(f"a line of {path} is passed over: {error}; evidence may be missing")
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
+    def _decode(self, line: bytes) -> JournalLine:
+        head = decode_document(line, self._head_decoder, JOURNAL_FORMAT)
+        event = decode_json(line, self._event_decoder)
+        return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=event)
+
 
 def read_journal(files: FileReader, batch_root: Path, passed_over: PassedOver | None = None) -> list[JournalLine]:
     """Every line of every holder, by time. Lines that are damaged, or of a later version's events, are passed over."""
     return JournalReader(files, batch_root).read(passed_over)
-
-
-_head_decoder = msgspec.json.Decoder(JournalHead)
-_event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
-
-
-def _decode_line(line: bytes) -> JournalLine:
-    head = decode_document(line, _head_decoder, JOURNAL_FORMAT)
-    return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=decode_json(line, _event_decoder))
