@@ -151,7 +151,7 @@ def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all:
     They are those of `changes`, of which whoever did not look at the tree has none.
     """
     # Only those who are told a command pay for it.
-    from codebatch.cli.configuration import Settings, load_configuration
+    from codebatch.application.configuration import Settings, load_configuration
     from codebatch.snapshotting.staleness import rules_of
 
     about = batch.about

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from codebatch.application.configuration import load_configuration
 from codebatch.cli.asking import ask, no_outputs, shown_paths
-from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, count_of, table
 from codebatch.cli.planner import Frozen, planner_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from codebatch.cli.configuration import Configuration
+from codebatch.application.configuration import Configuration
 from codebatch.cli.options import Answering
 from codebatch.coordinator.planning import find_pipeline, make_plan, resolve_tasks
 from codebatch.coordinator.ruff_files import ruff_files

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.cli.asking import rerun, shown_paths
-from codebatch.cli.configuration import Configuration, load_configuration
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
 from codebatch.cli.planner import Frozen, Planner, planner_of
 from codebatch.cli.show import failure_lines, summary_lines

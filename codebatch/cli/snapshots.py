@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from codebatch.application.configuration import load_configuration
 from codebatch.cli.asking import ask
-from codebatch.cli.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, project_root, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId

@@ -9,7 +9,7 @@ from typing import cast
 
 import click
 
-from codebatch.cli.configuration import load_configuration
+from codebatch.application.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, count_of, table
 from codebatch.cli.queries import find_item
