@@ -25,6 +25,7 @@ from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
+from codebatch.system.task_catalogue import TaskCatalogue
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.staleness import Changes
@@ -52,6 +53,11 @@ class Asked:
     store: Store
     batch: Batch
     is_named: bool
+
+    @cached_property
+    def catalogue(self) -> TaskCatalogue:
+        """What the installed tasks give. Own tasks are not run for a question: they may give any kind."""
+        return TaskCatalogue()
 
     @cached_property
     def records(self) -> BatchRecords:

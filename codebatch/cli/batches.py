@@ -64,7 +64,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     configuration = load_configuration(Path.cwd())
     settings = configuration.settings
     chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
-    check_overrides(settings.tasks)
+    check_overrides(configuration.catalogue, settings.tasks)
     with store.writing():
         snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
         taken = snapshot.document.source
@@ -265,8 +265,9 @@ def pipelines(answering: Answering) -> None:
 @answering
 def pipeline(answering: Answering, name: str) -> None:
     """Tasks of a pipeline, what each needs and which records it emits."""
-    chosen = find_pipeline(name, load_configuration(Path.cwd()).settings.tasks)
-    declared = [load_declaration(task) for task in chosen.tasks]
+    configuration = load_configuration(Path.cwd())
+    chosen = find_pipeline(name, configuration.settings.tasks)
+    declared = [load_declaration(configuration.catalogue, task) for task in chosen.tasks]
     answering.print(
         {
             "name": chosen.name,

@@ -18,6 +18,7 @@ from codebatch.store.batches import Batch, create_batch, iter_batches
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class Planner:
     pipeline: str
     tasks: tuple[PlannedTask, ...]
     shard_rule: ShardRule
+    catalogue: TaskCatalogue
 
     @property
     def digest(self) -> Digest:
@@ -52,7 +54,7 @@ class Planner:
     def plan(self) -> Plan:
         """The plan."""
         snapshot = load_snapshot(self.store.files, self.store.root, self.frozen.snapshot_id)
-        return make_plan(snapshot, self.pipeline, self.tasks, self.shard_rule, self.frozen.paths)
+        return make_plan(self.catalogue, snapshot, self.pipeline, self.tasks, self.shard_rule, self.frozen.paths)
 
     def make(self, plan: Plan) -> Batch:
         """A new batch of the plan. On return it is on disk."""
@@ -87,8 +89,9 @@ def planner_of(
         store=store,
         frozen=frozen,
         pipeline=pipeline,
-        tasks=resolve_tasks(find_pipeline(pipeline, settings.tasks).tasks, settings.tasks),
+        tasks=resolve_tasks(configuration.catalogue, find_pipeline(pipeline, settings.tasks).tasks, settings.tasks),
         shard_rule=settings.shard,
+        catalogue=configuration.catalogue,
     )
 
 

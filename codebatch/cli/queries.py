@@ -118,8 +118,8 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     named = tuple(kinds.split(",")) if kinds else ()
     asked = RecordFilter(kinds=named or _kinds_shown(answering)).check()
     name, item = find_item(answering, records, path)
-    check_kinds(records, named)
-    tasks = tasks_that_give(records.task_names, named)
+    check_kinds(question.catalogue, records, named)
+    tasks = tasks_that_give(question.catalogue, records.task_names, named)
     by_task = {task: records.item_records(task, item) for task in tasks}
     text, encoded = path_fields(name)
     place: dict[str, object] = {"path": text} if isinstance(text, str) else {"path_b64": encoded}
@@ -127,7 +127,9 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
     document: dict[str, object] = {**place, "batch_id": batch.id, "records": found}
     lines = [record_line(record) for record in found]
-    whole = completeness_at(records, by_task, found, needs_all_files=rests_on_all_files(records, tasks, named))
+    whole = completeness_at(
+        records, by_task, found, needs_all_files=rests_on_all_files(question.catalogue, records, tasks, named)
+    )
     if explain:
         shard = next(shard for shard in records.plan.shards if shard.start <= item < shard.end)
         where = str(records.outputs.root) if records.outputs else "the outcomes so far (nothing is merged yet)"
@@ -215,10 +217,10 @@ def _answer_records(
                 break
             found.append(record)
     if not found:
-        check_kinds(records, kinds)
+        check_kinds(question.catalogue, records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
-    needed = names if records.is_done else tasks_that_give(names, kinds)
-    of_all = rests_on_all_files(records, names, kinds)
+    needed = names if records.is_done else tasks_that_give(question.catalogue, names, kinds)
+    of_all = rests_on_all_files(question.catalogue, records, names, kinds)
     whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
     return question.answer_rows(found, map(record_line, found), whole)
 

@@ -89,6 +89,7 @@ class _Runner:
             return execute(
                 store,
                 batch,
+                catalogue=self.configuration.catalogue,
                 jobs=self.jobs,
                 limits=Limits(
                     file_seconds=self.file_seconds,
@@ -191,7 +192,7 @@ def run(
     settings = configuration.settings
     # What is wrong with the arguments is said before anything is written.
     chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
-    check_overrides(settings.tasks)
+    check_overrides(configuration.catalogue, settings.tasks)
     resolve_sources(paths, None)
     if task is not None and task_name(task) not in chosen.tasks:
         raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
@@ -216,7 +217,7 @@ def run(
                 batch = _answering_one(answering, planner, batch)
     finally:
         display.close()
-    return _answer(answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
+    return _answer(runner, store, batch, action, began, signal_status=status, is_narrow=task is not None)
 
 
 @click.command()
@@ -230,13 +231,13 @@ def resume(runner: _Runner, batch_reference: str | None) -> int:
     store, batch = answering.batch(batch_reference)
     stands, _ = standing(batch)
     if stands.state is BatchState.COMPLETED and stands.outputs is not None:
-        return _answer(answering, store, batch, "up to date", began)
+        return _answer(runner, store, batch, "up to date", began)
     display = choose_display(quiet=answering.quiet)
     try:
         status = runner.execute(store, batch, Scope(retry_failed=True), display)
     finally:
         display.close()
-    return _answer(answering, store, batch, "continued", began, signal_status=status)
+    return _answer(runner, store, batch, "continued", began, signal_status=status)
 
 
 @click.command("run-shard")
@@ -283,14 +284,14 @@ def _run_batch(runner: _Runner, store: Store, batch: Batch, task: str | None, be
     stands, _ = standing(batch)
     scope = _scope(batch, task)
     if stands.state.is_final and stands.outputs is not None:
-        return _answer(runner.answering, store, batch, _describe_found(stands), began)
+        return _answer(runner, store, batch, _describe_found(stands), began)
     action = "ran" if stands.state is BatchState.PENDING else _describe_found(stands)
     display = choose_display(quiet=runner.answering.quiet)
     try:
         status = runner.execute(store, batch, scope, display)
     finally:
         display.close()
-    return _answer(runner.answering, store, batch, action, began, signal_status=status, is_narrow=task is not None)
+    return _answer(runner, store, batch, action, began, signal_status=status, is_narrow=task is not None)
 
 
 def _freeze(
@@ -388,12 +389,12 @@ def _answering_one(answering: Answering, planner: Planner, batch: Batch) -> Batc
     return batch
 
 
-def _note_missing_tools(answering: Answering, records: BatchRecords, languages: Mapping[str, int]) -> None:
+def _note_missing_tools(runner: _Runner, records: BatchRecords, languages: Mapping[str, int]) -> None:
     """Say which files have the language-neutral part only, for want of a grammar that could be installed."""
-    missing = sorted(missing_tools(records.plan.tasks).keys() & languages.keys())
+    missing = sorted(missing_tools(runner.configuration.catalogue, records.plan.tasks).keys() & languages.keys())
     if missing:
         told = ", ".join(f"{language} ({count_of(languages[language], 'file')})" for language in missing)
-        answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
+        runner.answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
 
 
 def _find_batch(answering: Answering, planner: Planner) -> Batch | None:
@@ -427,7 +428,7 @@ def _scope(batch: Batch, task: str | None) -> Scope:
 
 
 def _answer(
-    answering: Answering,
+    runner: _Runner,
     store: Store,
     batch: Batch,
     action: str,
@@ -437,6 +438,7 @@ def _answer(
     is_narrow: bool = False,
 ) -> int:
     """Say how it went; returns the exit status."""
+    answering = runner.answering
     stands, _ = standing(batch)
     records = BatchRecords(store, batch)
     summary = summarise(records)
@@ -454,7 +456,7 @@ def _answer(
         store_bytes=tree_bytes(store.root),
         paths=shown_paths(batch),
     )
-    _note_missing_tools(answering, records, summary.languages)
+    _note_missing_tools(runner, records, summary.languages)
     size = human_bytes(answer.store_bytes)
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
     lines = [f"{answer.status}: batch {batch.id}{of}, {action} in {answer.seconds:.1f} s, store {size}"]

@@ -92,8 +92,9 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
 
 def _lint_settings() -> dict[str, Json]:
     """What the configuration says of lint, checked. Raises InvalidConfiguration."""
-    settings = load_configuration(Path.cwd()).settings.tasks.get("lint", {})
-    check_overrides({"lint": settings})
+    configuration = load_configuration(Path.cwd())
+    settings = configuration.settings.tasks.get("lint", {})
+    check_overrides(configuration.catalogue, {"lint": settings})
     return settings
 
 

@@ -116,6 +116,7 @@ class Coordinator:
         plan: Plan,
         snapshot: Snapshot,
         *,
+        own_places: Mapping[str, str],
         jobs: int,
         limits: Limits,
         scope: Scope,
@@ -124,6 +125,7 @@ class Coordinator:
         self._store = store
         self._batch = batch
         self._plan = plan
+        self._own_places = own_places
         self._guard = Guard(limits)
         self._watcher = watcher
         self._items: list[Entry] = items_of(snapshot.entries, plan.paths)
@@ -273,7 +275,11 @@ class Coordinator:
     def _spawn(self) -> None:
         self._spawned += 1
         worker = start_worker(
-            WorkerId(self._spawned), self._batch, store_root=str(self._store.root), coordinator=self._holder.id
+            WorkerId(self._spawned),
+            self._batch,
+            store_root=str(self._store.root),
+            coordinator=self._holder.id,
+            own_places=self._own_places,
         )
         self._workers[worker.id] = worker
         self._holders.add(worker.holder)

@@ -13,6 +13,7 @@ from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
 from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
 def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
@@ -25,13 +26,13 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
 
 
-def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
+def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
     """Refuse settings of tasks that there are not, that a task does not have, or that it cannot use.
 
     Raises InvalidConfiguration.
     """
     for name, settings in overrides.items():
-        effective_config(load_declaration(name), settings)
+        effective_config(load_declaration(catalogue, name), settings)
 
 
 def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
@@ -53,10 +54,10 @@ def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json])
 
 
 def resolve_tasks(
-    names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
+    catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
 ) -> tuple[PlannedTask, ...]:
     """The tasks as this installation would run them, in order. Raises InvalidConfiguration or InvalidInput."""
-    declarations = {name: load_declaration(name) for name in names}
+    declarations = {name: load_declaration(catalogue, name) for name in names}
     try:
         ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
     except ValueError as error:
@@ -68,7 +69,7 @@ def resolve_tasks(
             if declaration.scope == "file" and declarations[need].scope == "project":
                 raise InvalidConfiguration(f"the file task {name!r} needs {need!r}, a task of project scope")
         config = effective_config(declaration, (overrides or {}).get(name, {}))
-        digest = implementation_digest(declaration)
+        digest = implementation_digest(catalogue, declaration)
         tools = tool_versions(declaration)
         planned[name] = PlannedTask(
             name=name,
@@ -91,18 +92,23 @@ def resolve_tasks(
     return tuple(planned.values())
 
 
-def missing_tools(tasks: Sequence[PlannedTask]) -> dict[str, str]:
+def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
     """What tasks cannot do for want of an optional tool, and the distribution that each lacks."""
     return {
         purpose: tool
         for task in tasks
-        for tool, purpose in load_declaration(task.name).optional_tools.items()
+        for tool, purpose in load_declaration(catalogue, task.name).optional_tools.items()
         if tool not in task.tools
     }
 
 
 def make_plan(
-    snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], rule: ShardRule, paths: tuple[bytes, ...] = ()
+    catalogue: TaskCatalogue,
+    snapshot: Snapshot,
+    pipeline: str,
+    tasks: Sequence[PlannedTask],
+    rule: ShardRule,
+    paths: tuple[bytes, ...] = (),
 ) -> Plan:
     """Resolve everything. A pure function of its arguments and the declared contexts.
 
@@ -111,7 +117,7 @@ def make_plan(
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
     for task in tasks:
-        functions.update(load_declaration(task.name).contexts)
+        functions.update(load_declaration(catalogue, task.name).contexts)
     contexts: dict[str, ContextTable] = {}
     for name in sorted(functions):
         context = functions[name](snapshot)
@@ -131,9 +137,10 @@ def make_plan(
     )
 
 
-def check_tools(plan: Plan) -> None:
+def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
-    here = {task.name: task for task in resolve_tasks(plan.task_names, {task.name: task.config for task in plan.tasks})}
+    configs = {task.name: task.config for task in plan.tasks}
+    here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
         own = here[task.name]
         if own.key != task.key:

@@ -9,12 +9,14 @@ from codebatch.coordinator.planning import check_tools
 from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.ledgers import tally_of
 from codebatch.store.store import Store
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
 def execute(
     store: Store,
     batch: Batch,
     *,
+    catalogue: TaskCatalogue,
     jobs: int,
     limits: Limits,
     scope: Scope,
@@ -26,9 +28,19 @@ def execute(
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
     plan = batch.plan()
-    check_tools(plan)
+    check_tools(catalogue, plan)
     snapshot = snapshot_of(store, batch)
-    coordinator = Coordinator(store, batch, plan, snapshot, jobs=jobs, limits=limits, scope=scope, watcher=watcher)
+    coordinator = Coordinator(
+        store,
+        batch,
+        plan,
+        snapshot,
+        own_places=catalogue.own_places,
+        jobs=jobs,
+        limits=limits,
+        scope=scope,
+        watcher=watcher,
+    )
     try:
         exit_status = coordinator.run()
         if tally_of(coordinator.ledger).open == 0:

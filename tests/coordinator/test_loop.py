@@ -36,6 +36,7 @@ class _Bench:
             self.batch,
             plan,
             load_snapshot(store.files, store.root, plan.snapshot_id),
+            own_places={},
             jobs=1,
             limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
             scope=Scope(),

@@ -19,7 +19,7 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch.system.own_tasks import OWN_TASKS, load_own_task
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.runtime import execution
@@ -86,7 +86,7 @@ class Runner(TaskRunner):
             )
             for name in tasks
         ]  # fmt: skip
-        super().__init__(planned, Path(), store.objects().writer() if store else None)
+        super().__init__(TaskCatalogue(), planned, Path(), store.objects().writer() if store else None)
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:
@@ -237,15 +237,16 @@ def test_notes_are_read_while_the_tree_is_there() -> None:
     assert not any("tree" in file.__dict__ for file in files)
 
 
-def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
-    monkeypatch.setattr(OWN_TASKS, "places", {"words": f"{tmp_path}/words.py:task"})
-    own = load_own_task("words")
+    catalogue = TaskCatalogue({"words": f"{tmp_path}/words.py:task"})
+    own = catalogue.own_task("words")
     assert own is not None
     planned = Runner({"words": Each(lambda _: [])}, {})._planned["words"]
-    TaskRunner([msgspec.structs.replace(planned, implementation_digest=own.digest)], tmp_path).set_up(["words"])
+    as_planned = msgspec.structs.replace(planned, implementation_digest=own.digest)
+    TaskRunner(catalogue, [as_planned], tmp_path).set_up(["words"])
     with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
-        TaskRunner([planned], tmp_path).set_up(["words"])
+        TaskRunner(catalogue, [planned], tmp_path).set_up(["words"])
 
 
 @pytest.fixture

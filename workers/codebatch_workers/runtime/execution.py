@@ -28,8 +28,9 @@ from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
-from codebatch.system.own_tasks import load_own_task, said
+from codebatch.system.own_tasks import said
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.lint.findings import OWN_TOOL
@@ -88,7 +89,14 @@ class UnitResults:
 class TaskRunner:
     """The tasks of a plan, loaded when first used."""
 
-    def __init__(self, tasks: Sequence[PlannedTask], scratch: Path, objects: PackWriter | None = None) -> None:
+    def __init__(
+        self,
+        catalogue: TaskCatalogue,
+        tasks: Sequence[PlannedTask],
+        scratch: Path,
+        objects: PackWriter | None = None,
+    ) -> None:
+        self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._scratch = scratch
         self._objects = objects
@@ -255,11 +263,11 @@ class TaskRunner:
 
     def _set_up(self, name: str) -> Task:
         """Load a task. Where that fails no file is to blame, but the configuration or the task."""
-        declaration = load_declaration(name)
+        declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
-        own = load_own_task(name)
+        own = self._catalogue.own_task(name)
         if own is not None or not declaration.implementation.startswith(_BUILT_IN):
             self._foreign.add(name)
         if name in self._foreign or "diagnostic" in declaration.records:
