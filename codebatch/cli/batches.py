@@ -11,19 +11,17 @@ import click
 import msgspec
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.planning import plan_snapshot
 from codebatch.cli.asking import ask, no_outputs, shown_paths
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, count_of, table
-from codebatch.cli.planner import Frozen, planner_of
-from codebatch.coordinator.planning import check_overrides, find_pipeline
+from codebatch.coordinator.planning import find_pipeline
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.task import PIPELINES
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
-from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.store.batches import batch_ids, open_batch
-from codebatch.store.references import resolve_snapshot
 from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
 
@@ -60,26 +58,17 @@ def batch() -> None:
 @answering
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
     """Plan a batch over a snapshot."""
-    store = answering.store()
+    store = answering.place.open()
     configuration = load_configuration(Path.cwd())
-    settings = configuration.settings
-    chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
-    check_overrides(configuration.catalogue, settings.tasks)
-    with store.writing():
-        snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
-        taken = snapshot.document.source
-        frozen = Frozen(
-            snapshot_id=snapshot.id,
-            digest=snapshot.digest,
-            sources=tuple(sorted(map(os.fsencode, taken.roots))),
-            stat_cache=stat_cache_of(store.files, store.root, snapshot.id, taken.base),
-        )
-        planner = planner_of(answering, configuration, store, frozen, chosen.name)
-        plan = planner.plan()
-        made = planner.make(plan)
+    made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
-        {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
+        {
+            "batch_id": made.id,
+            "snapshot_id": plan.snapshot_id,
+            "pipeline": plan.pipeline,
+            "plan_digest": plan.digest,
+        },
         [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
     )
     answering.note(f"next: codebatch run --batch {made.id}")
@@ -89,7 +78,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 @answering
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
-    store = answering.store()
+    store = answering.place.open()
     rows = [_batch_row(answering, store, batch_id) for batch_id in batch_ids(store)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
 

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import click
 
+from codebatch.application import freezing
 from codebatch.application.configuration import load_configuration
+from codebatch.application.stores import project_root
 from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, project_root, table
+from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
 from codebatch.query.completeness import completeness
 from codebatch.query.records import JsonRecord, RecordFilter
-from codebatch.snapshotting.selection import SourceRules
-from codebatch.snapshotting.take import take_snapshot
 from codebatch.snapshotting.why import why
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
-from codebatch.system.clock import wall_ns
 
 
 class SnapshotGroup(Group):
@@ -54,11 +53,10 @@ def take(
     answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
     """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine."""
-    settings = load_configuration(Path.cwd()).settings
-    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
-    store = answering.store_or_new()
+    rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
+    store = answering.place.open_or_make(answering.note)
     with store.writing():
-        taken = take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+        taken = freezing.take(store, paths, rules)
     for note in taken.notes:
         answering.note(note)
     answering.print(
@@ -81,7 +79,7 @@ def take(
 @answering
 def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
-    store = answering.store()
+    store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no snapshot yet")
 
@@ -145,7 +143,7 @@ def files(
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("name a batch or a snapshot, not both")
     if snapshot_reference is not None:
-        snapshot = resolve_snapshot(answering.store(), snapshot_reference, answering.note)
+        snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
@@ -171,9 +169,8 @@ def files(
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-    settings = load_configuration(Path.cwd()).settings
-    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
-    answer = why([_tree_with(path)], path, rules, store_root=answering.store_root())
+    rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude)
+    answer = why([_tree_with(path)], path, rules, store_root=answering.place.root())
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
