@@ -18,6 +18,7 @@ from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import execute
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.query.records import BatchRecords, JsonRecord
@@ -136,8 +137,8 @@ class Ran:
         hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
         if any(record["reason"] == "object" for record in self.failures):
             hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
-        of = f"{tally.planned:,} result{'' if tally.planned == 1 else 's'}"
-        return BatchIncomplete(f"{tally.failed + tally.cancelled:,} of {of} failed", hint=hint)
+        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
+        return BatchIncomplete(failed, hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,17 @@ import click
 import msgspec
 
 from codebatch.application import running
+from codebatch.application.asking import shown_paths
 from codebatch.application.configuration import load_configuration
 from codebatch.application.freezing import Frozen
 from codebatch.application.running import Action, Execution, Listener, Ran
-from codebatch.cli.asking import rerun, shown_paths
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option, count_of, human_bytes
+from codebatch.cli.asking import rerun
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.loop import Progress
 from codebatch.coordinator.progress import choose_display
 from codebatch.errors import InvalidInput
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
 
 _ACTIONS: dict[Action, str] = {

@@ -9,15 +9,15 @@ import click
 
 from codebatch.application import freezing
 from codebatch.application.configuration import load_configuration
-from codebatch.application.stores import project_root
-from codebatch.cli.asking import ask
+from codebatch.application.questions import list_files
+from codebatch.application.why import explain
+from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, table
+from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
-from codebatch.query.completeness import completeness
-from codebatch.query.records import JsonRecord, RecordFilter
-from codebatch.snapshotting.why import why
+from codebatch.model.quantities import count_of, human_bytes
+from codebatch.query.records import JsonRecord
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
@@ -147,50 +147,29 @@ def files(
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
-    question = ask(answering, batch_reference)
-    records = question.records
-    about = {}
-    needed = {"parse"} & set(records.task_names)
-    if needed:
-        about = {
-            (record.get("path"), record.get("path_b64")): record
-            for record in records.iter_records("parse", RecordFilter(kinds=("file",)))
-        }
+    answer = list_files(ask(answering, batch_reference), limit)
     found: list[JsonRecord] = []
-    for entry in records.items[:limit]:
-        row = _entry_row(entry)
-        record = about.get((row.get("path"), row.get("path_b64")), {})
-        found.append({**row, **{name: record[name] for name in ("lang", "lines", "class", "parse") if name in record}})
+    for entry, record in answer.found:
+        told: JsonRecord = record or {}
+        found.append(
+            {**_entry_row(entry), **{name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}}
+        )
     lines = (
-        f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
-        for entry, row in zip(records.items, found, strict=False)
+        f"{each.entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
+        for each, row in zip(answer.found, found, strict=True)
     )
-    return question.answer_rows(found, lines, completeness(records, needed, tells_failures=True))
+    return answer_rows(answering, answer, found, lines)
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
     rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude)
-    answer = why([_tree_with(path)], path, rules, store_root=answering.place.root())
+    answer = explain(path, rules, answering.place)
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
         {**_path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
         [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
     )
-
-
-def _tree_with(path: Path) -> Path:
-    """The current directory, or the work tree around it, whichever has the path in it. Raises InvalidInput."""
-    here = Path.cwd()
-    parent, name = os.path.split(os.path.abspath(path))
-    for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
-        for root in (here, project_root(here)):
-            if target.is_relative_to(root):
-                return root
-    shown = display_path(os.fsencode(path))
-    if not os.path.lexists(path):
-        raise InvalidInput(f"{shown} is not there")
-    raise InvalidInput(f"{shown} is in no tree here", hint="ask in the directory that was analysed, or above it")
 
 
 def _entry_row(entry: Entry) -> dict[str, str | int | bool]:

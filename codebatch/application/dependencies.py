@@ -1,0 +1,36 @@
+"""How the files of a batch depend on one another."""
+
+from __future__ import annotations
+
+from codebatch.application.asking import Answer, Question, find_item
+from codebatch.model.entry import display_path
+from codebatch.query.completeness import completeness
+from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_imports, needed_tasks
+from codebatch.query.dependencies import impact as dependents_of
+
+
+def impact(question: Question, path: str, depth: int | None = None) -> tuple[bytes, Answer[list[Dependent]]]:
+    """The file that a path names, and what depends on it in at most so many steps, nearest first.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    records = question.records
+    name, _ = find_item(records, path, question.note)
+    every = dependents_of(iter_imports(records), display_path(name))
+    found = [each for each in every if depth is None or each.distance <= depth]
+    whole = completeness(records, needed_tasks(records), needs_all_files=True)
+    return name, Answer(question=question, found=found, whole=whole)
+
+
+def imports(question: Question) -> Answer[list[Import]]:
+    """Which file imports which, by path. Raises InvalidInput or StoreCorrupt."""
+    found = list(iter_imports(question.records))
+    whole = completeness(question.records, needed_tasks(question.records))
+    return Answer(question=question, found=found, whole=whole)
+
+
+def import_cycles(question: Question) -> Answer[list[Cycle]]:
+    """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
+    found = cycles(iter_imports(question.records))
+    whole = completeness(question.records, needed_tasks(question.records), needs_all_files=True)
+    return Answer(question=question, found=found, whole=whole)
