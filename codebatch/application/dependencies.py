@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.model.entry import display_path
 from codebatch.query.completeness import completeness
@@ -9,8 +11,16 @@ from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_
 from codebatch.query.dependencies import impact as dependents_of
 
 
-def impact(question: Question, path: str, depth: int | None = None) -> tuple[bytes, Answer[list[Dependent]]]:
-    """The file that a path names, and what depends on it in at most so many steps, nearest first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """A file of a batch, and what depends on it, nearest first."""
+
+    path: bytes
+    dependents: list[Dependent]
+
+
+def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
+    """What depends on the file that a path names, in at most so many steps, in any number where none is given.
 
     Raises InvalidInput or StoreCorrupt.
     """
@@ -19,7 +29,7 @@ def impact(question: Question, path: str, depth: int | None = None) -> tuple[byt
     every = dependents_of(iter_imports(records), display_path(name))
     found = [each for each in every if depth is None or each.distance <= depth]
     whole = completeness(records, needed_tasks(records), needs_all_files=True)
-    return name, Answer(question=question, found=found, whole=whole)
+    return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
 
 
 def imports(question: Question) -> Answer[list[Import]]:

@@ -22,11 +22,12 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
     """
-    name, answer = dependencies.impact(ask(answering, batch_reference), path, depth)
-    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in answer.found)
-    lines = table(rows, ("distance", "path", "imports", "resolution")) if answer.found else ()
-    if_none = f"nothing in the batch imports {display_path(name)}"
-    return answer_rows(answering, answer, answer.found, lines, if_none=if_none)
+    answer = dependencies.impact(ask(answering, batch_reference), path, depth)
+    found = answer.found.dependents
+    rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
+    lines = table(rows, ("distance", "path", "imports", "resolution")) if found else ()
+    if_none = f"nothing in the batch imports {display_path(answer.found.path)}"
+    return answer_rows(answering, answer, found, lines, if_none=if_none)
 
 
 @click.command()

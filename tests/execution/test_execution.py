@@ -21,7 +21,6 @@ from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
-from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import (
     EVIDENCE_CHARACTERS_MAX,
@@ -31,6 +30,7 @@ from codebatch_workers.runtime.execution import (
     UnitResults,
     load_source,
 )
+from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch
 

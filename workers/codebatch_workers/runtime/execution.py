@@ -33,9 +33,9 @@ from codebatch.system.plugins import load_declaration, load_implementation
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
-from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
 from codebatch_workers.runtime.own import FunctionTask
+from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 
