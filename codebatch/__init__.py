@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from codebatch.application.dependencies import Impact, impact, import_cycles, imports
     from codebatch.application.questions import (
         Inspected,
-        ListedFile,
         find_errors,
         inspect,
         list_files,
@@ -84,7 +83,6 @@ __all__ = [
     "InvalidId",
     "InvalidInput",
     "ListedBatch",
-    "ListedFile",
     "Listener",
     "Metric",
     "NothingToDo",
@@ -127,7 +125,7 @@ _NAMES = {
     "application.asking": "Answer Question ask",
     "application.batches": "BatchStatus ListedBatch TaskStatus list_batches status",
     "application.dependencies": "Impact impact import_cycles imports",
-    "application.questions": "Inspected ListedFile find_errors inspect list_files rank search summarise",
+    "application.questions": "Inspected find_errors inspect list_files rank search summarise",
     "application.references": "references",
     "application.running": "Listener Ran run",
     "application.stores": "open_store",

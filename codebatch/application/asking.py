@@ -1,12 +1,12 @@
 """Asking a batch: which one answers, how complete its answer is, and whether its tree has changed since.
 
-Every answer is an `Answer`: what was found, and what it rests on. Nobody who shows one may leave that out.
+Every answer is an `Answer`: what was found, and what it rests on. Nobody who shows one may leave that out. Neither type
+is a dataclass: to make one takes half a millisecond of every command.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", covariant=True)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Question:
     """A batch that is asked something. `is_named`: it was asked for by an id, be it an old one."""
 
-    store: Store
-    batch: Batch
-    is_named: bool
-    note: Note
+    def __init__(self, store: Store, batch: Batch, *, is_named: bool, note: Note) -> None:
+        self.store = store
+        self.batch = batch
+        self.is_named = is_named
+        self.note = note
 
     @cached_property
     def records(self) -> BatchRecords:
@@ -73,13 +73,13 @@ class Question:
         return mine.sources == theirs.sources and mine.paths == theirs.paths
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[Found]):
     """What was found, in which batch, and what that rests on."""
 
-    question: Question
-    found: Found
-    whole: Completeness
+    def __init__(self, *, question: Question, found: Found, whole: Completeness) -> None:
+        self.question = question
+        self.found = found
+        self.whole = whole
 
 
 def ask(store: Store, reference: str | None = None, note: Note = ignore_note) -> Question:
@@ -89,7 +89,7 @@ def ask(store: Store, reference: str | None = None, note: Note = ignore_note) ->
     """
     batch = resolve_batch(store, reference, note, whole=True)
     is_named = reference is not None and latest_offset(reference) != 0
-    return Question(store=store, batch=batch, is_named=is_named, note=note)
+    return Question(store, batch, is_named=is_named, note=note)
 
 
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.model.entry import Entry, display_path, path_fields, path_from_fields
@@ -22,26 +21,20 @@ from codebatch.query.completeness import (
 from codebatch.query.records import BatchRecords, JsonRecord, RecordFilter
 from codebatch.query.summary import Summary
 from codebatch.query.summary import summarise as summary_of
-from codebatch.store.journal import JournalLine, read_journal
+
+if TYPE_CHECKING:
+    from codebatch.store.journal import JournalLine
 
 Ranking = Literal["kind", "code", "severity", "lang", "path"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspected:
+class Inspected(NamedTuple):
     """What a batch says of one file: the records, of which tasks, and where the file stands in the batch."""
 
     path: bytes
     item: int
     records: list[JsonRecord]
     tasks: tuple[str, ...]
-
-
-class ListedFile(NamedTuple):
-    """A file of a batch, and its `file` record, None where there is none yet."""
-
-    entry: Entry
-    record: JsonRecord | None
 
 
 def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
@@ -85,6 +78,8 @@ def search(
 
 def find_errors(question: Question, task: str | None = None) -> Answer[list[JsonRecord]]:
     """Failures with their evidence, then diagnostics that are errors, by place. Raises InvalidInput or StoreCorrupt."""
+    from codebatch.store.journal import read_journal  # 1 ms that other questions can do without
+
     records = question.records
     names = records.choose_tasks(task)
     failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
@@ -140,15 +135,18 @@ def inspect(
     return Answer(question=question, found=inspected, whole=whole)
 
 
-def list_files(question: Question, limit: int | None = None) -> Answer[list[ListedFile]]:
-    """The files of a batch, in path order. Raises StoreCorrupt."""
+def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
+    """The files of a batch, in path order, each with its `file` record, None where there is none yet.
+
+    Raises StoreCorrupt.
+    """
     records = question.records
     about: dict[bytes, JsonRecord] = {}
     needed = {"parse"} & set(records.task_names)
     if needed:
         asked = RecordFilter(kinds=("file",))
         about = {_path(record): record for record in records.iter_records("parse", asked)}
-    found = [ListedFile(entry, about.get(entry.path)) for entry in records.items[:limit]]
+    found = [(entry, about.get(entry.path)) for entry in records.items[:limit]]
     return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
 
 

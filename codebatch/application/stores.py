@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from codebatch.application import Note, ignore_note
@@ -13,11 +12,11 @@ from codebatch.store.store import open_store as open_store_at
 from codebatch.system.files import RealFiles
 
 
-@dataclass(frozen=True, slots=True)
 class StorePlace:
     """The named place of a store, else the nearest one in the current directory or above it."""
 
-    named: Path | None = None
+    def __init__(self, named: Path | None = None) -> None:
+        self.named = named
 
     def root(self) -> Path | None:
         """Where the store is or would be looked for; None where none was named or found."""

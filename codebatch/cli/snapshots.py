@@ -155,8 +155,8 @@ def files(
             {**_entry_row(entry), **{name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}}
         )
     lines = (
-        f"{each.entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
-        for each, row in zip(answer.found, found, strict=True)
+        f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
+        for (entry, _), row in zip(answer.found, found, strict=True)
     )
     return answer_rows(answering, answer, found, lines)
 
