@@ -1,3 +1,158 @@
-"""codebatch: a multiprocess parallel executor for work over large codebases."""
+"""codebatch: a multiprocess parallel executor for work over large codebases.
+
+Every public name stands here, and is imported when it is first asked for. `run` works on a tree, `open_store` finds
+what was worked on before, `ask` gives a question, which the functions that answer take first. Whatever goes wrong is a
+CodebatchError. What tasks are written against is in `codebatch_workers.api`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codebatch.application.asking import Answer, Question, ask
+    from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus, list_batches, status
+    from codebatch.application.dependencies import Impact, impact, import_cycles, imports
+    from codebatch.application.questions import (
+        Inspected,
+        find_errors,
+        inspect,
+        list_files,
+        rank,
+        search,
+        summarise,
+    )
+    from codebatch.application.references import references
+    from codebatch.application.running import Listener, Ran, run
+    from codebatch.application.stores import open_store
+    from codebatch.errors import (
+        AmbiguousId,
+        BatchIncomplete,
+        CodebatchError,
+        EnvironmentBroken,
+        InternalError,
+        InvalidConfiguration,
+        InvalidId,
+        InvalidInput,
+        NothingToDo,
+        ObjectMissing,
+        SnapshotUnstable,
+        SourceUnreadable,
+        StoreCorrupt,
+        StoreError,
+        StoreForeign,
+        StoreNotFound,
+        StoreUnwritable,
+        ToolMismatch,
+        UnknownId,
+    )
+    from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
+    from codebatch.query.completeness import Completeness
+    from codebatch.query.dependencies import Cycle, Dependent, Import
+    from codebatch.query.filters import RecordFilter
+    from codebatch.query.summary import Summary
+    from codebatch.store.batches import Batch
+    from codebatch.store.store import Store
 
 __version__ = "2.0.0.dev0"
+
+__all__ = [
+    "AmbiguousId",
+    "Answer",
+    "Ast",
+    "Batch",
+    "BatchIncomplete",
+    "BatchStatus",
+    "CodebatchError",
+    "Completeness",
+    "Cycle",
+    "Dependent",
+    "Diagnostic",
+    "Duplicate",
+    "Edge",
+    "EnvironmentBroken",
+    "Failure",
+    "File",
+    "Fingerprints",
+    "Impact",
+    "Import",
+    "Inspected",
+    "InternalError",
+    "InvalidConfiguration",
+    "InvalidId",
+    "InvalidInput",
+    "ListedBatch",
+    "Listener",
+    "Metric",
+    "NothingToDo",
+    "ObjectMissing",
+    "Question",
+    "Ran",
+    "RecordFilter",
+    "SnapshotUnstable",
+    "SourceUnreadable",
+    "Store",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreForeign",
+    "StoreNotFound",
+    "StoreUnwritable",
+    "Summary",
+    "Symbol",
+    "TaskStatus",
+    "ToolMismatch",
+    "UnknownId",
+    "__version__",
+    "ask",
+    "find_errors",
+    "impact",
+    "import_cycles",
+    "imports",
+    "inspect",
+    "list_batches",
+    "list_files",
+    "open_store",
+    "rank",
+    "references",
+    "run",
+    "search",
+    "status",
+    "summarise",
+]
+
+_NAMES = {
+    "application.asking": "Answer Question ask",
+    "application.batches": "BatchStatus ListedBatch TaskStatus list_batches status",
+    "application.dependencies": "Impact impact import_cycles imports",
+    "application.questions": "Inspected find_errors inspect list_files rank search summarise",
+    "application.references": "references",
+    "application.running": "Listener Ran run",
+    "application.stores": "open_store",
+    "errors": (
+        "AmbiguousId BatchIncomplete CodebatchError EnvironmentBroken InternalError InvalidConfiguration "
+        "InvalidId InvalidInput NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
+        "StoreError StoreForeign StoreNotFound StoreUnwritable ToolMismatch UnknownId"
+    ),
+    "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
+    "query.completeness": "Completeness",
+    "query.dependencies": "Cycle Dependent Import",
+    "query.records": "RecordFilter",
+    "query.summary": "Summary",
+    "store.batches": "Batch",
+    "store.store": "Store",
+}
+"""By module."""
+
+if not TYPE_CHECKING:  # Who checks types is to see a name that there is not.
+
+    def __getattr__(name: str) -> object:
+        for module, names in _NAMES.items():
+            if name in names.split():
+                value = globals()[name] = getattr(importlib.import_module(f"codebatch.{module}"), name)
+                return value
+        raise AttributeError(f"module 'codebatch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

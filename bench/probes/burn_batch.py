@@ -13,10 +13,12 @@ from codebatch.store.batches import create_batch
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 
 if __name__ == "__main__":
     store, _ = create_store(RealFiles(), Path(sys.argv[1]))
     taken = take_snapshot(store.files, store.root, [Path(sys.argv[2])], SourceRules(), now=lambda: 0.0)
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
-    plan = make_plan(snapshot, "burn", resolve_tasks(("burn",)), ShardRule())
+    catalogue = TaskCatalogue()
+    plan = make_plan(catalogue, snapshot, "burn", resolve_tasks(catalogue, ("burn",)), ShardRule())
     create_batch(store, plan, sources=(), at_ns=1)

@@ -33,6 +33,7 @@ from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
@@ -66,7 +67,7 @@ class Pass:
         self._items = items
         self._clock = clock
         self._objects = store.objects()
-        self._runner = TaskRunner(plan.tasks, scratch)
+        self._runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
         self._files, self._root = store.files, store.batches / "profile"
         for name in (layout.RESULTS, layout.OUTCOMES):
             store.files.make_directory(self._root / name)
@@ -161,8 +162,9 @@ def main(arguments: Sequence[str]) -> None:
             taken = take_snapshot(files, store.root, [given.directory], SourceRules(), now=time.time)
         with clock.step("(plan)"):
             snapshot = load_snapshot(files, store.root, taken.snapshot_id)
-            tasks = resolve_tasks(find_pipeline("full").tasks)
-            plan = make_plan(snapshot, "full", tasks, ShardRule())
+            catalogue = TaskCatalogue()
+            tasks = resolve_tasks(catalogue, find_pipeline("full").tasks)
+            plan = make_plan(catalogue, snapshot, "full", tasks, ShardRule())
         one = Pass(store, plan, items_of(snapshot.entries), scratch, clock)
         if given.functions:
             with cProfile.Profile() as profile:

@@ -5,42 +5,25 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
-import msgspec
 
-from codebatch.cli.asking import ask, no_outputs, shown_paths
-from codebatch.cli.configuration import load_configuration
+from codebatch.application import batches
+from codebatch.application.asking import shown_paths
+from codebatch.application.batches import ListedBatch
+from codebatch.application.configuration import load_configuration
+from codebatch.application.planning import plan_snapshot
+from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, count_of, table
-from codebatch.cli.planner import Frozen, planner_of
-from codebatch.coordinator.planning import check_overrides, find_pipeline
-from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
+from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
+from codebatch.coordinator.planning import find_pipeline
 from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
 from codebatch.model.task import PIPELINES
-from codebatch.query.records import BatchRecords
-from codebatch.query.standing import standing
-from codebatch.snapshotting.staleness import stat_cache_of
-from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.outputs import current_outputs
-from codebatch.store.references import resolve_snapshot
-from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
-
-
-class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one."""
-
-    task_id: str
-    type: str
-    status: str
-    depends_on: tuple[str, ...]
-    files_total: int
-    files_done: int
-    files_failed: int
-    shards_total: int
-    shards_done: int
 
 
 @click.group(cls=Group)
@@ -61,26 +44,17 @@ def batch() -> None:
 @answering
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
     """Plan a batch over a snapshot."""
-    store = answering.store()
+    store = answering.place.open()
     configuration = load_configuration(Path.cwd())
-    settings = configuration.settings
-    chosen = find_pipeline(pipeline or settings.pipeline, settings.tasks)
-    check_overrides(settings.tasks)
-    with store.writing():
-        snapshot = resolve_snapshot(store, snapshot_reference, answering.note)
-        taken = snapshot.document.source
-        frozen = Frozen(
-            snapshot_id=snapshot.id,
-            digest=snapshot.digest,
-            sources=tuple(sorted(map(os.fsencode, taken.roots))),
-            stat_cache=stat_cache_of(store.files, store.root, snapshot.id, taken.base),
-        )
-        planner = planner_of(answering, configuration, store, frozen, chosen.name)
-        plan = planner.plan()
-        made = planner.make(plan)
+    made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
-        {"batch_id": made.id, "snapshot_id": snapshot.id, "pipeline": chosen.name, "plan_digest": plan.digest},
+        {
+            "batch_id": made.id,
+            "snapshot_id": plan.snapshot_id,
+            "pipeline": plan.pipeline,
+            "plan_digest": plan.digest,
+        },
         [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
     )
     answering.note(f"next: codebatch run --batch {made.id}")
@@ -90,8 +64,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 @answering
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
-    store = answering.store()
-    rows = [_batch_row(answering, store, batch_id) for batch_id in batch_ids(store)]
+    rows = [_batch_row(each) for each in batches.list_batches(answering.place.open(), answering.note)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
 
 
@@ -105,18 +78,17 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
     Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
     """
     asked = ask(answering, batch_reference)
-    about, outputs = asked.batch.about, current_outputs(asked.batch)
-    if only_outputs and outputs is None:
-        raise no_outputs(asked.batch)
-    root = None if outputs is None else str(outputs.root)
     if only_outputs:
+        found = str(batches.outputs_of(asked))
         if answering.as_json:
-            answering.print({"outputs": root}, ())
+            answering.print({"outputs": found}, ())
             return
         # For a shell, which opens what it is told byte by byte.
-        sys.stdout.buffer.write(os.fsencode(str(root)) + b"\n")
+        sys.stdout.buffer.write(os.fsencode(found) + b"\n")
         sys.stdout.flush()
         return
+    about, outputs = asked.batch.about, current_outputs(asked.batch)
+    root = None if outputs is None else str(outputs.root)
     row: dict[str, object] = {
         "batch_id": asked.batch.id,
         "created_at": _instant(about.created_at_ns),
@@ -132,24 +104,19 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, str | int]:
-    """A batch in a list. One that cannot be read is listed as DAMAGED and hides no other."""
-    row: dict[str, str | int] = dict.fromkeys(("batch_id", "created_at", "snapshot_id", "pipeline"), "")
-    row |= {"batch_id": batch_id, "status": "DAMAGED", "files": 0, "source": "", "paths": ""}
-    try:
-        one = open_batch(store, batch_id)
-        row |= {
-            "created_at": _instant(one.about.created_at_ns),
-            "snapshot_id": one.about.snapshot_id,
-            "pipeline": one.about.pipeline,
-            "files": one.about.items,
-            "source": ", ".join(map(display_path, one.about.sources)),
-            "paths": ", ".join(shown_paths(one)),
-        }
-        row["status"] = standing(one)[0].state.value
-    except (StoreCorrupt, UnknownId) as error:
-        answering.note(f"{batch_id}: {error.message}")
-    return row
+def _batch_row(each: ListedBatch) -> dict[str, str | int]:
+    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
+    about = None if each.batch is None else each.batch.about
+    return {
+        "batch_id": each.id,
+        "created_at": "" if about is None else _instant(about.created_at_ns),
+        "snapshot_id": "" if about is None else about.snapshot_id,
+        "pipeline": "" if about is None else about.pipeline,
+        "status": each.state,
+        "files": 0 if about is None else about.items,
+        "source": "" if about is None else ", ".join(map(display_path, about.sources)),
+        "paths": "" if each.batch is None else ", ".join(shown_paths(each.batch)),
+    }
 
 
 @click.command()
@@ -158,8 +125,8 @@ def _batch_row(answering: Answering, store: Store, batch_id: str) -> dict[str, s
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Progress and state of a batch, and who is at work on it."""
     store, batch = answering.batch(batch_reference)
-    stands, _ = standing(batch)
-    rows = _task_rows(BatchRecords(store, batch))
+    found = batches.status(store, batch)
+    stands, rows = found.standing, found.tasks
     shards_total = sum(row.shards_total for row in rows)
     holders = [
         {"holder": h.holder, "role": h.role, "pid": h.pid, "host": h.host.name, "since": _instant(h.since_ns)}
@@ -210,7 +177,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
 def tasks(answering: Answering, batch_reference: str | None) -> None:
     """Tasks of a batch and how far they are."""
     store, batch = answering.batch(batch_reference)
-    rows = _task_rows(BatchRecords(store, batch))
+    rows = batches.task_states(store, batch)
     answering.print(
         rows,
         table(
@@ -228,26 +195,7 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """Shards of a batch for one task, in path order."""
     store, batch = answering.batch(batch_reference)
-    records = BatchRecords(store, batch)
-    (name,) = records.choose_tasks(task)
-    rows: list[dict[str, str | int]] = []
-    if name in records.plan.project_tasks:
-        raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
-    for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
-        stands = "open" if so_far.items < shard.items else "failed" if so_far.failed else "done"
-        if wanted in (None, stands):
-            rows.append(
-                {
-                    "shard_id": shard.id,
-                    "status": stands,
-                    "files": shard.items,
-                    "files_processed": so_far.items,
-                    "files_failed": so_far.failed,
-                    "outputs_written": so_far.counts.records,
-                    "bytes": shard.bytes,
-                    "first_path": records.items[shard.start].text,
-                }
-            )
+    rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
 
 
@@ -266,8 +214,9 @@ def pipelines(answering: Answering) -> None:
 @answering
 def pipeline(answering: Answering, name: str) -> None:
     """Tasks of a pipeline, what each needs and which records it emits."""
-    chosen = find_pipeline(name, load_configuration(Path.cwd()).settings.tasks)
-    declared = [load_declaration(task) for task in chosen.tasks]
+    configuration = load_configuration(Path.cwd())
+    chosen = find_pipeline(name, configuration.settings.tasks)
+    declared = [load_declaration(configuration.catalogue, task) for task in chosen.tasks]
     answering.print(
         {
             "name": chosen.name,
@@ -292,31 +241,6 @@ def pipeline(answering: Answering, name: str) -> None:
             ),
         ],
     )
-
-
-def _task_rows(records: BatchRecords) -> list[TaskStatus]:
-    """How far each task is."""
-    batch = records.batch
-    planned = {task.name: task for task in records.plan.tasks}
-    rows: list[TaskStatus] = []
-    for name, task in planned.items():
-        items, shards_total = (1, 1) if task.scope == "project" else (batch.about.items, batch.about.shards)
-        done, failed, shards_done = records.source.so_far(name)
-        is_over = done + failed == items
-        rows.append(
-            TaskStatus(
-                task_id=name,
-                type=task.scope,
-                status=("failed" if failed else "done") if is_over else "running" if done or failed else "pending",
-                depends_on=task.needs,
-                files_total=items,
-                files_done=done,
-                files_failed=failed,
-                shards_total=shards_total,
-                shards_done=shards_done,
-            )
-        )
-    return rows
 
 
 def _percent(part: int, whole: int) -> str:

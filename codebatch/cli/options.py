@@ -15,13 +15,12 @@ from typing import TypeVar
 import click
 import msgspec
 
+from codebatch.application.stores import StorePlace
 from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
 from codebatch.cli.terminal import printable
-from codebatch.errors import CodebatchError, InvalidInput, StoreNotFound, StoreUnwritable
-from codebatch.store import layout
+from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.store.batches import Batch, resolve_batch
-from codebatch.store.store import Store, create_store, find_store, open_store
-from codebatch.system.files import RealFiles
+from codebatch.store.store import Store
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -38,41 +37,17 @@ class Answering:
     as_json: bool
     quiet: bool
 
-    def store_root(self) -> Path | None:
-        """Where the store is or would be looked for; None where none was named or found."""
-        return self._named() or find_store(Path.cwd())
-
-    def store(self) -> Store:
-        """The store, which must exist. Raises StoreNotFound or StoreForeign."""
-        path = self.store_root()
-        if path is None:
-            raise StoreNotFound(
-                f"there is no {layout.STORE_DIRECTORY} store in {Path.cwd()} or above it",
-                hint="make one with `codebatch run PATH` or `codebatch init`, or name one with --store",
-            )
-        return open_store(RealFiles(), path, is_named=self._named() is not None)
-
-    def store_or_new(self) -> Store:
-        """The store, made where there is none: at the named place, else at the top of the git work tree, else here."""
-        named = self._named()
-        path = named or find_store(Path.cwd()) or project_root(Path.cwd()) / layout.STORE_DIRECTORY
-        try:
-            store, is_new = create_store(RealFiles(), path, is_named=named is not None)
-        except StoreUnwritable as error:
-            error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
-            raise
-        if is_new:
-            self.note(f"new store: {store.root}")
-        return store
-
-    def has_store(self) -> bool:
-        """Whether there is a store; if not, `store_or_new` makes one."""
-        path = self.store_root()
-        return path is not None and path.exists()
+    @property
+    def place(self) -> StorePlace:
+        """Where the store is. Raises InvalidInput."""
+        if self.store_path == "":
+            raise InvalidInput("--store names nothing", hint="is a variable empty?")
+        named = self.store_path or os.environ.get(STORE_VARIABLE)
+        return StorePlace(Path(named) if named else None)
 
     def batch(self, reference: str | None, *, whole: bool = False) -> tuple[Store, Batch]:
         """The store and the batch that was named, by default the latest; for questions the latest `whole` one."""
-        store = self.store()
+        store = self.place.open()
         return store, resolve_batch(store, reference, self.note, whole=whole)
 
     def note(self, text: str) -> None:
@@ -111,12 +86,6 @@ class Answering:
             if is_none and if_none:
                 self.note(if_none)
         sys.stdout.flush()
-
-    def _named(self) -> Path | None:
-        if self.store_path == "":
-            raise InvalidInput("--store names nothing", hint="is a variable empty?")
-        named = self.store_path or os.environ.get(STORE_VARIABLE)
-        return Path(named) if named else None
 
 
 def answering(function: F) -> F:
@@ -183,21 +152,6 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
     ]
 
 
-def count_of(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def human_bytes(count: int) -> str:
-    """A size for people."""
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.2f} GB"
-
-
 def _is_number(text: str) -> bool:
     return text.replace(",", "").isdigit()
 
@@ -209,8 +163,3 @@ def _json(document: object) -> bytes:
         import json
 
         return json.dumps(msgspec.to_builtins(document), indent=2).encode("ascii")
-
-
-def project_root(start: Path) -> Path:
-    """The top of the git work tree around a directory, else the directory."""
-    return next((directory for directory in (start, *start.parents) if (directory / ".git").exists()), start)

@@ -43,7 +43,7 @@ def config() -> None:
 @answering
 def show(answering: Answering) -> None:
     """Every setting, its value, and where the value comes from."""
-    from codebatch.cli.configuration import load_configuration
+    from codebatch.application.configuration import load_configuration
     from codebatch.coordinator.limits import default_memory_bytes
 
     loaded = load_configuration(Path.cwd())

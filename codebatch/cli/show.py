@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator
 
-from codebatch.cli.options import count_of
 from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.filters import JsonRecord
 from codebatch.query.summary import Summary

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import click
 
-from codebatch.cli.asking import ask
-from codebatch.cli.configuration import load_configuration
+from codebatch.application import freezing
+from codebatch.application.configuration import load_configuration
+from codebatch.application.questions import list_files
+from codebatch.application.why import explain
+from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, count_of, human_bytes, project_root, table
+from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_fields
-from codebatch.query.completeness import completeness
-from codebatch.query.filters import JsonRecord, RecordFilter
-from codebatch.snapshotting.selection import SourceRules
-from codebatch.snapshotting.take import take_snapshot
-from codebatch.snapshotting.why import why
+from codebatch.model.quantities import count_of, human_bytes
+from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
-from codebatch.system.clock import wall_ns
 
 
 class SnapshotGroup(Group):
@@ -54,11 +53,10 @@ def take(
     answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
     """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine."""
-    settings = load_configuration(Path.cwd()).settings
-    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
-    store = answering.store_or_new()
+    rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
+    store = answering.place.open_or_make(answering.note)
     with store.writing():
-        taken = take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+        taken = freezing.take(store, paths, rules)
     for note in taken.notes:
         answering.note(note)
     answering.print(
@@ -81,7 +79,7 @@ def take(
 @answering
 def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
-    store = answering.store()
+    store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no snapshot yet")
 
@@ -145,55 +143,33 @@ def files(
     if batch_reference is not None and snapshot_reference is not None:
         raise InvalidInput("name a batch or a snapshot, not both")
     if snapshot_reference is not None:
-        snapshot = resolve_snapshot(answering.store(), snapshot_reference, answering.note)
+        snapshot = resolve_snapshot(answering.place.open(), snapshot_reference, answering.note)
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
-    question = ask(answering, batch_reference)
-    records = question.records
-    about = {}
-    needed = {"parse"} & set(records.task_names)
-    if needed:
-        about = {
-            (record.get("path"), record.get("path_b64")): record
-            for record in records.iter_records("parse", RecordFilter(kinds=("file",)))
-        }
+    answer = list_files(ask(answering, batch_reference), limit)
     found: list[JsonRecord] = []
-    for entry in records.items[:limit]:
-        row = _entry_row(entry)
-        record = about.get((row.get("path"), row.get("path_b64")), {})
-        found.append({**row, **{name: record[name] for name in ("lang", "lines", "class", "parse") if name in record}})
+    for entry, record in answer.found:
+        told: JsonRecord = record or {}
+        found.append(
+            {**_entry_row(entry), **{name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}}
+        )
     lines = (
         f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
-        for entry, row in zip(records.items, found, strict=False)
+        for (entry, _), row in zip(answer.found, found, strict=True)
     )
-    return question.answer_rows(found, lines, completeness(records, needed, tells_failures=True))
+    return answer_rows(answering, answer, found, lines)
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-    settings = load_configuration(Path.cwd()).settings
-    rules = SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude))
-    answer = why([_tree_with(path)], path, rules, store_root=answering.store_root())
+    rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude)
+    answer = explain(path, rules, answering.place)
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
         {**_path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
         [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
     )
-
-
-def _tree_with(path: Path) -> Path:
-    """The current directory, or the work tree around it, whichever has the path in it. Raises InvalidInput."""
-    here = Path.cwd()
-    parent, name = os.path.split(os.path.abspath(path))
-    for target in (Path(parent, name), Path(os.path.realpath(parent), name)):
-        for root in (here, project_root(here)):
-            if target.is_relative_to(root):
-                return root
-    shown = display_path(os.fsencode(path))
-    if not os.path.lexists(path):
-        raise InvalidInput(f"{shown} is not there")
-    raise InvalidInput(f"{shown} is in no tree here", hint="ask in the directory that was analysed, or above it")
 
 
 def _entry_row(entry: Entry) -> dict[str, str | int | bool]:

@@ -9,13 +9,14 @@ from typing import cast
 
 import click
 
-from codebatch.cli.configuration import load_configuration
+from codebatch.application.asking import find_item
+from codebatch.application.configuration import load_configuration
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, count_of, table
-from codebatch.cli.queries import find_item
+from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.cli.show import record_line
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import SourceUnreadable
+from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord
 from codebatch.query.records import BatchRecords
@@ -38,7 +39,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     else:
         store, batch = answering.batch(batch_reference)
         records = BatchRecords(store, batch)
-        name, item = find_item(answering, records, str(path))
+        name, item = find_item(records, str(path), answering.note)
         entry = records.items[item]
         content = store.objects().read(entry.object, entry.size)
         contexts = records.plan.context_of(item)
@@ -93,8 +94,9 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
 
 def _lint_settings() -> dict[str, Json]:
     """What the configuration says of lint, checked. Raises InvalidConfiguration."""
-    settings = load_configuration(Path.cwd()).settings.tasks.get("lint", {})
-    check_overrides({"lint": settings})
+    configuration = load_configuration(Path.cwd())
+    settings = configuration.settings.tasks.get("lint", {})
+    check_overrides(configuration.catalogue, {"lint": settings})
     return settings
 
 

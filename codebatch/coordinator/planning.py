@@ -14,6 +14,7 @@ from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline, SnapshotView, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
 from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
 def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
@@ -26,13 +27,13 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
 
 
-def check_overrides(overrides: Mapping[str, Mapping[str, Json]]) -> None:
+def check_overrides(catalogue: TaskCatalogue, overrides: Mapping[str, Mapping[str, Json]]) -> None:
     """Refuse settings of tasks that there are not, that a task does not have, or that it cannot use.
 
     Raises InvalidConfiguration.
     """
     for name, settings in overrides.items():
-        effective_config(load_declaration(name), settings)
+        effective_config(load_declaration(catalogue, name), settings)
 
 
 def effective_config(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> dict[str, Json]:
@@ -64,7 +65,10 @@ def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
 
 
 def prepare_tasks(
-    names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]], load: Callable[[], SnapshotView] | None
+    catalogue: TaskCatalogue,
+    names: Sequence[str],
+    overrides: Mapping[str, Mapping[str, Json]],
+    load: Callable[[], SnapshotView] | None,
 ) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
     """The overrides, with what tasks take from the tree's own files; and what is done in their stead, for people.
 
@@ -72,7 +76,8 @@ def prepare_tasks(
     InvalidConfiguration.
     """
     prepared, notes = dict(overrides), []
-    for declaration in map(load_declaration, names):
+    for name in names:
+        declaration = load_declaration(catalogue, name)
         if declaration.prepare is None:
             continue
         written = _config_of(declaration, overrides.get(declaration.name, {}))
@@ -84,10 +89,10 @@ def prepare_tasks(
 
 
 def resolve_tasks(
-    names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
+    catalogue: TaskCatalogue, names: Sequence[str], overrides: Mapping[str, Mapping[str, Json]] | None = None
 ) -> tuple[PlannedTask, ...]:
     """The tasks as this installation would run them, in order. Raises InvalidConfiguration or InvalidInput."""
-    declarations = {name: load_declaration(name) for name in names}
+    declarations = {name: load_declaration(catalogue, name) for name in names}
     try:
         ordered = order_tasks(names, {name: declaration.needs for name, declaration in declarations.items()})
     except ValueError as error:
@@ -99,7 +104,7 @@ def resolve_tasks(
             if declaration.scope == "file" and declarations[need].scope == "project":
                 raise InvalidConfiguration(f"the file task {name!r} needs {need!r}, a task of project scope")
         config = effective_config(declaration, (overrides or {}).get(name, {}))
-        digest = implementation_digest(declaration)
+        digest = implementation_digest(catalogue, declaration)
         tools = tool_versions(declaration)
         planned[name] = PlannedTask(
             name=name,
@@ -122,18 +127,23 @@ def resolve_tasks(
     return tuple(planned.values())
 
 
-def missing_tools(tasks: Sequence[PlannedTask]) -> dict[str, str]:
+def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
     """What tasks cannot do for want of an optional tool, and the distribution that each lacks."""
     return {
         purpose: tool
         for task in tasks
-        for tool, purpose in load_declaration(task.name).optional_tools.items()
+        for tool, purpose in load_declaration(catalogue, task.name).optional_tools.items()
         if tool not in task.tools
     }
 
 
 def make_plan(
-    snapshot: Snapshot, pipeline: str, tasks: Sequence[PlannedTask], rule: ShardRule, paths: tuple[bytes, ...] = ()
+    catalogue: TaskCatalogue,
+    snapshot: Snapshot,
+    pipeline: str,
+    tasks: Sequence[PlannedTask],
+    rule: ShardRule,
+    paths: tuple[bytes, ...] = (),
 ) -> Plan:
     """Resolve everything. A pure function of its arguments and the declared contexts.
 
@@ -142,7 +152,7 @@ def make_plan(
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
     for task in tasks:
-        functions.update(load_declaration(task.name).contexts)
+        functions.update(load_declaration(catalogue, task.name).contexts)
     contexts: dict[str, ContextTable] = {}
     for name in sorted(functions):
         context = functions[name](snapshot)
@@ -162,9 +172,10 @@ def make_plan(
     )
 
 
-def check_tools(plan: Plan) -> None:
+def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
-    here = {task.name: task for task in resolve_tasks(plan.task_names, {task.name: task.config for task in plan.tasks})}
+    configs = {task.name: task.config for task in plan.tasks}
+    here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
         own = here[task.name]
         if own.key != task.key:

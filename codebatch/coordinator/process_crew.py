@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
 from codebatch.coordinator.limits import Guard, Limits
@@ -30,12 +30,20 @@ class ProcessCrew:
     """
 
     def __init__(
-        self, batch: Batch, *, store_root: str, coordinator: HolderId, limits: Limits, running_ns: Callable[[], int]
+        self,
+        batch: Batch,
+        *,
+        store_root: str,
+        coordinator: HolderId,
+        own_places: Mapping[str, str],
+        limits: Limits,
+        running_ns: Callable[[], int],
     ) -> None:
-        """`running_ns` is a clock that stops in suspend."""
+        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend."""
         self._batch = batch
         self._store_root = store_root
         self._coordinator = coordinator
+        self._own_places = own_places
         self._guard = Guard(limits)
         self._running_ns = running_ns
         self._workers: dict[WorkerId, WorkerProcess] = {}
@@ -69,7 +77,13 @@ class ProcessCrew:
             self._signals.end()
 
     def start(self, worker: WorkerId) -> Member:
-        started = start_worker(worker, self._batch, store_root=self._store_root, coordinator=self._coordinator)
+        started = start_worker(
+            worker,
+            self._batch,
+            store_root=self._store_root,
+            coordinator=self._coordinator,
+            own_places=self._own_places,
+        )
         self._workers[worker] = started
         self._holders.add(started.holder)
         self._selector.register(started.channel, selectors.EVENT_READ, started)

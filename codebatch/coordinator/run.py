@@ -18,12 +18,14 @@ from codebatch.store.outputs import Outputs
 from codebatch.store.store import Store
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
 def execute(
     store: Store,
     batch: Batch,
     *,
+    catalogue: TaskCatalogue,
     jobs: int,
     limits: Limits,
     scope: Scope,
@@ -35,13 +37,18 @@ def execute(
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
     plan = batch.plan()
-    check_tools(plan)
+    check_tools(catalogue, plan)
     items = items_of(snapshot_of(store, batch).entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )
     crew = ProcessCrew(
-        batch, store_root=str(store.root), coordinator=about.holder, limits=limits, running_ns=running_ns
+        batch,
+        store_root=str(store.root),
+        coordinator=about.holder,
+        own_places=catalogue.own_places,
+        limits=limits,
+        running_ns=running_ns,
     )
     coordinator = Coordinator(
         batch,

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -25,7 +26,6 @@ from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import Cell, Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.memory_scratch import sweep_memory_scratch
-from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import has_ended, kill_group, reap, start_process
 
 STDERR_TAIL_BYTES = 8 * 1024
@@ -139,7 +139,9 @@ class WorkerProcess:
         return self.stderr_tail.decode("utf-8", "replace")
 
 
-def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId) -> WorkerProcess:
+def start_worker(
+    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, str]
+) -> WorkerProcess:
     """Start a worker in an empty directory of its own. Main thread only."""
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
@@ -157,7 +159,7 @@ def start_worker(worker: WorkerId, batch: Batch, *, store_root: str, coordinator
             coordinator=coordinator,
             channel=theirs.fileno(),
             parent=os.getpid(),
-            own_tasks=OWN_TASKS.places,
+            own_tasks=dict(own_places),
         )
         process = start_process(
             worker_arguments(sys.executable, launch),

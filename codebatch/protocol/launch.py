@@ -23,7 +23,7 @@ ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", 
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/own_tasks.py`."""
+    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`."""
 
     store: str
     batch: str

@@ -11,6 +11,7 @@ from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_declaration
+from codebatch.system.task_catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 """Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
@@ -89,35 +90,37 @@ def completeness_at(
     )
 
 
-def rests_on_all_files(records: BatchRecords, tasks: Collection[str], kinds: Collection[str]) -> bool:
+def rests_on_all_files(
+    catalogue: TaskCatalogue, records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
+) -> bool:
     """Whether of what a question names some records rest on all files: a task of project scope gives them.
 
     It names kinds, or the one task alone.
     """
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
-    return bool(named) and bool(tasks_that_give(set(tasks) & set(records.source.project_tasks), named))
+    return bool(named) and bool(tasks_that_give(catalogue, set(tasks) & set(records.source.project_tasks), named))
 
 
-def tasks_that_give(tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
+def tasks_that_give(catalogue: TaskCatalogue, tasks: Collection[str], kinds: Collection[str]) -> tuple[str, ...]:
     """The tasks whose records can be of some kinds; all of them where no kind is named."""
-    return tuple(task for task in tasks if not kinds or _gives(task, kinds))
+    return tuple(task for task in tasks if not kinds or _gives(catalogue, task, kinds))
 
 
-def check_kinds(records: BatchRecords, kinds: Collection[str]) -> None:
+def check_kinds(catalogue: TaskCatalogue, records: BatchRecords, kinds: Collection[str]) -> None:
     """Refuse a question for records that no task of the batch gives. Raises InvalidInput."""
     for kind in kinds:
-        if not tasks_that_give(records.task_names, (kind,)):
+        if not tasks_that_give(catalogue, records.task_names, (kind,)):
             raise InvalidInput(
                 f"no task of the batch gives records of the kind {kind!r}",
                 hint=f"it was planned with {', '.join(records.task_names)}; the pipeline `full` gives every kind",
             )
 
 
-def _gives(task: str, kinds: Collection[str]) -> bool:
+def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
     try:
-        return any(kind in kinds for kind in load_declaration(task).records)
+        return any(kind in kinds for kind in load_declaration(catalogue, task).records)
     except InvalidConfiguration:
         return True  # One of another installation's, or of the project's own: it may give any kind.
 

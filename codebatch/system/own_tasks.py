@@ -11,15 +11,13 @@ digest covers all of the project's code that is run.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import inspect
 import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,27 +25,13 @@ import msgspec
 from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.record import KINDS
-from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN, NoConfig, TaskDeclaration
+from codebatch.model.task import TASK_NAME_PATTERN, NoConfig, TaskDeclaration
 from codebatch.system.regular import read_regular
 
 _PARAMETERS_MAX = 2
 _STDOUT = 1
 _STDERR = 2
 _FILE_BYTES_MAX = 16 << 20
-
-
-class OwnTasks:
-    """The own tasks that a process knows: name to `/absolute/path.py:function`. Set once, at its start."""
-
-    def __init__(self) -> None:
-        self.places: dict[str, str] = {}
-
-    def use(self, places: Mapping[str, str]) -> None:
-        """Know these, and no others."""
-        self.places = dict(places)
-
-
-OWN_TASKS = OwnTasks()
 
 
 def place_of(name: str, value: object, project: Path) -> str:
@@ -73,18 +57,6 @@ class OwnTask(typing.NamedTuple):
     function: Callable[..., object]
     takes_config: bool
     digest: Digest
-
-
-def load_own_task(name: str) -> OwnTask | None:
-    """The own task of that name, None where there is none. Raises InvalidConfiguration where it cannot be loaded."""
-    place = OWN_TASKS.places.get(name)
-    if place is None:
-        return None
-    loaded = _load(name, place)
-    if loaded.declaration.scope == "file":
-        return loaded
-    own = (other for other, at in sorted(OWN_TASKS.places.items()) if _load(other, at).declaration.scope == "file")
-    return loaded._replace(declaration=replace(loaded.declaration, needs=(*PIPELINES["full"].tasks, *own)))
 
 
 @contextlib.contextmanager
@@ -118,8 +90,11 @@ def said(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-@functools.cache
-def _load(name: str, place: str) -> OwnTask:
+def load_own_task(name: str, place: str) -> OwnTask:
+    """Run the file at a place and take its function. One of project scope needs what its catalogue says.
+
+    Raises InvalidConfiguration where it cannot be loaded.
+    """
     path, _, attribute = place.rpartition(":")
     try:
         source = read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)

@@ -9,47 +9,25 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest, digest_pairs
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.own_tasks import importing, load_own_task, said
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-ENTRY_POINT_GROUP = "codebatch.tasks"
+from codebatch.system.own_tasks import importing, said
+from codebatch.system.task_catalogue import TaskCatalogue
 
 
-@functools.cache
-def declared_tasks() -> dict[str, EntryPoint]:
-    """Every installed task by name, not loaded yet. Raises InvalidConfiguration where two claim one name."""
-    from importlib.metadata import entry_points  # 10 ms that `status` can do without
-
-    found: dict[str, EntryPoint] = {}
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        other = found.get(entry_point.name)
-        if other is not None and other.value != entry_point.value:
-            raise InvalidConfiguration(
-                f"two installed packages declare the task {entry_point.name!r}: {other.value} and {entry_point.value}",
-                hint="uninstall one of them",
-            )
-        found[entry_point.name] = entry_point
-    return found
-
-
-def load_declaration(name: str) -> TaskDeclaration:
+def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
     """The declaration of an installed task, or of one of the project's own. Raises InvalidConfiguration."""
-    own = load_own_task(name)
+    own = catalogue.own_task(name)
     if own is not None:
-        if name in declared_tasks():
+        if name in catalogue.installed:
             raise InvalidConfiguration(
                 f"an installed package declares the task {name!r}", hint="give yours another name"
             )
         return own.declaration
-    entry_point = declared_tasks().get(name)
+    entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
     try:
@@ -98,9 +76,9 @@ def package_digest(package: str) -> Digest:
     return Digest(whole.hexdigest())
 
 
-def implementation_digest(declaration: TaskDeclaration) -> Digest:
+def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
     """The digest of the package that implements a task and of its sources; of one of the project's own, of its file."""
-    own = load_own_task(declaration.name)
+    own = catalogue.own_task(declaration.name)
     if own is not None:
         return own.digest
     own_package = declaration.implementation.partition(":")[0].partition(".")[0]

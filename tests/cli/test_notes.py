@@ -19,14 +19,14 @@ message = "print"
 """
 WORDS = """
 import re
-from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.api import diagnostic
 def task(file):
     for match in re.finditer(b"foo", file.utf8):
         yield diagnostic(file, match.start(), match.end(), code="foo", message="m")
         yield diagnostic(file, match.start(), match.end(), code="bar", message="m", tool="barcheck")
 """
 WHOLE = """
-from codebatch_workers.lint.findings import diagnostic
+from codebatch_workers.api import diagnostic
 def task(project):
     for file in project.files:
         source = project.source(file)

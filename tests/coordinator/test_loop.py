@@ -42,6 +42,7 @@ class _Bench:
             self.batch,
             store_root=str(store.root),
             coordinator=about.holder,
+            own_places={},
             limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
             running_ns=lambda: 0,
         )

@@ -22,9 +22,8 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
-from codebatch.system.own_tasks import OWN_TASKS, load_own_task
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
-from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import (
     EVIDENCE_CHARACTERS_MAX,
@@ -35,6 +34,7 @@ from codebatch_workers.runtime.execution import (
     load_source,
 )
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch
 
@@ -94,7 +94,7 @@ class Runner(TaskRunner):
             )
             for name in tasks
         ]  # fmt: skip
-        super().__init__(planned, Path(), store.objects().writer() if store else None)
+        super().__init__(TaskCatalogue(), planned, Path(), store.objects().writer() if store else None)
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:
@@ -274,24 +274,25 @@ def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() ->
     assert not any("tree" in each.__dict__ for each in (file, *(file.seeing(seen) for seen in runner._seen.values())))
 
 
-def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
-    monkeypatch.setattr(OWN_TASKS, "places", {"words": f"{tmp_path}/words.py:task"})
-    own = load_own_task("words")
+    catalogue = TaskCatalogue({"words": f"{tmp_path}/words.py:task"})
+    own = catalogue.own_task("words")
     assert own is not None
     planned = Runner({"words": Each(lambda _: [])}, {})._planned["words"]
-    TaskRunner([msgspec.structs.replace(planned, implementation_digest=own.digest)], tmp_path).set_up(["words"])
+    as_planned = msgspec.structs.replace(planned, implementation_digest=own.digest)
+    TaskRunner(catalogue, [as_planned], tmp_path).set_up(["words"])
     with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
-        TaskRunner([planned], tmp_path).set_up(["words"])
+        TaskRunner(catalogue, [planned], tmp_path).set_up(["words"])
 
 
 @pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
 def test_what_is_made_must_be_a_task_of_the_declared_scope(
     scope: Literal["file", "project"], verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = TaskRunner([Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
+    runner = TaskRunner(TaskCatalogue(), [Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
     declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
-    monkeypatch.setattr(execution, "load_declaration", lambda _: declared)
+    monkeypatch.setattr(execution, "load_declaration", lambda *_: declared)
 
     def set_up(**verbs: object) -> None:
         monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))

@@ -30,11 +30,13 @@ from codebatch.errors import CodebatchError
 from codebatch.store.batches import resolve_batch
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 
 store = open_store(RealFiles(), Path("store"))
 limits = Limits(file_seconds=30, project_seconds=60, memory_bytes=1 << 30, host_seconds=0.5)
 try:
-    execute(store, resolve_batch(store, None), jobs=1, limits=limits, scope=Scope(), watcher=None)
+    batch = resolve_batch(store, None)
+    execute(store, batch, catalogue=TaskCatalogue(), jobs=1, limits=limits, scope=Scope(), watcher=None)
 except CodebatchError as error:
     print(json.dumps([error.exit_status, error.code, error.message, error.hint]))
 """

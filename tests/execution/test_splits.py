@@ -26,6 +26,7 @@ from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
 
 ITEMS = 24
@@ -42,9 +43,10 @@ def planned(tmp_path: Path) -> tuple[Store, Plan, Snapshot]:
     store, _ = create_store(RealFiles(), tmp_path / "store")
     taken = take_snapshot(store.files, store.root, [tree], SourceRules(), now=lambda: 0.0)
     snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
-    tasks = resolve_tasks(("parse", "analyze", "symbols", "lint"))
+    catalogue = TaskCatalogue()
+    tasks = resolve_tasks(catalogue, ("parse", "analyze", "symbols", "lint"))
     rule = ShardRule(files_average=64, files_min=ITEMS, files_max=256)
-    plan = make_plan(snapshot, "full", tasks, rule)
+    plan = make_plan(catalogue, snapshot, "full", tasks, rule)
     assert len(plan.shards) == 1
     return store, plan, snapshot
 
@@ -52,7 +54,7 @@ def planned(tmp_path: Path) -> tuple[Store, Plan, Snapshot]:
 def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Unit, scratch: Path) -> None:
     """What a worker does with a unit, without the process."""
     scratch.mkdir(parents=True, exist_ok=True)
-    runner = TaskRunner(plan.tasks, scratch)
+    runner = TaskRunner(TaskCatalogue(), plan.tasks, scratch)
     items = items_of(snapshot.entries)
     done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
     sources = []

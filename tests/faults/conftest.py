@@ -28,12 +28,15 @@ from codebatch.store.snapshots import load_snapshot
 from codebatch.snapshotting.take import take_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 
 store, _ = create_store(RealFiles(), Path("store").absolute())
 taken = take_snapshot(store.files, store.root, [Path("tree").absolute()], SourceRules(), now=lambda: 0.0)
 snapshot = load_snapshot(store.files, store.root, taken.snapshot_id)
-tasks = resolve_tasks(("venom", "symptom"))
-plan = make_plan(snapshot, "poison", tasks, ShardRule(files_average=int(sys.argv[1]), files_min=1, files_max=256))
+catalogue = TaskCatalogue()
+tasks = resolve_tasks(catalogue, ("venom", "symptom"))
+rule = ShardRule(files_average=int(sys.argv[1]), files_min=1, files_max=256)
+plan = make_plan(catalogue, snapshot, "poison", tasks, rule)
 create_batch(store, plan, sources=(), at_ns=1)
 """
 

@@ -19,6 +19,7 @@ from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.store.batches import Batch, create_batch
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner
@@ -83,7 +84,7 @@ class CheapRunner(TaskRunner):
     """Does what paths say, in microseconds, without the tasks that are installed."""
 
     def __init__(self, tasks: Sequence[PlannedTask], die: Callable[[], None], is_healed: Callable[[], bool]) -> None:
-        super().__init__(tasks, Path())
+        super().__init__(TaskCatalogue(), tasks, Path())
         self._die = die
         self._is_healed = is_healed
 

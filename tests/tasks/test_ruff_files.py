@@ -10,6 +10,7 @@ import pytest
 from codebatch.coordinator.planning import prepare_tasks
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import Json, SnapshotView
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.ruff_files import with_ruff_files
 from tests.tasks.support import Snapshot
@@ -47,18 +48,18 @@ def _unwanted() -> SnapshotView:
 
 def test_pinned_rules_ask_for_no_snapshot() -> None:
     written: dict[str, dict[str, Json]] = {"lint": {"off": ["todo-comment"]}, "other": {"x": 1}}
-    plain, notes = prepare_tasks(("parse", "lint"), written, _unwanted)
+    plain, notes = prepare_tasks(TaskCatalogue(), ("parse", "lint"), written, _unwanted)
     assert (plain["lint"]["off"], plain["other"], notes) == (("todo-comment",), {"x": 1}, [])
 
 
 def test_elsewhere_the_rules_are_pinned_and_that_is_said() -> None:
-    assert prepare_tasks(("parse",), {"lint": _WANTED}, None) == ({"lint": _WANTED}, [])
-    elsewhere, notes = prepare_tasks(("lint",), {"lint": _WANTED}, None)
+    assert prepare_tasks(TaskCatalogue(), ("parse",), {"lint": _WANTED}, None) == ({"lint": _WANTED}, [])
+    elsewhere, notes = prepare_tasks(TaskCatalogue(), ("lint",), {"lint": _WANTED}, None)
     assert (elsewhere["lint"]["ruff"], notes) == ({"config": "pinned", "files": {}}, ["ruff: the pinned rules"])
 
 
 def test_what_only_the_project_can_turn_on_is_refused_elsewhere() -> None:
-    prepare = partial(prepare_tasks, ("lint",), {"lint": {**_WANTED, "off": ["D103"]}})
+    prepare = partial(prepare_tasks, TaskCatalogue(), ("lint",), {"lint": {**_WANTED, "off": ["D103"]}})
     prepare(Snapshot)
     with pytest.raises(InvalidConfiguration, match=r"\[tasks\.lint\]: lint has no rule 'D103'"):
         prepare(None)

@@ -17,6 +17,7 @@ from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
 from codebatch.model.task import TaskDeclaration
 from codebatch.system.plugins import implementation_digest, package_digest, tool_versions
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers import tasks
 
 _DECLARED: dict[str, TaskDeclaration] = {name.lower(): getattr(tasks, name) for name in tasks.__all__}
@@ -108,7 +109,7 @@ def test_digest_covers_the_sources_and_the_package_of_the_implementation(
     def digest_after(change: str) -> Digest:
         (tmp_path / change).write_text("changed = True\n")
         package_digest.cache_clear()
-        return implementation_digest(declaration)
+        return implementation_digest(TaskCatalogue(), declaration)
 
     first = digest_after("its_source/rules.py")
     assert digest_after("beside/rules.py") == digest_after("its_source/other.py") == first
@@ -116,7 +117,7 @@ def test_digest_covers_the_sources_and_the_package_of_the_implementation(
     (tmp_path / "its_source" / "rules.py").write_text("")
     assert len({first, second, digest_after("beside/more.py")}) == 3
     with pytest.raises(InvalidConfiguration, match=r"'nowhere\.x' is not installed"):
-        implementation_digest(replace(declaration, sources=("nowhere.x",)))
+        implementation_digest(TaskCatalogue(), replace(declaration, sources=("nowhere.x",)))
 
 
 def test_who_names_no_sources_has_all_of_ours() -> None:

@@ -11,7 +11,6 @@ import sys
 
 from codebatch.errors import CodebatchError
 from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
-from codebatch.system.own_tasks import OWN_TASKS
 from codebatch.system.processes import die_with_parent
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 from codebatch_workers.runtime.worker import Worker, give_up
@@ -21,7 +20,6 @@ def main(arguments: list[str]) -> int:
     """Run one worker to its end."""
     launch = decode_launch(arguments[0])
     die_with_parent(launch.parent)
-    OWN_TASKS.use(launch.own_tasks)
     # Not SIG_IGN: that is what the tools would inherit that tasks start, and exec(2) resets a handler.
     signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()

@@ -1,1 +1,31 @@
-"""What tasks are written against: what they are, what they are given, and the project that some of them see."""
+"""What tasks are written against, in one place: what they are, what they are given, and the records that they give.
+
+from codebatch_workers.api import Diagnostic, SourceFile, diagnostic
+"""
+
+from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, File, Fingerprints, Metric, Record, Symbol
+from codebatch.model.task import TaskDeclaration
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
+from codebatch_workers.syntax.findings import diagnostic
+from codebatch_workers.syntax.source import SourceFile
+
+__all__ = [
+    "Ast",
+    "BatchedFileTask",
+    "Diagnostic",
+    "Duplicate",
+    "Edge",
+    "File",
+    "FileTask",
+    "Fingerprints",
+    "Metric",
+    "Project",
+    "ProjectTask",
+    "Record",
+    "SourceFile",
+    "Symbol",
+    "TaskDeclaration",
+    "TaskEnvironment",
+    "diagnostic",
+]

@@ -14,9 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.findings import diagnostic
-from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.api import Diagnostic, SourceFile, diagnostic
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codebatch.model.record import Diagnostic, Edge
-from codebatch_workers.api.project import Project
+from codebatch_workers.api import Diagnostic, Edge, Project
 
 
 class Layers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,13 +30,14 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.memory_scratch import try_memory_scratch
-from codebatch.system.own_tasks import load_own_task, said
+from codebatch.system.own_tasks import said
 from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
-from codebatch_workers.lint.findings import OWN_TOOL
 from codebatch_workers.runtime.given import check_records
 from codebatch_workers.runtime.own import FileFunction, ProjectFunction
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
@@ -90,7 +91,14 @@ class UnitResults:
 class TaskRunner:
     """The tasks of a plan, loaded when first used."""
 
-    def __init__(self, tasks: Sequence[PlannedTask], scratch: Path, objects: PackWriter | None = None) -> None:
+    def __init__(
+        self,
+        catalogue: TaskCatalogue,
+        tasks: Sequence[PlannedTask],
+        scratch: Path,
+        objects: PackWriter | None = None,
+    ) -> None:
+        self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
         self._scratch = scratch
@@ -259,11 +267,11 @@ class TaskRunner:
 
     def _set_up(self, name: str) -> Task:
         """Load a task. Where that fails no file is to blame, but the configuration or the task."""
-        declaration = load_declaration(name)
+        declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
-        own = load_own_task(name)
+        own = self._catalogue.own_task(name)
         if own is not None or not declaration.implementation.startswith(_BUILT_IN):
             self._foreign.add(name)
         if name in self._foreign or "diagnostic" in declaration.records:

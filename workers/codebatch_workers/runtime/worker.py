@@ -45,6 +45,7 @@ from codebatch.system.cell import (
 from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.runtime.project import BatchProject
@@ -96,7 +97,9 @@ class Worker:
         self._cell = cell or Cell(files, batch.root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
-        self._runner = runner or TaskRunner(self._plan.tasks, Path.cwd(), self._objects.writer())
+        self._runner = runner or TaskRunner(
+            TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), self._objects.writer()
+        )
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0

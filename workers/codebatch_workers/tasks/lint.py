@@ -18,7 +18,6 @@ from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
@@ -26,6 +25,7 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import Settings
 from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES, todo_finder
+from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 

@@ -18,10 +18,10 @@ import msgspec
 from codebatch.model.digest import Digest
 from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.lint.findings import diagnostic
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
 from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree

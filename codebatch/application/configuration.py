@@ -7,8 +7,7 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -18,8 +17,9 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
 from codebatch.system.host import usable_cores
-from codebatch.system.own_tasks import OWN_TASKS, place_of
+from codebatch.system.own_tasks import place_of
 from codebatch.system.regular import read_regular
+from codebatch.system.task_catalogue import TaskCatalogue
 
 FILE_NAMES = ("codebatch.toml", "pyproject.toml")
 LOOKED_AT_BYTES_MAX = 64 << 20
@@ -51,12 +51,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """Settings and where they come from."""
+    """Settings and where they come from, and the tasks that they can be of."""
 
     settings: Settings
     file: Path | None
     set_in_file: frozenset[str]
-    own_tasks: Mapping[str, str] = field(default_factory=dict)
+    catalogue: TaskCatalogue
 
     @property
     def jobs(self) -> int:
@@ -73,7 +73,7 @@ class Configuration:
         """(name, value, origin) of every setting, by name; `memory_bytes` is what a worker may have by default."""
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         rows: list[tuple[str, Json, str]] = []
-        for name, place in self.own_tasks.items():
+        for name, place in self.catalogue.own_places.items():
             document["tasks"][name]["python"] = place  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
@@ -86,22 +86,13 @@ class Configuration:
 
 
 def load_configuration(start: Path) -> Configuration:
-    """The settings of the project the user stands in, whose own tasks this process knows from then on.
-
-    Raises InvalidConfiguration.
-    """
-    configuration = _find(start)
-    OWN_TASKS.use(configuration.own_tasks)
-    return configuration
-
-
-def _find(start: Path) -> Configuration:
+    """The settings and the tasks of the project the user stands in. Raises InvalidConfiguration."""
     for directory in (start, *start.parents):
         for name in FILE_NAMES:
             table = _read(directory / name)
             if table is not None:
                 return _decode(directory / name, table)
-    return Configuration(settings=Settings(), file=None, set_in_file=frozenset())
+    return Configuration(settings=Settings(), file=None, set_in_file=frozenset(), catalogue=TaskCatalogue())
 
 
 def _read(path: Path) -> dict[str, object] | None:
@@ -153,5 +144,8 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
     }
     tasks = {name: {key: task[key] for key in task if key != "python"} for name, task in settings.tasks.items()}
     return Configuration(
-        settings=msgspec.structs.replace(settings, tasks=tasks), file=path, set_in_file=frozenset(table), own_tasks=own
+        settings=msgspec.structs.replace(settings, tasks=tasks),
+        file=path,
+        set_in_file=frozenset(table),
+        catalogue=TaskCatalogue(own),
     )

@@ -1,0 +1,139 @@
+"""What batches there are, and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from codebatch.application import Note, ignore_note
+from codebatch.application.asking import Question
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
+from codebatch.model.shard import ShardId
+from codebatch.query.records import BatchRecords
+from codebatch.query.standing import Standing, standing
+from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.outputs import current_outputs
+from codebatch.store.store import Store
+
+
+class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one."""
+
+    task_id: str
+    type: str
+    status: str
+    depends_on: tuple[str, ...]
+    files_total: int
+    files_done: int
+    files_failed: int
+    shards_total: int
+    shards_done: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStatus:
+    """Where a batch stands, as a whole and task by task."""
+
+    batch: Batch
+    standing: Standing
+    tasks: tuple[TaskStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedBatch:
+    """A batch in a list. `state` is DAMAGED where it cannot be read; `batch` None where nothing of it can."""
+
+    id: str
+    batch: Batch | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardStatus:
+    """How far a task is with a shard; counts are of files and of records."""
+
+    shard_id: ShardId
+    status: Literal["open", "done", "failed"]
+    files: int
+    files_processed: int
+    files_failed: int
+    outputs_written: int
+    bytes: int
+    first_path: str
+
+
+def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch]:
+    """Every batch, oldest first. One that cannot be read hides no other; a note says why."""
+    for batch_id in batch_ids(store):
+        batch = None
+        state = "DAMAGED"
+        try:
+            batch = open_batch(store, batch_id)
+            state = standing(batch)[0].state.value
+        except (StoreCorrupt, UnknownId) as error:
+            note(f"{batch_id}: {error.message}")
+        yield ListedBatch(id=batch_id, batch=batch, state=state)
+
+
+def status(store: Store, batch: Batch) -> BatchStatus:
+    """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
+    stands, _ = standing(batch)
+    return BatchStatus(batch=batch, standing=stands, tasks=tuple(task_states(store, batch)))
+
+
+def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
+    """How far each task is, in plan order; from the manifest where the outputs are merged. Raises StoreCorrupt."""
+    records = BatchRecords(store, batch)
+    rows: list[TaskStatus] = []
+    for task in records.plan.tasks:
+        name = task.name
+        items, shards_total = (1, 1) if task.scope == "project" else (batch.about.items, batch.about.shards)
+        done, failed, shards_done = records.source.so_far(name)
+        is_over = done + failed == items
+        rows.append(
+            TaskStatus(
+                task_id=name,
+                type=task.scope,
+                status=("failed" if failed else "done") if is_over else "running" if done or failed else "pending",
+                depends_on=task.needs,
+                files_total=items,
+                files_done=done,
+                files_failed=failed,
+                shards_total=shards_total,
+                shards_done=shards_done,
+            )
+        )
+    return rows
+
+
+def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]:
+    """How far one task is with each shard, in path order. Raises InvalidInput for a task of project scope."""
+    records = BatchRecords(store, batch)
+    (name,) = records.choose_tasks(task)
+    if name in records.plan.project_tasks:
+        raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
+    for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
+        yield ShardStatus(
+            shard_id=shard.id,
+            status="open" if so_far.items < shard.items else "failed" if so_far.failed else "done",
+            files=shard.items,
+            files_processed=so_far.items,
+            files_failed=so_far.failed,
+            outputs_written=so_far.counts.records,
+            bytes=shard.bytes,
+            first_path=records.items[shard.start].text,
+        )
+
+
+def outputs_of(question: Question) -> Path:
+    """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
+    batch = question.batch
+    outputs = current_outputs(batch)
+    if outputs is None:
+        hint = f"go on with: codebatch run --batch {batch.id}"
+        raise BatchIncomplete(f"batch {batch.id} has no outputs yet", hint=hint)
+    return outputs.root

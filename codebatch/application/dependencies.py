@@ -1,0 +1,46 @@
+"""How the files of a batch depend on one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codebatch.application.asking import Answer, Question, find_item
+from codebatch.model.entry import display_path
+from codebatch.query.completeness import completeness
+from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_imports, needed_tasks
+from codebatch.query.dependencies import impact as dependents_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """A file of a batch, and what depends on it, nearest first."""
+
+    path: bytes
+    dependents: list[Dependent]
+
+
+def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:
+    """What depends on the file that a path names, in at most so many steps, in any number where none is given.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    records = question.records
+    name, _ = find_item(records, path, question.note)
+    every = dependents_of(iter_imports(records), display_path(name))
+    found = [each for each in every if depth is None or each.distance <= depth]
+    whole = completeness(records, needed_tasks(records), needs_all_files=True)
+    return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
+
+
+def imports(question: Question) -> Answer[list[Import]]:
+    """Which file imports which, by path. Raises InvalidInput or StoreCorrupt."""
+    found = list(iter_imports(question.records))
+    whole = completeness(question.records, needed_tasks(question.records))
+    return Answer(question=question, found=found, whole=whole)
+
+
+def import_cycles(question: Question) -> Answer[list[Cycle]]:
+    """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
+    found = cycles(iter_imports(question.records))
+    whole = completeness(question.records, needed_tasks(question.records), needs_all_files=True)
+    return Answer(question=question, found=found, whole=whole)

@@ -1,0 +1,122 @@
+"""Freezing: the snapshot of the project that paths are of, and the part of it that they name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codebatch.application import Note
+from codebatch.application.configuration import Configuration
+from codebatch.errors import NothingToDo
+from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.plan import items_of
+from codebatch.snapshotting.roots import Selection, select
+from codebatch.snapshotting.selection import SourceRules
+from codebatch.snapshotting.staleness import stat_cache_of
+from codebatch.snapshotting.take import SnapshotResult, take_snapshot
+from codebatch.store.batches import projects_of_batches
+from codebatch.store.references import resolve_snapshot
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """A snapshot, of which project it is, and the paths below it that the work is restricted to.
+
+    `files` are those to be worked on, of `size_bytes`; `read_files` those of the snapshot that were not known yet.
+    `stat_cache` is the name of the one that knows what the tree looked like, empty where that is not known.
+    """
+
+    snapshot_id: SnapshotId
+    digest: Digest
+    sources: tuple[bytes, ...]
+    files: int
+    size_bytes: int
+    read_files: int = 0
+    paths: tuple[bytes, ...] = ()
+    stat_cache: str = ""
+
+
+def rules_for(
+    configuration: Configuration, include: tuple[str, ...], exclude: tuple[str, ...], *, rehash: bool = False
+) -> SourceRules:
+    """Which files are taken: `include` stands for the configured patterns, `exclude` is added to them."""
+    settings = configuration.settings
+    return SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
+
+
+def take(store: Store, paths: Sequence[Path], rules: SourceRules) -> SnapshotResult:
+    """A snapshot of exactly these paths. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError."""
+    return take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+
+
+def freeze(store: Store, paths: Sequence[Path], rules: SourceRules, note: Note, *, allow_empty: bool) -> Frozen:
+    """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises."""
+    selection = select(paths, store.root, projects_of_batches(store))
+    taken, files, size = _take_selected(store, selection, rules)
+    for text in taken.notes:
+        note(text)
+    if selection.paths:
+        project, parts = (", ".join(map(display_path, each)) for each in (selection.projects, selection.paths))
+        note(f"project {project}, of it: {parts}")
+    if files == 0 and not allow_empty:
+        raise nothing_to_do(paths)
+    return Frozen(
+        snapshot_id=taken.snapshot_id,
+        digest=taken.digest,
+        sources=selection.projects,
+        files=files,
+        size_bytes=size,
+        read_files=taken.read_files,
+        paths=selection.paths,
+        stat_cache=taken.stat_cache,
+    )
+
+
+def thaw(store: Store, reference: str, note: Note) -> Frozen:
+    """What was frozen before, whole, by the id of its snapshot. Raises InvalidId, UnknownId or AmbiguousId."""
+    snapshot = resolve_snapshot(store, reference, note)
+    about = snapshot.document
+    return Frozen(
+        snapshot_id=snapshot.id,
+        digest=snapshot.digest,
+        sources=tuple(sorted(map(os.fsencode, about.source.roots))),
+        files=about.files,
+        size_bytes=about.bytes,
+        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, about.source.base),
+    )
+
+
+def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
+    """The error of who named paths of which no file is taken."""
+    return NothingToDo(
+        f"no file in {', '.join(map(str, paths))} is to be taken",
+        hint="see what is left out with: codebatch files --why PATH; or pass --allow-empty",
+    )
+
+
+def _take_selected(store: Store, selection: Selection, rules: SourceRules) -> tuple[SnapshotResult, int, int]:
+    """A snapshot, and how many files and bytes of it are to be worked on.
+
+    What was named and is ignored in its project is taken all the same.
+    """
+
+    def take_roots(roots: Sequence[bytes]) -> SnapshotResult:
+        return take(store, [Path(os.fsdecode(root)) for root in roots], rules)
+
+    taken = take_roots(selection.sources.roots)
+    if not selection.paths:
+        return taken, taken.files, taken.bytes
+    entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
+    ignored = [path for path in selection.paths if not items_of(entries, [path])]
+    if ignored:
+        base = selection.sources.base
+        taken = take_roots([base, *(os.path.join(base, path) for path in ignored)])
+        entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
+    items = items_of(entries, selection.paths)
+    return taken, len(items), sum(item.size for item in items)

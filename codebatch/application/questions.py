@@ -1,0 +1,188 @@
+"""What can be asked of a batch: its counts, its records, what went wrong, everything of one file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from codebatch.application.asking import Answer, Question, find_item
+from codebatch.model.entry import Entry, display_path, path_fields, path_from_fields
+from codebatch.model.outcome import add_counts
+from codebatch.model.quantities import human_bytes
+from codebatch.model.shard import path_of
+from codebatch.query.completeness import (
+    check_kinds,
+    completeness,
+    completeness_at,
+    rests_on_all_files,
+    tasks_that_give,
+)
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.query.summary import Summary
+from codebatch.query.summary import summarise as summary_of
+
+if TYPE_CHECKING:
+    from codebatch.store.journal import JournalLine
+
+Ranking = Literal["kind", "code", "severity", "lang", "path"]
+
+
+class Inspected(NamedTuple):
+    """What a batch says of one file: the records, of which tasks, and where the file stands in the batch."""
+
+    path: bytes
+    item: int
+    records: list[JsonRecord]
+    tasks: tuple[str, ...]
+
+
+def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
+    """Counts of what a batch found, of one task where one is named. Raises InvalidInput or StoreCorrupt."""
+    records = question.records
+    found = summary_of(records, task)
+    whole = completeness(records, records.choose_tasks(task), tells_failures=True)
+    return Answer(question=question, found=found, whole=whole)
+
+
+def search(
+    question: Question,
+    asked: RecordFilter,
+    *,
+    task: str | None = None,
+    limit: int | None = None,
+    kinds: Collection[str] | None = None,
+) -> Answer[list[JsonRecord]]:
+    """The records that a filter lets pass, by task and path. Raises InvalidInput or StoreCorrupt.
+
+    `kinds` are those that the question names, where they are not those that the filter lets pass.
+    """
+    records = question.records
+    if kinds is None:
+        kinds = asked.kinds or (("symbol",) if asked.names else ())
+    names = records.choose_tasks(task)
+    found: list[JsonRecord] = []
+    for name in names:
+        for record in records.iter_records(name, asked):
+            if limit is not None and len(found) == limit:
+                break
+            found.append(record)
+    if not found:
+        check_kinds(question.catalogue, records, kinds)
+    is_told = asked.matches({"kind": "failure", "path": asked.path})
+    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    of_all = rests_on_all_files(question.catalogue, records, names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
+    return Answer(question=question, found=found, whole=whole)
+
+
+def find_errors(question: Question, task: str | None = None) -> Answer[list[JsonRecord]]:
+    """Failures with their evidence, then diagnostics that are errors, by place. Raises InvalidInput or StoreCorrupt."""
+    from codebatch.store.journal import read_journal  # 1 ms that other questions can do without
+
+    records = question.records
+    names = records.choose_tasks(task)
+    failures = [r for name in names for r in records.iter_records(name, RecordFilter(kinds=("failure",)))]
+    asked = RecordFilter(kinds=("diagnostic",), severities=("error",))
+    found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
+    journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
+    evidence = _evidence(records, journal)
+    told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
+    whole = completeness(records, names, tells_failures=True)
+    return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
+
+
+def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[list[tuple[str, int]]]:
+    """How often each kind, code, severity or language is there, and diagnostics by path; most first.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    records = question.records
+    names = records.choose_tasks(task)
+    if by == "path":
+        asked = RecordFilter(kinds=("diagnostic",))
+        counted = Counter(display_path(_path(r)) for name in names for r in records.iter_records(name, asked))
+    else:
+        counts = add_counts(records.counts(name) for name in names)
+        counted = Counter(
+            {"kind": counts.kinds, "code": counts.codes, "severity": counts.severities, "lang": counts.languages}[by]
+        )
+    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    whole = completeness(records, names, tells_failures=by == "kind")
+    return Answer(question=question, found=ranked, whole=whole)
+
+
+def inspect(
+    question: Question, path: str, asked: RecordFilter | None = None, *, kinds: tuple[str, ...] = ()
+) -> Answer[Inspected]:
+    """What a batch says of one file: of some kinds, all where none is named; of that, what a filter lets pass.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    records, catalogue = question.records, question.catalogue
+    asked = (asked or RecordFilter(kinds=kinds)).check()
+    name, item = find_item(records, path, question.note)
+    check_kinds(catalogue, records, kinds)
+    tasks = tasks_that_give(catalogue, records.task_names, kinds)
+    by_task = {task: records.item_records(task, item) for task in tasks}
+    text, encoded = path_fields(name)
+    place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
+    # The failure of a project task stands at the first item of all, and is none of that file's.
+    found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
+    of_all = rests_on_all_files(catalogue, records, tasks, kinds)
+    whole = completeness_at(records, by_task, found, needs_all_files=of_all)
+    inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
+    return Answer(question=question, found=inspected, whole=whole)
+
+
+def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
+    """The files of a batch, in path order, each with its `file` record, None where there is none yet.
+
+    Raises StoreCorrupt.
+    """
+    records = question.records
+    about: dict[bytes, JsonRecord] = {}
+    needed = {"parse"} & set(records.task_names)
+    if needed:
+        asked = RecordFilter(kinds=("file",))
+        about = {_path(record): record for record in records.iter_records("parse", asked)}
+    found = [(entry, about.get(entry.path)) for entry in records.items[:limit]]
+    return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
+
+
+def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:
+    """What the journal knows of why a task failed at a file; the last word counts."""
+    from codebatch.store.journal import Failed, Lost
+
+    work = records.plan.work()
+    found: dict[tuple[bytes, str], dict[str, str]] = {}
+    deaths: dict[tuple[bytes, str | None], str] = {}
+    for event in (line.event for line in lines):
+        if not isinstance(event, Lost | Failed) or event.shard is None or event.start is None:
+            continue
+        of = work.get(event.shard)
+        if of is None or not 0 <= event.start < of.items:
+            continue
+        path = path_of(of, event.start, records.items)
+        if isinstance(event, Lost):
+            peak = f"peak memory: {human_bytes(event.memory_peak_bytes)}" if event.memory_peak_bytes else None
+            deaths[path, event.task] = deaths[path, None] = "\n".join(
+                filter(None, [event.reason, peak, event.evidence])
+            )
+        else:
+            death = "" if event.reason == "needs" else deaths.get((path, event.task)) or deaths.get((path, None), "")
+            found[path, event.task] = {"evidence": event.evidence or death}
+    return found
+
+
+def _path(record: JsonRecord) -> bytes:
+    path, path_b64 = record.get("path"), record.get("path_b64")
+    return path_from_fields(path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None)
+
+
+def _place(record: JsonRecord) -> tuple[bytes, int, int, str]:
+    line, column = record["line"], record["column"]
+    assert isinstance(line, int)
+    assert isinstance(column, int)
+    return _path(record), line, column, str(record["code"])

@@ -1,0 +1,49 @@
+"""Where a name stands in the files of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import cast
+
+from codebatch.application.asking import Answer, Question
+from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.model.entry import display_path, path_fields
+from codebatch.query.completeness import Completeness
+from codebatch.query.filters import JsonRecord
+from codebatch.system.plugins import load_question
+
+
+def references(
+    question: Question, name: str, *, roles: Collection[str] = (), path: str = ""
+) -> Answer[list[JsonRecord]]:
+    """Every place where a name stands, in some roles, all where none is named, and in paths that contain `path`.
+
+    Each has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or StoreCorrupt.
+    """
+    if not name or any(character.isspace() for character in name):
+        raise InvalidInput(f"{name!r} is no name", hint="name one identifier, without its scope")
+    lost: list[bytes] = []
+    found = [row for row in _found(question, name, path, lost) if not roles or row["role"] in roles]
+    files = len(question.records.items)
+    return Answer(question=question, found=found, whole=Completeness(planned=files, done=files, lost=len(lost)))
+
+
+def _found(question: Question, name: str, path: str, lost: list[bytes]) -> Iterator[JsonRecord]:
+    """The rows, file by file; of which files the content is not there is noted in `lost`."""
+    find = load_question("references_in")
+    records = question.records
+    objects = records.store.objects()
+    for item, entry in enumerate(records.items):
+        if path not in display_path(entry.path):
+            continue
+        try:
+            content = objects.read(entry.object, entry.size)
+        except ObjectMissing as error:
+            question.note(f"{display_path(entry.path)} is passed over: {error.message}")
+            lost.append(entry.path)
+            continue
+        text, encoded = path_fields(entry.path)
+        place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
+        answer = find(name, entry.path, content, records.plan.context_of(item))
+        for row in cast("Iterator[JsonRecord]", answer):
+            yield {**place, "name": name, **row}

@@ -1,0 +1,319 @@
+"""Running: a tree from its files to its outputs, a batch from where it stands, some of its shards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from codebatch.application.configuration import Configuration, load_configuration
+from codebatch.application.freezing import Frozen, freeze, nothing_to_do, rules_for
+from codebatch.application.planning import choose_pipeline, planner_of
+from codebatch.application.stores import StorePlace
+from codebatch.coordinator.limits import Limits, default_memory_bytes
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.planning import missing_tools
+from codebatch.coordinator.run import execute
+from codebatch.coordinator.score import Progress
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.quantities import count_of
+from codebatch.model.shard import ShardId
+from codebatch.model.task import task_name
+from codebatch.query.filters import JsonRecord
+from codebatch.query.records import BatchRecords
+from codebatch.query.standing import Standing, standing
+from codebatch.query.summary import Summary, failures, summarise, worst_findings
+from codebatch.snapshotting.roots import resolve_sources
+from codebatch.snapshotting.take import takes_a_file
+from codebatch.store.batches import Batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.store import Store
+from codebatch.system.disk_usage import tree_bytes
+
+WORST_MAX = 10
+FAILURES_MAX = 20
+
+Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
+"""What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
+
+
+class Listener:
+    """Who is told how a run goes, while it lasts. Called in the main thread; what is not overridden is not told."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def frozen(self, frozen: Frozen) -> None:
+        """The tree is frozen."""
+
+    def chosen(self, batch: Batch, action: Action) -> None:
+        """This batch answers for what was frozen."""
+
+    def update(self, progress: Progress) -> None:
+        """How far the work is: at each commit, and ten times a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
+
+    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    """
+
+    configuration: Configuration
+    jobs: int | None = None
+    file_seconds: float | None = None
+    memory_mb: int | None = None
+    take_over: bool = False
+    shuffle_seed: int | None = None
+
+    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
+        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
+        settings = self.configuration.settings
+        jobs = self.jobs or self.configuration.jobs
+        memory_mb = self.memory_mb or settings.memory_mb_max
+        with store.writing():
+            return execute(
+                store,
+                batch,
+                catalogue=self.configuration.catalogue,
+                jobs=jobs,
+                limits=Limits(
+                    file_seconds=self.file_seconds or settings.file_seconds_max,
+                    project_seconds=settings.project_seconds_max,
+                    memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+                ),
+                scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
+                watcher=listener,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a run went, and where its batch stands.
+
+    `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
+    of how many files of a language only the part was said that needs no grammar. `signal_status` is 0, or the exit
+    status of the signal that ended the run early. `task` is the one that the work was restricted to.
+    """
+
+    store: Store
+    batch: Batch
+    action: Action
+    seconds: float
+    standing: Standing
+    summary: Summary
+    worst: tuple[JsonRecord, ...]
+    failures: tuple[JsonRecord, ...]
+    missing_grammars: Mapping[str, int]
+    store_bytes: int
+    signal_status: int
+    task: str | None
+
+    @property
+    def result_digest(self) -> str | None:
+        """The digest of all results; None before the batch has ended."""
+        stands = self.standing
+        return stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned result is there."""
+        return self.standing.state is BatchState.COMPLETED
+
+    @property
+    def shortfall(self) -> BatchIncomplete | None:
+        """What lacks of all results; None where nothing does, or one task was run and the batch is still open."""
+        tally, batch = self.standing.tally, self.batch
+        if not self.standing.state.is_final:
+            if self.task is not None:
+                return None
+            return BatchIncomplete(
+                f"{tally.open:,} of {tally.planned:,} results are missing",
+                hint=f"continue with: codebatch run --batch {batch.id}",
+            )
+        if self.is_complete:
+            return None
+        hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        if any(record["reason"] == "object" for record in self.failures):
+            hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
+        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
+        return BatchIncomplete(failed, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardsRan:
+    """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
+
+    states: Mapping[ShardId, Literal["done", "failed"]]
+    open: tuple[ShardId, ...]
+    signal_status: int = 0
+
+
+def run(
+    *paths: str | Path,
+    store: str | Path | None = None,
+    pipeline: str | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Ran:
+    """Freeze paths, and run a pipeline over them; where that was done before, nothing is left to do.
+
+    Settings and own tasks are those of the project around the current directory. `store` is made where there is none.
+    Main thread only. Raises CodebatchError; what could not be done is told by `Ran.shortfall`.
+    """
+    return run_paths(
+        tuple(map(Path, paths)),
+        StorePlace(None if store is None else Path(store)),
+        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        pipeline=pipeline,
+        include=tuple(include),
+        exclude=tuple(exclude),
+        listener=listener or Listener(),
+    )
+
+
+def run_paths(
+    paths: tuple[Path, ...],
+    place: StorePlace,
+    execution: Execution,
+    *,
+    pipeline: str | None = None,
+    task: str | None = None,
+    again: bool = False,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    allow_empty: bool = False,
+    listener: Listener,
+) -> Ran:
+    """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
+
+    `again`: a new batch, whatever there is. `include` stands for the configured patterns, `exclude` is added to them.
+    What is wrong with the arguments is said before anything is written. Raises CodebatchError.
+    """
+    began = time.monotonic()
+    configuration = execution.configuration
+    chosen = choose_pipeline(configuration, pipeline)
+    resolve_sources(paths, None)
+    if task is not None and task_name(task) not in chosen.tasks:
+        raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
+    rules = rules_for(configuration, include, exclude)
+    if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
+        raise nothing_to_do(paths)
+    store = place.open_or_make(listener.note)
+    with store.writing():
+        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
+        listener.frozen(frozen)
+        planner = planner_of(configuration, store, frozen, chosen, listener.note)
+        batch, is_new = planner.find_or_make(again=again)
+    stands, _ = standing(batch)
+    action: Action = "ran" if is_new else _found(stands)
+    listener.chosen(batch, action)
+    status = 0
+    if not _is_over(stands):
+        status = execution.execute(store, batch, scope_of(batch, task), listener)
+        with store.writing():
+            batch = planner.answering_one(batch)
+    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+
+
+def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
+    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
+    began = time.monotonic()
+    stands, _ = standing(batch)
+    scope = scope_of(batch, task)
+    if _is_over(stands):
+        return _ran(execution, store, batch, _found(stands), began)
+    action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
+    status = execution.execute(store, batch, scope, listener)
+    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+
+
+def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
+    """Do what is open in a batch, and again what failed. Raises CodebatchError."""
+    began = time.monotonic()
+    stands, _ = standing(batch)
+    if stands.state is BatchState.COMPLETED and stands.outputs is not None:
+        return _ran(execution, store, batch, "up to date", began)
+    status = execution.execute(store, batch, Scope(retry_failed=True), listener)
+    return _ran(execution, store, batch, "continued", began, signal_status=status)
+
+
+def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
+    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError."""
+    scope = scope_of(batch, task)
+    assert scope.tasks is not None
+    plan = batch.plan()
+    if task_name(task) in plan.project_tasks:
+        raise InvalidInput(
+            f"{task_name(task)} works on the project, not on shards",
+            hint=f"codebatch run --batch {batch.id} --task {task}",
+        )
+    chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
+    if not chosen:
+        return ShardsRan(states={}, open=())
+    status = execution.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
+    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    states: dict[ShardId, Literal["done", "failed"]] = {
+        shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"
+        for shard in sorted(chosen)
+        if not any(ledger.holes(shard, name) for name in scope.tasks)
+    }
+    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=status)
+
+
+def scope_of(batch: Batch, task: str | None) -> Scope:
+    """All of a batch, or one task; where that is of project scope, with what it needs. Raises InvalidInput."""
+    if task is None:
+        return Scope()
+    plan = batch.plan()
+    name = task_name(task)
+    if name not in plan.task_names:
+        raise InvalidInput(f"the batch has no task {task!r}", hint=f"one of: {', '.join(plan.task_names)}")
+    return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
+
+
+def _is_over(stands: Standing) -> bool:
+    return stands.state.is_final and stands.outputs is not None
+
+
+def _found(stands: Standing) -> Action:
+    if _is_over(stands):
+        return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
+    return "helped" if stands.holders else "continued"
+
+
+def _ran(
+    execution: Execution,
+    store: Store,
+    batch: Batch,
+    action: Action,
+    began: float,
+    *,
+    signal_status: int = 0,
+    task: str | None = None,
+) -> Ran:
+    stands, _ = standing(batch)
+    records = BatchRecords(store, batch)
+    summary = summarise(records)
+    missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    return Ran(
+        store=store,
+        batch=batch,
+        action=action,
+        seconds=round(time.monotonic() - began, 3),
+        standing=stands,
+        summary=summary,
+        worst=tuple(worst_findings(records, WORST_MAX)) if stands.state.is_final else (),
+        failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
+        missing_grammars={language: summary.languages[language] for language in sorted(missing)},
+        store_bytes=tree_bytes(store.root),
+        signal_status=signal_status,
+        task=task,
+    )

@@ -1,0 +1,18 @@
+"""Counts and sizes for people."""
+
+from __future__ import annotations
+
+
+def count_of(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def human_bytes(count: int) -> str:
+    """A size, in powers of 1000."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB"

@@ -1,0 +1,80 @@
+"""`import codebatch`, and what a task of a user's imports: the names, and that the README's examples run."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import codebatch
+import codebatch_workers.api
+from codebatch.errors import CodebatchError
+from codebatch.model.record import KINDS, RECORD_TYPES
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = [part.partition("```")[0] for part in README.split("```python\n")[1:]]
+
+
+def test_every_public_name_imports_and_says_what_it_is() -> None:
+    assert codebatch.__all__ == sorted(codebatch.__all__)
+    assert dir(codebatch) == codebatch.__all__
+    told = {name: getattr(codebatch, name).__doc__ or "" for name in codebatch.__all__ if name != "__version__"}
+    # A dataclass without a docstring gets its signature for one.
+    undocumented = [name for name, text in told.items() if not text or text.startswith(f"{name}(")]
+    assert undocumented == []
+
+
+def test_what_a_type_checker_sees_is_what_there_is() -> None:
+    tree = ast.parse(Path(inspect.getfile(codebatch)).read_text(encoding="utf-8"))
+    checked, _ = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        (each.module, name.name) for each in checked.body if isinstance(each, ast.ImportFrom) for name in each.names
+    }
+    given = {(f"codebatch.{module}", name) for module, names in codebatch._NAMES.items() for name in names.split()}
+    assert seen == given
+    assert {name for _, name in given} | {"__version__"} == set(codebatch.__all__)
+
+
+def test_every_error_and_every_kind_of_record_is_public() -> None:
+    kinds: list[type[CodebatchError]] = [CodebatchError]
+    for each in kinds:
+        kinds += each.__subclasses__()
+    assert {each.__name__ for each in kinds if each.__module__ == "codebatch.errors"} <= set(codebatch.__all__)
+    records = {each.__name__ for each in RECORD_TYPES}
+    assert len(records) == len(KINDS)
+    assert records <= set(codebatch.__all__)
+    assert records - {"Failure"} <= set(codebatch_workers.api.__all__), "a task raises, and gives no failure"
+
+
+def test_importing_codebatch_imports_nothing_else() -> None:
+    code = "import sys, codebatch; print(sorted(name for name in sys.modules if name.startswith('codebatch')))"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said == "['codebatch']\n"
+
+
+def test_name_that_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = codebatch.nonsense  # type: ignore[attr-defined]
+
+
+def test_example_of_an_own_task_runs() -> None:
+    module = types.ModuleType("example")
+    exec(EXAMPLES[0], vars(module))
+    file = codebatch_workers.api.SourceFile(b"a.txt", b"three short words", executable=False, contexts={})
+    assert module.task(file) == [codebatch.Metric(path="a.txt", metric="words", value=3)]
+
+
+@pytest.mark.slow
+def test_example_of_the_readme_runs(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("class A:\n    def b(self): pass\n")
+    command = [sys.executable, "-c", EXAMPLES[1]]
+    ended = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines() == ["complete: True", "a.py 1 A", "a.py 2 A.b"]

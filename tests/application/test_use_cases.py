@@ -1,0 +1,174 @@
+"""The use cases without the command line: what they return and raise, whom they tell, and that they print nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.application import ignore_note
+from codebatch.application.asking import Question, ask
+from codebatch.application.batches import list_batches, outputs_of, shard_states, status
+from codebatch.application.configuration import load_configuration
+from codebatch.application.freezing import freeze, rules_for
+from codebatch.application.planning import Planner, choose_pipeline, plan_snapshot, planner_of
+from codebatch.application.questions import inspect, list_files, rank, search
+from codebatch.application.running import Execution, Listener, run_batch, run_paths, scope_of
+from codebatch.application.stores import StorePlace, open_store
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
+from codebatch.query.records import RecordFilter
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store
+
+
+@dataclasses.dataclass
+class Told(Listener):
+    """What a run told, in order."""
+
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.fixture(autouse=True)
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Path]:
+    """A tree to stand in. Nothing may be printed."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_text("x = 1\n")
+    (tree / "b.py").write_text("def f(): pass\n")
+    monkeypatch.chdir(tree)
+    yield tree
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def store(tree: Path) -> Store:
+    return StorePlace(tree / "store").open_or_make()
+
+
+def _planner(store: Store, tree: Path, notes: list[str], *exclude: str) -> Planner:
+    configuration = load_configuration(tree)
+    rules = rules_for(configuration, (), exclude)
+    with store.writing():
+        frozen = freeze(store, [tree], rules, notes.append, allow_empty=False)
+    return planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), notes.append)
+
+
+def _open(store: Store, tree: Path) -> Batch:
+    with store.writing():
+        return _planner(store, tree, []).find_or_make(again=False)[0]
+
+
+@pytest.fixture
+def question(store: Store, tree: Path) -> Question:
+    """Of a batch of which nothing is done."""
+    _open(store, tree)
+    return ask(store)
+
+
+def test_store_that_is_nowhere_is_not_found_and_one_is_made_where_it_is_told(tree: Path) -> None:
+    with pytest.raises(StoreNotFound):
+        open_store()
+    notes: list[str] = []
+    made = StorePlace().open_or_make(notes.append)
+    assert notes == [f"new store: {tree / '.codebatch'}"]
+    assert open_store().id == open_store(tree / ".codebatch").id == made.id
+
+
+def test_same_tree_finds_its_batch_and_again_makes_another(store: Store, tree: Path) -> None:
+    notes: list[str] = []
+    with store.writing():
+        first, is_new = _planner(store, tree, notes).find_or_make(again=False)
+        assert is_new
+        assert _planner(store, tree, notes).find_or_make(again=False) == (first, False)
+        other, is_new = _planner(store, tree, notes).find_or_make(again=True)
+    assert is_new
+    assert other.id != first.id
+    assert [each.id for each in list_batches(store)] == [first.id, other.id]
+
+
+def test_what_run_and_batch_init_plan_over_one_tree_is_the_same(store: Store, tree: Path) -> None:
+    made = _open(store, tree)
+    other, plan = plan_snapshot(load_configuration(tree), store, made.about.snapshot_id, "parse", ignore_note)
+    mine, theirs = made.about, other.about
+    assert (mine.plan_digest, mine.sources, mine.stat_cache) == (plan.digest, theirs.sources, theirs.stat_cache)
+
+
+def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree: Path) -> None:
+    execution = Execution(configuration=load_configuration(tree))
+    told = Told()
+    with pytest.raises(NothingToDo):
+        run_paths((tree,), StorePlace(), execution, exclude=("*.py",), listener=told)
+    with pytest.raises(InvalidInput, match="has no task 'lint'"):
+        run_paths((tree,), StorePlace(), execution, pipeline="parse", task="lint", listener=told)
+    assert told.said == []
+    assert not (tree / ".codebatch").exists()
+
+
+def test_excluded_files_are_frozen_in_no_plan(store: Store, tree: Path) -> None:
+    planner = _planner(store, tree, [], "b.py", "store")
+    assert (planner.frozen.files, planner.frozen.size_bytes) == (1, 6)
+    assert planner.plan().items == 1
+
+
+def test_one_task_is_all_of_a_scope_and_a_task_that_there_is_not_is_refused(store: Store, tree: Path) -> None:
+    batch = _open(store, tree)
+    assert scope_of(batch, None).tasks is None
+    assert scope_of(batch, "parse").tasks == frozenset({"parse"})
+    with pytest.raises(InvalidInput, match="has no task 'lint'"):
+        run_batch(Execution(configuration=load_configuration(tree)), store, batch, "lint", Listener())
+
+
+def test_status_of_a_batch_of_which_nothing_is_done(store: Store, tree: Path) -> None:
+    batch = _open(store, tree)
+    found = status(store, batch)
+    (task,) = found.tasks
+    assert (found.standing.state.value, task.status, task.files_done, task.files_total) == ("PENDING", "pending", 0, 2)
+    assert [(each.status, each.files, each.first_path) for each in shard_states(store, batch, "parse")] == [
+        ("open", 2, "a.py")
+    ]
+
+
+def test_damaged_batch_is_listed_and_hides_no_other(store: Store, tree: Path) -> None:
+    damaged, whole = _open(store, tree), _open(store, tree)
+    (damaged.root / "batch.json").write_text("{")
+    notes: list[str] = []
+    listed = list(list_batches(store, notes.append))
+    assert [each.state for each in listed] == ["DAMAGED"]
+    assert whole.id == damaged.id
+    assert listed[0].batch is None
+    assert len(notes) == 1
+
+
+def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: Question) -> None:
+    for answer in (search(question, RecordFilter(kinds=("file",))), rank(question, "kind"), list_files(question)):
+        assert not answer.whole.is_complete
+        assert (answer.whole.planned, answer.whole.done) == (2, 0)
+    with pytest.raises(BatchIncomplete, match="has no outputs yet"):
+        outputs_of(question)
+
+
+def test_question_knows_whether_its_tree_has_changed(question: Question, tree: Path) -> None:
+    assert question.is_stale is False
+    (tree / "a.py").write_text("x = 22\n")
+    again = ask(question.store)
+    assert again.is_stale is True
+    assert again.changes is not None
+    assert again.changes.paths == (b"a.py",)
+
+
+def test_inspected_file_is_named_from_the_project_or_from_here(question: Question, tree: Path) -> None:
+    for path in ("b.py", "./b.py", str(tree / "b.py")):
+        found = inspect(question, path).found
+        assert (found.path, found.item, found.records) == (b"b.py", 1, [])
+    with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
+        inspect(question, "c.py")
+
+
+def test_unknown_batch_is_asked_nothing(store: Store) -> None:
+    with pytest.raises(UnknownId):
+        ask(store)
