@@ -18,7 +18,7 @@ from codebatch.application.questions import inspect, list_files, rank, search
 from codebatch.application.running import Execution, Listener, run_batch, run_paths, scope_of
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
-from codebatch.query.records import RecordFilter
+from codebatch.query.filters import RecordFilter
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
