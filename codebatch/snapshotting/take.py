@@ -47,6 +47,7 @@ from codebatch.snapshotting.stat_cache import (
 from codebatch.snapshotting.walk import unreadable
 from codebatch.store import layout
 from codebatch.store.objects import ObjectStore
+from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import (
     SnapshotDocument,
     SnapshotSource,
@@ -224,7 +225,7 @@ class _Taker:
         known = {} if self._cache is None or self._rehash else self._cache.rows()
         rows: dict[bytes, Row] = {}
         read_files = bytes_read = 0
-        with self._objects.writer() as writer:
+        with PackWriter(self._objects) as writer:
             for done, path in enumerate(by_directory(tree.stats)):
                 found = tree.stats[path]
                 row = known.get(path)

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from bisect import bisect_right
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import zstandard
 
@@ -20,10 +20,6 @@ from codebatch.store import layout
 from codebatch.store.object_frames import FrameError, decompress_one
 from codebatch.store.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files import Files
-
-if TYPE_CHECKING:
-    from codebatch.store.pack_writer import PackWriter
-
 
 # Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours. What lies
 # elsewhere, for another path had the same content first, is read alone and leaves them in place.
@@ -66,7 +62,7 @@ class ObjectStore:
 
     def __init__(self, files: Files, root: Path) -> None:
         self.root = root
-        self._files = files
+        self.files = files
         self._packs: list[_Pack] = []
         self._bases: list[int] = []
         self._rows: dict[bytes, int] = {}
@@ -121,21 +117,15 @@ class ObjectStore:
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
         """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""
-        names = [item.name for item in self._files.listing(self.root)]
+        names = [item.name for item in self.files.listing(self.root)]
         if any(name.endswith(layout.BAD_SUFFIX) for name in names):
             return None
         packs = [name for name in names if name.endswith(layout.PACK_SUFFIX)]
-        return [(name, self._files.size(self.root / name) or 0) for name in packs]
-
-    def writer(self) -> PackWriter:
-        """A writer of new packs; one per process."""
-        from codebatch.store.pack_writer import PackWriter
-
-        return PackWriter(self._files, self)
+        return [(name, self.files.size(self.root / name) or 0) for name in packs]
 
     def refresh(self) -> None:
         """Look at the directory again: load what is new, forget packs that are gone."""
-        names = {item.name for item in self._files.listing(self.root)}
+        names = {item.name for item in self.files.listing(self.root)}
         packs = {name.removesuffix(layout.PACK_SUFFIX) for name in names if name.endswith(layout.PACK_SUFFIX)}
         bad = {name.removesuffix(layout.BAD_SUFFIX) for name in names if name.endswith(layout.BAD_SUFFIX)} & packs
         known = {pack.name: pack.content for pack in self._packs}
@@ -144,7 +134,7 @@ class ObjectStore:
             return
         for name in bad:
             with contextlib.suppress(FileNotFoundError):
-                lines = self._files.read(self.root / f"{name}{layout.BAD_SUFFIX}")
+                lines = self.files.read(self.root / f"{name}{layout.BAD_SUFFIX}")
                 self._bad.setdefault(name, set()).update(decode_bad(lines))
         indexes = ((name, known.get(name) or self._load(name)) for name in sorted(packs))
         self._adopt_all([(name, index) for name, index in indexes if index is not None])
@@ -175,23 +165,23 @@ class ObjectStore:
     def _load(self, name: str) -> PackIndex | None:
         """The index of a pack: the one on disk if it is sound and fits, else a new one; None where the pack is gone."""
         path = self.root / f"{name}{layout.PACK_SUFFIX}"
-        pack_bytes = self._files.size(path)
+        pack_bytes = self.files.size(path)
         if pack_bytes is None:
             return None
         try:
-            index = decode_index(self._files.read(self.root / f"{name}{layout.INDEX_SUFFIX}"))
+            index = decode_index(self.files.read(self.root / f"{name}{layout.INDEX_SUFFIX}"))
             if index.pack_bytes == pack_bytes:
                 return index
         except (FileNotFoundError, ValueError):
             pass
         try:
-            index = index_from_pack(lambda offset, length: self._files.read_range(path, offset, length), pack_bytes)
+            index = index_from_pack(lambda offset, length: self.files.read_range(path, offset, length), pack_bytes)
         except FileNotFoundError:
             return None
         # A store that cannot be written can still be read: then every process makes the index for itself. So it is
         # where a writer took the unfinished one for a dead reader's.
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            self._files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
+            self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         return index
 
     def _try_read(self, key: bytes, location: Location) -> bytes | None:
@@ -217,7 +207,7 @@ class ObjectStore:
             return data[inside : inside + location.length]
         follows = location.pack == last.pack and location.offset == last.offset + last.length
         length = max(location.length, _WINDOW_BYTES) if follows else location.length
-        data = self._files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
+        data = self.files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
         if follows:
             self._window = _Window(location.pack, location.offset, data)
         return data[: location.length]
@@ -236,10 +226,10 @@ class ObjectStore:
             if row is not None and key not in self._bad.get(other.name, ()):
                 self._rows[key] = other.base + row
                 break
-        if self._files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
+        if self.files.size(self.root / f"{pack}{layout.PACK_SUFFIX}") is None:
             return  # gc took the pack: nothing is unsound, and the next `refresh` forgets it
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            self._files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
+            self.files.write_volatile(self.root / f"{pack}{layout.BAD_SUFFIX}", encode_bad(bad))
 
 
 _HINT = "take the snapshot again while the source still has the file: the object is stored anew"

@@ -127,8 +127,8 @@ class PackWriter:
     batch at a time, so the packs do not depend on timing. Everything else happens in the caller's thread.
     """
 
-    def __init__(self, files: Files, objects: ObjectStore) -> None:
-        self._files = files
+    def __init__(self, objects: ObjectStore) -> None:
+        self._files = objects.files
         self._objects = objects
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
         self._part: _Part | None = None

@@ -41,7 +41,7 @@ def _only_links(tree: Path) -> None:
 @pytest.mark.parametrize("contents", [[b""], [b"", b""], [b"", b"x"]])
 def test_objects_without_a_byte_are_stored_like_any_other(tmp_path: Path, contents: list[bytes]) -> None:
     objects = ObjectStore(RealFiles(), tmp_path / "objects")
-    with PackWriter(RealFiles(), objects) as writer:
+    with PackWriter(objects) as writer:
         digests = [writer.add(content) for content in contents]
     again = ObjectStore(RealFiles(), tmp_path / "objects")
     assert [again.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents

@@ -20,6 +20,7 @@ from codebatch.model.shard import ShardId
 from codebatch.model.task import TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
+from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -94,7 +95,7 @@ class Runner(TaskRunner):
             )
             for name in tasks
         ]  # fmt: skip
-        super().__init__(TaskCatalogue(), planned, Path(), store.objects().writer() if store else None)
+        super().__init__(TaskCatalogue(), planned, Path(), PackWriter(store.objects()) if store else None)
         self._tasks = tasks
 
     def _set_up(self, name: str) -> Task:

@@ -17,6 +17,7 @@ from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.store.batches import Batch, create_batch
+from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -49,7 +50,7 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
 
 def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Batch:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
-    with store.objects().writer() as writer:
+    with PackWriter(store.objects()) as writer:
         entries = sorted(
             Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
         )

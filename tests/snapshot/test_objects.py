@@ -16,7 +16,7 @@ from codebatch.model.digest import EMPTY_DIGEST, Digest, digest_bytes
 from codebatch.store import pack_writer
 from codebatch.store.leftovers import sweep_parts
 from codebatch.store.objects import ObjectStore
-from codebatch.store.pack_writer import SizeChangedError
+from codebatch.store.pack_writer import PackWriter, SizeChangedError
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Operation, WatchedCalls
@@ -32,7 +32,7 @@ def _store(root: Path) -> ObjectStore:
 
 
 def _fill(root: Path, *contents: bytes) -> list[Digest]:
-    with _store(root).writer() as writer:
+    with PackWriter(_store(root)) as writer:
         return [writer.add(content) for content in contents]
 
 
@@ -195,7 +195,7 @@ def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
     chunk = os.urandom(1 << 20)
     tracemalloc.start()
     try:
-        with _store(root).writer() as writer:
+        with PackWriter(_store(root)) as writer:
             digest = writer.add_stream((chunk for _ in range(64)), 64 << 20)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -207,7 +207,7 @@ def test_a_big_object_is_streamed_into_a_pack_of_its_own(root: Path) -> None:
 
 @pytest.mark.parametrize("size", [9, 11])
 def test_a_stream_of_another_size_than_announced_leaves_nothing(root: Path, size: int) -> None:
-    writer = _store(root).writer()
+    writer = PackWriter(_store(root))
     with pytest.raises(SizeChangedError):
         writer.add_stream([b"0123456789"], size)
     writer.seal()
@@ -216,7 +216,7 @@ def test_a_stream_of_another_size_than_announced_leaves_nothing(root: Path, size
 
 def test_an_exception_drops_what_is_unsealed(root: Path) -> None:
     def fail_halfway() -> None:
-        with _store(root).writer() as writer:
+        with PackWriter(_store(root)) as writer:
             for number in range(3000):
                 writer.add(str(number).encode())
             raise RuntimeError
@@ -258,7 +258,7 @@ def test_a_part_that_a_sweeper_takes_before_it_is_locked_is_made_again(root: Pat
             swept.append(operation.path)
             operation.path.unlink()
 
-    with ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root).writer() as writer:
+    with PackWriter(ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root)) as writer:
         digest = writer.add(b"a")
     assert swept
     assert _store(root).read(digest) == b"a"
@@ -272,7 +272,7 @@ def test_a_sound_pack_of_the_same_name_is_never_taken_away(root: Path) -> None:
         if operation.call == "unlink" and operation.path.suffix == ".pack":
             removed.append(operation.path)
 
-    with ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root).writer() as second:
+    with PackWriter(ObjectStore(RealFiles(WatchedCalls(RealCalls(), watch)), root)) as second:
         second.add(b"a")
         _fill(root, b"a")
     assert not removed
@@ -313,7 +313,7 @@ def test_a_disk_that_refuses_any_one_write_leaves_a_store_that_works(tmp_path: P
         root = tmp_path / str(allowed)
         files = _RefusingFiles(allowed)
         try:
-            with ObjectStore(files, root).writer() as writer:
+            with PackWriter(ObjectStore(files, root)) as writer:
                 digest = writer.add(b"content")
         except StoreUnwritable:
             assert not list(root.glob("*.part"))

@@ -16,6 +16,7 @@ from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.stat_cache import StatCache, stamp, stat_of
 from codebatch.snapshotting.take import take_snapshot
+from codebatch.store.pack_writer import PackWriter
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Operation, WatchedCalls
@@ -62,7 +63,7 @@ def test_a_link_that_took_a_files_place_since_it_was_listed_is_kept_as_a_link(be
     target.unlink()
     target.symlink_to(secret)
     objects = bench.objects()
-    with Directories(os.fsencode(bench.source)) as directories, objects.writer() as writer:
+    with Directories(os.fsencode(bench.source)) as directories, PackWriter(objects) as writer:
         row = capture(directories, b"a.py", found, writer)
     assert objects.read(Digest(row.key.hex())) == os.fsencode(secret)
 

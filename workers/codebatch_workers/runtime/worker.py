@@ -31,6 +31,7 @@ from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
+from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import open_store
 from codebatch.system.cell import (
     PHASE_BATCHED,
@@ -98,7 +99,7 @@ class Worker:
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
-            TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), self._objects.writer()
+            TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), PackWriter(self._objects)
         )
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
