@@ -13,6 +13,11 @@ OURS = sorted(path for folder in ("codebatch", "workers", "tests", "bench") for 
 SHIPPED = [path for path in OURS if path.is_relative_to(ROOT / "codebatch") or path.is_relative_to(ROOT / "workers")]
 
 FILE_LINES_MAX = 500
+SHIPPED_LINES_MAX = 400
+METHODS_MAX = 20
+# What stands in a docstring where more is right: a reason belongs to it.
+LONG = re.compile(r"long as it is")
+MANY = re.compile(r"[Mm]ethods\s+are\s+many|long as it is")
 FUNCTION_LINES_MAX = 70
 BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 TOP_LEVEL = {
@@ -37,6 +42,18 @@ def test_shipped_modules_say_what_they_are_and_leave_nothing_unfinished(path: Pa
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text))
     assert not re.search(r"#.*\b(FIXME|XXX|HACK)\b|NotImplementedError", text)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_longer_than_others_says_why(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    about = ast.get_docstring(tree) or ""
+    assert text.count("\n") <= SHIPPED_LINES_MAX or LONG.search(about)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(each, ast.FunctionDef) for each in node.body)
+            assert methods <= METHODS_MAX or MANY.search(f"{about} {ast.get_docstring(node)}"), node.name
 
 
 def test_the_top_level_is_as_the_owner_fixed_it() -> None:

@@ -3,6 +3,8 @@
 What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone,
 and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
 
+The port and its implementation are one file, long as it is: who changes a promise changes what keeps it.
+
 What is no plain file where one is meant, or is reached through a link below the store's root, is StoreForeign at once:
 nobody of ours made it, and nothing is written, read or waited for there (SPEC.md "Threat model").
 """
@@ -149,7 +151,7 @@ class _RealAppender:
 
 
 class RealFiles:
-    """Files of the operating system, or of the twin of it that `calls` is."""
+    """Files of the operating system, or of the twin of it that `calls` is. Its methods are many: the port's."""
 
     def __init__(self, calls: SystemCalls | None = None) -> None:
         self._calls: SystemCalls = calls or RealCalls()

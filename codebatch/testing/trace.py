@@ -32,7 +32,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TracedCalls:
-    """Another's calls, written down in a trace file."""
+    """Another's calls, written down in a trace file. Its methods are many: one a call."""
 
     def __init__(self, calls: SystemCalls, trace: Path) -> None:
         self._calls = calls
