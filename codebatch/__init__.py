@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         AmbiguousId,
         BatchIncomplete,
         CodebatchError,
+        CorruptFile,
         EnvironmentBroken,
         InternalError,
         InvalidConfiguration,
         InvalidId,
         InvalidInput,
         NothingToDo,
+        NotInStore,
         ObjectMissing,
         SnapshotUnstable,
         SourceUnreadable,
@@ -45,7 +47,9 @@ if TYPE_CHECKING:
         StoreNotFound,
         StoreUnwritable,
         ToolMismatch,
+        UnfitFileSystem,
         UnknownId,
+        UnreadablePath,
     )
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.query.completeness import Completeness
@@ -66,6 +70,7 @@ __all__ = [
     "BatchStatus",
     "CodebatchError",
     "Completeness",
+    "CorruptFile",
     "Cycle",
     "Dependent",
     "Diagnostic",
@@ -85,6 +90,7 @@ __all__ = [
     "ListedBatch",
     "Listener",
     "Metric",
+    "NotInStore",
     "NothingToDo",
     "ObjectMissing",
     "Question",
@@ -102,7 +108,9 @@ __all__ = [
     "Symbol",
     "TaskStatus",
     "ToolMismatch",
+    "UnfitFileSystem",
     "UnknownId",
+    "UnreadablePath",
     "__version__",
     "ask",
     "find_errors",
@@ -130,14 +138,14 @@ _NAMES = {
     "application.running": "Listener Ran run",
     "application.stores": "open_store",
     "errors": (
-        "AmbiguousId BatchIncomplete CodebatchError EnvironmentBroken InternalError InvalidConfiguration "
-        "InvalidId InvalidInput NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
-        "StoreError StoreForeign StoreNotFound StoreUnwritable ToolMismatch UnknownId"
+        "AmbiguousId BatchIncomplete CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration "
+        "InvalidId InvalidInput NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
+        "StoreError StoreForeign StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",
     "query.dependencies": "Cycle Dependent Import",
-    "query.records": "RecordFilter",
+    "query.filters": "RecordFilter",
     "query.summary": "Summary",
     "store.batches": "Batch",
     "store.store": "Store",
