@@ -1,0 +1,14 @@
+"""What the fast loop, `-m "not slow"`, leaves out: all that starts processes. The rest tells most mistakes in a minute."""
+
+from __future__ import annotations
+
+import pytest
+
+_OF_PROCESSES = frozenset({"bad_input", "cli", "execution", "faults", "oracles", "proof"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of whole folders as slow."""
+    for item in items:
+        if item.path.parent.name in _OF_PROCESSES:
+            item.add_marker(pytest.mark.slow)
