@@ -1,4 +1,4 @@
-"""What the fast loop, `-m "not slow"`, leaves out: all that starts processes. The rest tells most mistakes in a minute."""
+"""What the fast loop, `-m "not slow"`, leaves out: all that starts processes. The rest tells most mistakes soon."""
 
 from __future__ import annotations
 

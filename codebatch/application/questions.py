@@ -166,7 +166,8 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
             continue
         path = path_of(of, event.start, records.items)
         if isinstance(event, Lost):
-            peak = f"peak memory: {human_bytes(event.memory_peak_bytes)}" if event.memory_peak_bytes else None
+            size = human_bytes(event.memory_peak_bytes or 0)
+            peak = f"peak memory: {size}, without its children" if event.memory_peak_bytes else None
             deaths[path, event.task] = deaths[path, None] = "\n".join(
                 filter(None, [event.reason, peak, event.evidence])
             )
