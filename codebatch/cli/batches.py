@@ -14,7 +14,6 @@ from codebatch.application import batches
 from codebatch.application.asking import shown_paths
 from codebatch.application.batches import ListedBatch
 from codebatch.application.configuration import load_configuration
-from codebatch.application.planning import plan_snapshot
 from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
@@ -44,6 +43,8 @@ def batch() -> None:
 @answering
 def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | None) -> None:
     """Plan a batch over a snapshot."""
+    from codebatch.application.planning import plan_snapshot  # 15 ms that a list can do without
+
     store = answering.place.open()
     configuration = load_configuration(Path.cwd())
     made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
