@@ -26,15 +26,14 @@ from codebatch.engine.events import (
     WorkerId,
 )
 from codebatch.engine.ledger import Ledger
-from codebatch.engine.lifecycle import (
+from codebatch.engine.lifecycle import BatchState, batch_state
+from codebatch.engine.lives import (
     BATCH_LIFE,
     WORK_LIFE,
     WORKER_LIFE,
-    BatchState,
     Move,
     WorkerState,
     WorkState,
-    batch_state,
 )
 from codebatch.engine.session import Session
 from codebatch.model.digest import Digest
