@@ -25,12 +25,12 @@ KILLS = 10
 SHARDS = {"usual": (128, 16, 512), "small": (12, 4, 40), "large": (300, 100, 1000)}
 
 QUICK = [(2, True, "usual"), (5, True, "small")]
+# Each number of workers with each size, killed or not in turn: every pair of the three is there.
 WHOLE = [
-    (jobs, is_killed, size)
-    for jobs in (1, 2, 5)
-    for is_killed in (False, True)
-    for size in SHARDS
-    if (jobs, is_killed, size) not in QUICK
+    (jobs, bool((place + other) % 2), size)
+    for place, jobs in enumerate((1, 2, 5))
+    for other, size in enumerate(SHARDS)
+    if (jobs, bool((place + other) % 2), size) not in QUICK
 ]
 
 
