@@ -51,7 +51,7 @@ def test_same_bytes_whatever_happens(
 @pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.parametrize(("jobs", "is_killed", "size"), WHOLE)
-def test_same_bytes_whatever_happens_whole_matrix(
+def test_same_bytes_whatever_happens_in_every_pair(
     tmp_path: Path, reference: Finished, jobs: int, is_killed: bool, size: str
 ) -> None:
     _check(_run(tmp_path, jobs=jobs, is_killed=is_killed, size=size), reference)
