@@ -25,19 +25,21 @@ KILLS = 10
 SHARDS = {"usual": (128, 16, 512), "small": (12, 4, 40), "large": (300, 100, 1000)}
 
 QUICK = [(2, True, "usual"), (5, True, "small")]
-# Each number of workers with each size, killed or not in turn: every pair of the three is there.
+REFERENCE = (1, False, "usual")
+# Each number of workers with each size, killed or not in turn: with the two others every pair of the three is there.
 WHOLE = [
-    (jobs, bool((place + other) % 2), size)
+    case
     for place, jobs in enumerate((1, 2, 5))
     for other, size in enumerate(SHARDS)
-    if (jobs, bool((place + other) % 2), size) not in QUICK
+    if (case := (jobs, bool((place + other) % 2), size)) not in (REFERENCE, *QUICK)
 ]
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """One worker, undisturbed."""
-    return _run(tmp_path_factory.mktemp("reference"), jobs=1, is_killed=False, size="usual")
+    jobs, is_killed, size = REFERENCE
+    return _run(tmp_path_factory.mktemp("reference"), jobs=jobs, is_killed=is_killed, size=size)
 
 
 @pytest.mark.corpus

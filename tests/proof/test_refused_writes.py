@@ -55,7 +55,9 @@ def test_a_disk_that_refuses_a_write_of_the_real_program(tmp_path: Path, number:
     serial = merged(open_latest(tmp_path / "undisturbed"))
     writes = (site / "writes").stat().st_size
     refused = 0
-    for at in dict.fromkeys(1 + round(part * (writes - 1) / REAL_REFUSALS) for part in range(REAL_REFUSALS + 1)):
+    # The one error between where the other is: the simulated run above has both at every write.
+    parts = range(number == errno.EIO, REAL_REFUSALS + 1, 2)
+    for at in dict.fromkeys(1 + round(part * (writes - 1) / REAL_REFUSALS) for part in parts):
         store = f"store-{at}"
         refused += not run(at, store)
         sound("run", "many", "--store", store, "-q")
