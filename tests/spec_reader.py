@@ -8,6 +8,7 @@ import json
 import os
 import re
 import struct
+import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,22 @@ def records_of_rows(rows: bytes, records: bytes) -> list[bytes]:
     if start != len(records):
         raise Unsound("records without a row")
     return found
+
+
+def rows_of_trailer(data: bytes, digest: str) -> bytes:
+    """The item table of a shard file. SPEC.md "Shard files"."""
+    length, end = struct.unpack("<I8s", data[-12:])
+    frames, said = data[:-length], data[8 - length : -44]
+    items, count = struct.unpack_from("<II", said)
+    if (
+        struct.unpack_from("<II", data, len(frames)) != (0x184D2A50, length - 8)
+        or end != b"cbshard\1"
+        or not digest == sha256(said) == data[-44:-12].hex()
+        or struct.unpack("<I", said[-4:]) != (zlib.crc32(frames),)
+        or len(said) != 12 + 36 * items + 8 * count
+    ):
+        raise Unsound("a trailer")
+    return said[8 : 8 + 36 * items]
 
 
 def batch_ids(store: Path) -> list[str]:
@@ -236,16 +253,21 @@ class Batch:
     def outputs(self) -> Json | None:
         """The current manifest. SPEC.md "Outputs"."""
         named = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
-        manifests = [document((path / "manifest.json").read_bytes(), 2) for path in named]
+        manifests = [document((path / "manifest.json").read_bytes(), 3) for path in named]
         return max(manifests, key=lambda manifest: manifest["generation"], default=None)
 
     def merged(self, manifest: Json, task: Json) -> list[bytes]:
-        """The records of each item of the plan, from the merged output of a task."""
-        directory = self.root / "outputs" / manifest["result_digest"]
-        data, rows = ((directory / f"{task['task']}.{end}").read_bytes() for end in ("jsonl.zst", "items"))
+        """The records of each item of the plan, from the shard files of a task."""
+        directory = self.root / "outputs" / manifest["result_digest"] / task["task"]
+        rows, found = b"", []
+        for place, shard in enumerate(task["shards"]):
+            data = (directory / f"{place:06d}-{shard['shard']}.jsonl.zst").read_bytes()
+            shard_rows = rows_of_trailer(data, shard["digest"])
+            rows += shard_rows
+            found += records_of_rows(shard_rows, unzstd(data))
         if sha256(rows) != task["digest"]:
-            raise Unsound("a table of another digest")
-        return records_of_rows(rows, unzstd(data))
+            raise Unsound("tables of another digest")
+        return found
 
 
 def _path(entry: Json) -> bytes:

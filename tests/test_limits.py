@@ -116,8 +116,8 @@ def test_the_longest_names_fit_a_file_system_and_are_read_back() -> None:
     holder = "f" * 32
     hidden = f".{holder}.{holder}.tmp"
     others = (
-        layout.output_name(task),
-        layout.table_name(task),
+        layout.shard_file_name(10**9 - 1, register.shard),
+        layout.shard_file_name(10**9 - 1, ShardId("f" * 64)),
         layout.segment_name(holder),
         layout.cell_name(holder),
         hidden,

@@ -74,7 +74,7 @@ def batch_list(answering: Answering) -> None:
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering
 def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:
-    """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols.jsonl.zst`.
+    """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst`.
 
     Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
     """

@@ -7,6 +7,7 @@ the bytes of a shard do not tell how its work was split.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
+from codebatch.store.shard_files import make_trailer, read_trailer
 
 
 def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
@@ -60,37 +62,38 @@ def _generation(ledger: Ledger) -> int:
 
 
 def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger, planned: PlannedTask) -> TaskOutput:
-    task = planned.name
-    output = batch.files.open_append(building / layout.output_name(task))
-    table = bytearray()
-    shards: list[OutputShard] = []
+    directory = building / planned.name
+    batch.files.make_directory(directory)
     frame_writer = FrameWriter()
-    try:
-        for items, links in ledger.pieces(task):
-            assert planned.scope == "project" or links[-1].end == items, "a chain that ends early"
-            frames, rows, size = _assemble(outcomes, frame_writer, items, links)
-            offset = output.append(frames)
-            table += rows
+    shards: list[OutputShard] = []
+    tables: list[bytes] = []
+
+    def files_of_shards() -> Iterator[tuple[Path, bytes]]:
+        for place, (shard, items, links) in enumerate(ledger.pieces(planned.name)):
+            assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
+            frames, table, size = _assemble(outcomes, frame_writer, items, links)
+            trailer = make_trailer(frames, table, size)
+            tables.append(table)
             shards.append(
                 OutputShard(
-                    offset=offset,
+                    shard=shard,
                     length=len(frames),
+                    trailer=len(trailer),
+                    digest=read_trailer(trailer).digest,
                     bytes=size,
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
-        if not any(shard.length for shard in shards):
-            output.append(frame_writer.encode_nothing())
-        output.sync()
-    finally:
-        output.close()
-    batch.files.write_new(building / layout.table_name(task), bytes(table))
+            yield directory / layout.shard_file_name(place, shard), frames + trailer
+
+    batch.files.write_many(files_of_shards())
+    batch.files.sync_directory(directory)
     return TaskOutput(
-        task=task,
+        task=planned.name,
         scope=planned.scope,
-        digest=Digest(task_digest(bytes(table))),
+        digest=Digest(task_digest(b"".join(tables))),
         length=sum(shard.length for shard in shards),
         bytes=sum(shard.bytes for shard in shards),
         failed=sum(shard.failed for shard in shards),

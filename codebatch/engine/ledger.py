@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from codebatch.engine.chains import Chains, Link
 from codebatch.engine.project_tasks import ProjectTasks
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.shard import ProjectWork, Shard, ShardId, Work
+
+
+class Piece(NamedTuple):
+    """What a task says of a shard of so many items."""
+
+    shard: ShardId
+    items: int
+    links: list[Link]
 
 
 class Ledger:
@@ -86,19 +95,18 @@ class Ledger:
             return self._parts(task, self._places[shard])
         return self._chains.walk(shard, task)
 
-    def pieces(self, task: str) -> Iterator[tuple[int, list[Link]]]:
+    def pieces(self, task: str) -> Iterator[Piece]:
         """All that a task says so far: for each shard of files, in path order, its items and links.
 
-        Where there is no file a project task that failed says so all the same, as if of one item.
+        Where there is no file there is one piece of nothing, but for a project task that failed: it says so all the
+        same, as if of one item.
         """
         for shard in self._places:
-            yield self._sizes[shard], list(self.walk(shard, task))
-        if (
-            not self._places
-            and task in self._project
-            and (failed := self.unsuccessful(self._project.work(task).id, task))
-        ):
-            yield 1, failed
+            yield Piece(shard, self._sizes[shard], list(self.walk(shard, task)))
+        if not self._places:
+            nowhere = ProjectWork(task).id
+            failed = self.unsuccessful(nowhere, task) if task in self._project else []
+            yield Piece(nowhere, len(failed), failed)
 
     def holes(self, shard: ShardId, task: str) -> list[tuple[int, int]]:
         """The item ranges of a shard that have no outcome of a task."""

@@ -50,10 +50,6 @@ class FrameWriter:
         if held:
             yield self._compressor.compress(held)
 
-    def encode_nothing(self) -> bytes:
-        """A frame that holds nothing: zstd refuses a file of 0 bytes, and an output without records is sound."""
-        return self._compressor.compress(b"")
-
 
 def iter_frames(frames: bytes, size: int) -> Iterator[bytes]:
     """What each of some frames holds, one at a time: whole lines.
@@ -61,7 +57,7 @@ def iter_frames(frames: bytes, size: int) -> Iterator[bytes]:
     Raises ValueError unless they are exactly `size` bytes, sound and whole; what was yielded before is sound.
     """
     decompressor = zstandard.ZstdDecompressor()
-    for frame in _iter_places(frames, size):
+    for frame in iter_places(frames, size):
         yield _decompress(decompressor, frames, frame)
 
 
@@ -78,7 +74,7 @@ def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
     decompressor = zstandard.ZstdDecompressor()
     found: list[bytes] = []
     at = 0
-    for frame in _iter_places(frames, size):
+    for frame in iter_places(frames, size):
         if at >= end:
             break
         if at + frame.bytes > start:
@@ -87,7 +83,7 @@ def decode_range(frames: bytes, size: int, start: int, end: int) -> bytes:
     return b"".join(found)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a frame lies among others, and how many bytes it says it holds."""
 
     start: int
@@ -95,8 +91,8 @@ class _Place(NamedTuple):
     bytes: int
 
 
-def _iter_places(frames: bytes, size: int) -> Iterator[_Place]:
-    """The frames one after the other. Raises ValueError where they are not such as are written, or not of `size`."""
+def iter_places(frames: bytes, size: int) -> Iterator[Place]:
+    """The frames one after the other, unread. Raises ValueError where they are none of ours, or do not hold `size`."""
     start = found = 0
     while start < len(frames):
         header = frames[start : start + _HEADER_BYTES_MAX]
@@ -116,13 +112,13 @@ def _iter_places(frames: bytes, size: int) -> Iterator[_Place]:
         end += _CHECKSUM_BYTES
         if end > len(frames):
             raise ValueError("the last frame is cut")
-        yield _Place(start, end, about.content_size)
+        yield Place(start, end, about.content_size)
         start = end
     if found != size:
         raise ValueError(f"{found} bytes where {size} were expected")
 
 
-def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes, place: _Place) -> bytes:
+def _decompress(decompressor: zstandard.ZstdDecompressor, frames: bytes, place: Place) -> bytes:
     try:
         return decompressor.decompress(memoryview(frames)[place.start : place.end])
     except zstandard.ZstdError as error:

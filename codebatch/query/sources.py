@@ -191,7 +191,7 @@ class Unmerged:
             )
 
     def iter_pieces(self, task: str) -> Iterator[Piece]:
-        return (self._piece(links) for _, links in self._ledger.pieces(task))
+        return (self._piece(piece.links) for piece in self._ledger.pieces(task))
 
     def item_lines(self, task: str, item: int) -> bytes | None:
         shard = self._plan().shards[bisect.bisect_right(self._shard_starts, item) - 1]

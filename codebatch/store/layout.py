@@ -48,6 +48,7 @@ MANIFEST_FILE = "manifest.json"
 _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
+_SHARD_ALONE = re.compile(_SHARD + r"\Z")
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
@@ -93,11 +94,11 @@ def cell_name(holder: str) -> str:
     return f"{holder}.cell"
 
 
-def output_name(task: str) -> str:
-    """The name of a task's merged output."""
-    return f"{task}.jsonl.zst"
+def is_shard_id(text: str) -> bool:
+    """Whether a text is the id of some work."""
+    return _SHARD_ALONE.match(text) is not None
 
 
-def table_name(task: str) -> str:
-    """The name of a task's merged item table."""
-    return f"{task}.items"
+def shard_file_name(place: int, shard: ShardId) -> str:
+    """The name of a shard's file in a task's outputs. Names sort as places in the plan do."""
+    return f"{place:06d}-{shard}.jsonl.zst"

@@ -1,4 +1,4 @@
-"""Merged outputs: one file of records a task, its item table, and a manifest. Read by every query.
+"""Merged outputs: a file of records for each task and shard, and a manifest. Read by every query.
 
 `outputs/<result digest>/` is made whole and renamed into place. Where `resume` settled what had failed there are
 several; the one with the highest generation is current.
@@ -21,20 +21,28 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, item_range, iter_items
 from codebatch.model.outcome import Counts
-from codebatch.protocol.record_frames import decode_range, iter_frames
+from codebatch.model.shard import ShardId
+from codebatch.model.task import TASK_NAME_PATTERN
+from codebatch.protocol.record_frames import decode_frames, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.documents import read_document
+from codebatch.store.shard_files import Trailer, read_trailer
 from codebatch.system.file_reader import FileReader
 
-OUTPUTS_FORMAT = 2
+OUTPUTS_FORMAT = 3
 
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a shard lies in a task's output: frames at [offset, offset + length), `bytes` of records in them."""
+    """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
 
-    offset: int
+    `bytes` of records are in the frames.
+    """
+
+    shard: ShardId
     length: int
+    trailer: int
+    digest: Digest
     bytes: int
     failed: int = 0
     cancelled: int = 0
@@ -44,7 +52,7 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class TaskOutput(msgspec.Struct, frozen=True, kw_only=True):
     """A task's merged output. `failed` and `cancelled` count items, of which a project task has one.
 
-    `shards` follow the plan's.
+    `shards` follow the plan's; where that has none there is one, which says nothing but that a project task failed.
     """
 
     task: str
@@ -97,37 +105,48 @@ class Outputs:
     root: Path
     manifest: Manifest
 
+    def path_of(self, task: TaskOutput, index: int) -> Path:
+        """Where a shard's file lies."""
+        return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)
+
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""
-        path = self.root / layout.output_name(task.task)
+        shard, path = task.shards[index], self.path_of(task, index)
+        frames = self._read(path, 0, shard.length)
         with self._damage_told(path):
-            yield from iter_frames(self._shard_frames(task, index), task.shards[index].bytes)
+            yield from iter_frames(frames, shard.bytes)
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
         index = bisect.bisect_right(shard_starts, item) - 1
-        first = shard_starts[index]
-        path = self.root / layout.table_name(task.task)
-        table = self._read(path, first * ROW_BYTES, (item - first + 1) * ROW_BYTES)
-        start, end = item_range(table, item - first)
-        with self._damage_told(self.root / layout.output_name(task.task)):
-            records = decode_range(self._shard_frames(task, index), task.shards[index].bytes, start, end)
+        place, path = item - shard_starts[index], self.path_of(task, index)
+        trailer = self.trailer(task, index)
         with self._damage_told(path):
-            return b"".join(iter_items(table[-ROW_BYTES:], (records,)))
+            start, end = item_range(trailer.table, place)
+            held = trailer.frames_of(start, end)
+        frames = self._read(path, held.offset, held.end - held.offset)
+        with self._damage_told(path):
+            records = decode_frames(frames, held.last - held.first)[start - held.first : end - held.first]
+            return b"".join(iter_items(trailer.table[place * ROW_BYTES : (place + 1) * ROW_BYTES], (records,)))
 
-    def check(self, task: TaskOutput, index: int, start: int, end: int) -> bool:
-        """Whether a shard, items [start, end), still has the bytes its item table says. Raises StoreCorrupt."""
-        table = self._read(self.root / layout.table_name(task.task), start * ROW_BYTES, (end - start) * ROW_BYTES)
+    def trailer(self, task: TaskOutput, index: int) -> Trailer:
+        """What a shard's file says of itself, held against the manifest. Raises StoreCorrupt."""
+        shard, path = task.shards[index], self.path_of(task, index)
+        data = self._read(path, shard.length, shard.trailer)
+        with self._damage_told(path):
+            trailer = read_trailer(data)
+            if trailer.digest != shard.digest:
+                raise ValueError("it is another shard's, or of another merge")
+        return trailer
+
+    def check(self, task: TaskOutput, index: int) -> bool:
+        """Whether a shard still has the bytes its file says. Raises StoreCorrupt."""
         try:
-            for _ in iter_items(table, self.iter_shard(task, index)):
+            for _ in iter_items(self.trailer(task, index).table, self.iter_shard(task, index)):
                 pass
         except ValueError:
             return False
         return True
-
-    def _shard_frames(self, task: TaskOutput, index: int) -> bytes:
-        shard = task.shards[index]
-        return self._read(self.root / layout.output_name(task.task), shard.offset, shard.length)
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:
@@ -179,6 +198,7 @@ def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:
         manifest.plan_digest == batch.about.plan_digest
         and manifest.items == batch.about.items
         and manifest.result_digest == directory
-        # A project task that failed over no file has a place for its failure.
-        and all(len(task.shards) in (batch.about.shards, batch.about.shards or 1) for task in manifest.tasks)
+        and all(len(task.shards) == (batch.about.shards or 1) for task in manifest.tasks)
+        and all(TASK_NAME_PATTERN.match(task.task) for task in manifest.tasks)
+        and all(layout.is_shard_id(shard.shard) for task in manifest.tasks for shard in task.shards)
     )

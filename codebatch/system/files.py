@@ -17,7 +17,9 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -26,6 +28,9 @@ from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
 
 T = TypeVar("T")
+
+_FEW_FILES = 16
+_WRITERS = 8
 
 
 class Appender(Protocol):
@@ -68,6 +73,9 @@ class Files(FileReader, Protocol):
 
         Raises FileExistsError.
         """
+
+    def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
+        """`write_new` of each; some may wait for the disk at once. Where one fails, any number of them are there."""
 
     def make_link(self, target: str, path: Path) -> None:
         """Make a symbolic link. Its name is durable after `sync_directory`. Raises FileExistsError."""
@@ -155,6 +163,7 @@ class RealFiles:
 
     def __init__(self, calls: SystemCalls | None = None) -> None:
         self._calls: SystemCalls = calls or RealCalls()
+        self._is_threaded = calls is None
 
     def confine(self, root: Path) -> None:
         self._calls.confine(root)
@@ -169,9 +178,9 @@ class RealFiles:
 
     def read_range(self, path: Path, offset: int, length: int) -> bytes:
         with reading(path):
-            fd, _ = self._open(path, os.O_RDONLY)
+            fd, size = self._open(path, os.O_RDONLY)
             try:
-                return _read_at(self._calls, fd, offset, length)
+                return _read_at(self._calls, fd, offset, max(0, min(length, size - offset)))
             finally:
                 self._calls.close(fd)
 
@@ -223,6 +232,13 @@ class RealFiles:
 
     def write_new(self, path: Path, data: bytes) -> None:
         self._write(path, data, sync=True)
+
+    def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
+        more = iter(contents)
+        for path, data in islice(more, _FEW_FILES if self._is_threaded else None):
+            self.write_new(path, data)
+        if (first := next(more, None)) is not None:
+            _write_at_once(self.write_new, chain((first,), more))
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         temporary = _temporary_beside(path)
@@ -372,6 +388,17 @@ class Lock:
     def release(self) -> None:
         """Give the lock up."""
         self._calls.close(self._fd)
+
+
+def _write_at_once(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
+    """Write files in some threads: a disk brings several to rest in the time of one."""
+    from concurrent.futures import ThreadPoolExecutor  # It takes 12 ms, and few runs have many files.
+
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        waiting = deque(pool.submit(write, *each) for each in islice(contents, 2 * _WRITERS))
+        while waiting:
+            waiting.popleft().result()
+            waiting.extend(pool.submit(write, *each) for each in islice(contents, 1))
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:

@@ -220,16 +220,16 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
     if content is not None:
         write(codebatch.directory / "tree" / "notes.txt", content)
     codebatch("run", "tree", "--allow-empty")
-    outputs = sorted(codebatch.directory.glob(".codebatch/batches/*/outputs/*/*.jsonl.zst"))
-    lines = {path.name: 0 for path in outputs}
+    outputs = sorted(codebatch.directory.glob(".codebatch/batches/*/outputs/*/*/*.jsonl.zst"))
+    lines = {path.parent.name: 0 for path in outputs}
     for path in outputs:
         if shutil.which("zstdcat") is not None:
             answer = subprocess.run(["zstdcat", path], stdout=subprocess.PIPE, check=True).stdout
         else:
             assert zstandard.frame_content_size(path.read_bytes()) >= 0
             answer = decompress_all(path.read_bytes())
-        lines[path.name] = len(answer.splitlines())
+        lines[path.parent.name] = len(answer.splitlines())
     assert len(lines) >= 6
-    assert lines["symbols.jsonl.zst"] == 0
+    assert lines["symbols"] == 0
     assert bool(sum(lines.values())) == (content is not None)
     assert codebatch("query", "outputs", "--task", "symbols", "--json").json == []

@@ -95,7 +95,7 @@ def test_an_incomplete_batch_has_no_outputs_to_name(interrupted: CommandLine) ->
     assert interrupted("batch", "show", "--outputs", "--json", status=3).error["code"] == "batch_incomplete"
     place = Path(interrupted("batch", "show", "--batch", "latest~1", "--outputs").text.removesuffix("\n"))
     assert place.is_absolute()
-    assert (place / "symbols.jsonl.zst").is_file()
+    assert list((place / "symbols").glob("000000-*.jsonl.zst"))
     assert interrupted("batch", "show", "--json").json["outputs"] is None
 
 

@@ -169,10 +169,11 @@ def test_project_task_that_failed_over_no_file_has_a_piece_to_say_so_and_the_bat
     ledger = Ledger([own], {"sum": ()})
     failed = Outcome(shard=own.id, task="sum", start=0, end=1, type="failed", inputs=ledger.inputs("sum"))
     ledger.add(Commit(segment=HolderId("h"), epoch=0, round=1, outcomes=(failed,)))
-    assert [(items, [link.type for link in links]) for items, links in ledger.pieces("sum")] == [(1, ["failed"])]
+    (piece,) = ledger.pieces("sum")
+    assert (piece.shard, piece.items, [link.type for link in piece.links]) == (own.id, 1, ["failed"])
     assert batch_state(tally_of(ledger), is_started=True) is BatchState.FAILED
     ledger.retry_unsuccessful()
     (unit,) = ledger.open_units(own.id)
     ledger.add(Commit(segment=HolderId("h"), epoch=1, round=unit.round, outcomes=(replace(failed, type="result"),)))
-    assert list(ledger.pieces("sum")) == []
+    assert list(ledger.pieces("sum")) == [(own.id, 0, [])]
     assert batch_state(tally_of(ledger), is_started=True) is BatchState.COMPLETED

@@ -89,8 +89,8 @@ def test_two_parts_committed_by_hand_merge_to_the_same_file_bytes(
     parts = _merge(planned, cuts, tmp_path / "scratch", 2)
     assert parts.manifest.result_digest == whole.manifest.result_digest
     for task in whole.manifest.tasks:
-        for name in (layout.output_name(task.task), layout.table_name(task.task)):
-            assert (parts.root / name).read_bytes() == (whole.root / name).read_bytes()
+        for index in range(len(task.shards)):
+            assert parts.path_of(task, index).read_bytes() == whole.path_of(task, index).read_bytes()
 
 
 def test_tasks_of_a_unit_committed_apart_merge_to_the_same_bytes(

@@ -17,6 +17,7 @@ from codebatch.model.document import Document, DocumentError, decode_json, encod
 from codebatch.model.entry import SnapshotId
 from codebatch.model.outcome import Counts, HolderId, decode_commit
 from codebatch.model.plan import decode_plan
+from codebatch.model.shard import ShardId
 from codebatch.store.batches import BatchFile, BatchId, decode_batch
 from codebatch.store.documents import read_document
 from codebatch.store.holders import HolderFile, decode_holder
@@ -68,7 +69,16 @@ MANIFEST = Manifest(
             failed=0,
             cancelled=0,
             counts=Counts(kinds={"file": 5}),
-            shards=(OutputShard(offset=0, length=17, bytes=90, counts=Counts(kinds={"file": 5})),),
+            shards=(
+                OutputShard(
+                    shard=ShardId("0123abcd"),
+                    length=17,
+                    trailer=300,
+                    digest=Digest("3" * 64),
+                    bytes=90,
+                    counts=Counts(kinds={"file": 5}),
+                ),
+            ),
         ),
     ),
 )

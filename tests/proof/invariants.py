@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codebatch.model.digest import Digest
+from codebatch.model.items import ROW_BYTES
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
-from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.journal import Began, Committed, JournalLine, read_journal
@@ -33,7 +33,7 @@ from codebatch.store.outputs import current_outputs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The merged outputs of a batch: their digest, and the bytes of every file of records and of every item table."""
+    """The merged outputs of a batch: their digest, and the bytes of every shard's file."""
 
     result_digest: str
     files: dict[str, bytes]
@@ -46,9 +46,10 @@ def merged(batch: Batch) -> Merged:
     files: dict[str, bytes] = {}
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(batch.plan().shards):
-            assert outputs.check(task, index, shard.start, shard.end)
-        for name in (layout.output_name(task.task), layout.table_name(task.task)):
-            files[name] = batch.files.read(outputs.root / name)
+            assert outputs.check(task, index)
+            assert len(outputs.trailer(task, index).table) == shard.items * ROW_BYTES
+            path = outputs.path_of(task, index)
+            files[f"{path.parent.name}/{path.name}"] = batch.files.read(path)
     return Merged(result_digest=outputs.manifest.result_digest, files=files)
 
 

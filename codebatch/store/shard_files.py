@@ -1,0 +1,127 @@
+"""Shard files: what one task says of one shard, in a file that proves itself (SPEC.md "Shard files").
+
+The frames of the records come first, then a trailer inside a zstd skippable frame (RFC 8878, section 3.1.2): whoever
+reads zstd passes over it, so that `zstdcat` of the files of a task, in the order of their names, is its whole output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from itertools import accumulate
+from typing import NamedTuple
+
+from codebatch.model.digest import Digest
+from codebatch.model.items import ROW_BYTES
+from codebatch.protocol.record_frames import iter_places
+
+_MAGIC = 0x184D2A50
+_END = b"cbshard\1"
+_DIGEST_BYTES = 32
+
+_pair = struct.Struct("<II")
+_crc = struct.Struct("<I")
+_tail = struct.Struct(f"<I{len(_END)}s")
+
+_HEAD_BYTES = 2 * _pair.size
+_PROOF_BYTES = _DIGEST_BYTES + _tail.size
+
+
+class FrameSize(NamedTuple):
+    """A frame: its length in the file, and how many bytes of records it holds."""
+
+    length: int
+    bytes: int
+
+
+class Trailer(NamedTuple):
+    """What a shard file says of its frames: the item table, where each frame ends, the crc32 of all of them.
+
+    `digest` is of all that. Files of one digest hold the same frames.
+    """
+
+    table: bytes
+    frames: tuple[FrameSize, ...]
+    crc: int
+    digest: Digest
+
+    @property
+    def length(self) -> int:
+        """Bytes of all frames in the file: where the trailer begins."""
+        return sum(frame.length for frame in self.frames)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of records in all frames."""
+        return sum(frame.bytes for frame in self.frames)
+
+    def frames_of(self, start: int, end: int) -> FrameRange:
+        """The frames that hold bytes [start, end) of the records."""
+        before = list(accumulate(self.frames, _add, initial=FrameSize(0, 0)))
+        inside = [
+            index for index in range(len(self.frames)) if before[index].bytes < end and before[index + 1].bytes > start
+        ]
+        if not inside:
+            return FrameRange(0, 0, 0, 0)
+        first, last = before[inside[0]], before[inside[-1] + 1]
+        return FrameRange(first.length, last.length, first.bytes, last.bytes)
+
+
+class FrameRange(NamedTuple):
+    """Frames at [offset, end) of a file, which hold bytes [first, last) of its records."""
+
+    offset: int
+    end: int
+    first: int
+    last: int
+
+
+def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
+    """The trailer of some sound frames of `size` bytes of records, whose item table is `table`."""
+    places = [FrameSize(place.end - place.start, place.bytes) for place in iter_places(frames, size)]
+    said = b"".join(
+        (_pair.pack(len(table) // ROW_BYTES, len(places)), table, *(_pair.pack(*place) for place in places))
+    ) + _crc.pack(zlib.crc32(frames))
+    length = _pair.size + len(said) + _PROOF_BYTES
+    frame = _pair.pack(_MAGIC, length - _pair.size)
+    return b"".join((frame, said, hashlib.sha256(said).digest(), _tail.pack(length, _END)))
+
+
+def read_trailer(data: bytes) -> Trailer:
+    """The trailer that is all of `data`. Raises ValueError."""
+    if len(data) < _HEAD_BYTES + _crc.size + _PROOF_BYTES:
+        raise ValueError("its trailer is cut")
+    said = data[_pair.size : -_PROOF_BYTES]
+    digest = data[-_PROOF_BYTES : -_tail.size]
+    if (
+        _pair.unpack_from(data) != (_MAGIC, len(data) - _pair.size)
+        or _tail.unpack_from(data, len(data) - _tail.size) != (len(data), _END)
+        or hashlib.sha256(said).digest() != digest
+    ):
+        raise ValueError("its trailer is damaged")
+    items, frames = _pair.unpack_from(said)
+    rows_end = _pair.size + items * ROW_BYTES
+    if len(said) != rows_end + frames * _pair.size + _crc.size:
+        raise ValueError("its trailer does not fit itself")
+    sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(said[rows_end : -_crc.size]))
+    (crc,) = _crc.unpack_from(said, len(said) - _crc.size)
+    return Trailer(said[_pair.size : rows_end], sizes, crc, Digest(digest.hex()))
+
+
+def split_shard_file(data: bytes) -> tuple[bytes, Trailer]:
+    """The frames of a whole shard file, held against its trailer, and the trailer. Raises ValueError."""
+    if len(data) < _tail.size:
+        raise ValueError("it is cut")
+    length, end = _tail.unpack_from(data, len(data) - _tail.size)
+    if end != _END or not _tail.size < length <= len(data):
+        raise ValueError("it has no trailer")
+    trailer = read_trailer(data[len(data) - length :])
+    frames = data[: len(data) - length]
+    if len(frames) != trailer.length or zlib.crc32(frames) != trailer.crc:
+        raise ValueError("its frames are not those of its trailer")
+    return frames, trailer
+
+
+def _add(one: FrameSize, other: FrameSize) -> FrameSize:
+    return FrameSize(one.length + other.length, one.bytes + other.bytes)

@@ -1,0 +1,83 @@
+"""Shard files: what is written is read back, and nothing that was changed passes for sound."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import zlib
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.model.items import item_range, make_row
+from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames
+from codebatch.store.shard_files import make_trailer, read_trailer, split_shard_file
+
+
+def _file(items: list[bytes]) -> bytes:
+    records = b"".join(items)
+    frames = FrameWriter().encode(records)
+    return frames + make_trailer(frames, b"".join(map(make_row, items)), len(records))
+
+
+def _items(sizes: list[int]) -> list[bytes]:
+    chance = random.Random(0)
+    return [bytes(chance.choices(b"abcdefgh\n", k=size)) + b"\n" if size else b"" for size in sizes]
+
+
+@given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12))
+def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int]) -> None:
+    items = _items(sizes)
+    data = _file(items)
+    frames, trailer = split_shard_file(data)
+    assert frames == data[: trailer.length]
+    assert trailer == read_trailer(data[trailer.length :])
+    assert (trailer.bytes, trailer.crc) == (sum(map(len, items)), zlib.crc32(frames))
+    for index, item in enumerate(items):
+        start, end = item_range(trailer.table, index)
+        held = trailer.frames_of(start, end)
+        records = decode_frames(frames[held.offset : held.end], held.last - held.first)
+        assert records[start - held.first : end - held.first] == item
+        assert held.last - held.first <= len(item) + 2 * (FRAME_BYTES + 3 * FRAME_BYTES)
+
+
+def test_files_that_differ_have_other_digests() -> None:
+    assert split_shard_file(_file([b"a\n", b"b\n"]))[1].digest == split_shard_file(_file([b"a\n", b"b\n"]))[1].digest
+    others = [_file(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
+    assert len({split_shard_file(data)[1].digest for data in others}) == len(others)
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [3], [40_000, 0, 20_000]])
+def test_a_file_that_is_cut_or_flipped_anywhere_is_refused(sizes: list[int]) -> None:
+    data = _file(_items(sizes))
+    step = max(1, len(data) // 700)
+    for at in range(0, len(data), step):
+        with pytest.raises(ValueError, match="it"):
+            split_shard_file(data[:at])
+        flipped = bytearray(data)
+        flipped[at] ^= 0x10
+        with pytest.raises(ValueError, match="it"):
+            split_shard_file(bytes(flipped))
+        with pytest.raises(ValueError, match="it"):
+            split_shard_file(data + data[: at + 1])
+
+
+def test_a_trailer_that_promises_more_than_it_has_is_refused() -> None:
+    (frames, trailer), data = split_shard_file(_file([b"a\n"])), _file([b"a\n"])
+    tail = bytearray(data[len(frames) :])
+    tail[8:12] = (2**32 - 1).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="damaged"):
+        read_trailer(bytes(tail))
+    assert read_trailer(data[len(frames) :]) == trailer
+
+
+@pytest.mark.skipif(shutil.which("zstdcat") is None, reason="needs zstd")
+def test_zstdcat_and_python_zstandard_pass_over_the_trailer() -> None:
+    files = [_file(_items(sizes)) for sizes in ([3], [], [40_000])]
+    whole = b"".join(_items([3]) + _items([40_000]))
+    assert subprocess.run(["zstdcat"], input=b"".join(files), stdout=subprocess.PIPE, check=True).stdout == whole
+    with zstandard.ZstdDecompressor().stream_reader(b"".join(files), read_across_frames=True) as reader:
+        assert reader.read() == whole
