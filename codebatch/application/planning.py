@@ -17,6 +17,7 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
+from codebatch.store.bases import find_bases
 from codebatch.store.batches import Batch, create_batch, iter_batches
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
@@ -46,10 +47,16 @@ class Planner:
         snapshot = load_snapshot(self.store.files, self.store.root, self.frozen.snapshot_id)
         return make_plan(self.catalogue, snapshot, self.pipeline, self.tasks, self.shard_rule, self.frozen.paths)
 
-    def make(self, plan: Plan) -> Batch:
-        """A new batch of the plan. On return it is on disk."""
+    def make(self, plan: Plan, *, reuses: bool = True) -> Batch:
+        """A new batch of the plan, which takes results over where it `reuses` any. On return it is on disk."""
+        bases = find_bases(self.store, self.frozen.sources, self.pipeline) if reuses else ()
         return create_batch(
-            self.store, plan, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
+            self.store,
+            plan,
+            sources=self.frozen.sources,
+            stat_cache=self.frozen.stat_cache,
+            bases=bases,
+            at_ns=wall_ns(),
         )
 
     def is_answered_by(self, batch: Batch) -> bool:
@@ -82,8 +89,8 @@ class Planner:
                 return batch
         return None
 
-    def find_or_make(self, *, again: bool) -> tuple[Batch, bool]:
-        """The batch of the same plan, or a new one, always `again`; and whether it is new.
+    def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[Batch, bool]:
+        """The batch of the same plan, or a new one, always `again`; and whether it is new. `reuses`: as in `make`.
 
         It is looked for before planning, which takes time, and again where nobody else can make one: several that
         begin at once share the batch of whoever was first.
@@ -94,7 +101,7 @@ class Planner:
         with self.store.making_batch():
             if not again and (found := self.find()):
                 return found, False
-            return self.make(plan), True
+            return self.make(plan, reuses=reuses and not again), True
 
     def answering_one(self, batch: Batch) -> Batch:
         """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.

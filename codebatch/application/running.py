@@ -62,6 +62,7 @@ class Execution:
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    `reuses`: what older batches have is taken over.
     """
 
     configuration: Configuration
@@ -70,6 +71,7 @@ class Execution:
     memory_mb: int | None = None
     take_over: bool = False
     shuffle_seed: int | None = None
+    reuses: bool = True
 
     def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
         """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
@@ -89,6 +91,7 @@ class Execution:
                 ),
                 scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
                 watcher=listener,
+                reuses=self.reuses,
             )
 
 
@@ -194,8 +197,9 @@ def run_paths(
 ) -> Ran:
     """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
 
-    `again`: a new batch, whatever there is. `include` stands for the configured patterns, `exclude` is added to them.
-    What is wrong with the arguments is said before anything is written. Raises CodebatchError.
+    `again`: a new batch that does all anew, whatever there is.
+    `include` stands for the configured patterns, `exclude` is added to them. What is wrong with the arguments is said
+    before anything is written. Raises CodebatchError.
     """
     began = time.monotonic()
     configuration = execution.configuration
@@ -211,7 +215,7 @@ def run_paths(
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
-        batch, is_new = planner.find_or_make(again=again)
+        batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses and not again)
     stands, _ = standing(batch)
     action: Action = "ran" if is_new else _found(stands)
     listener.chosen(batch, action)

@@ -118,6 +118,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
 @click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
+@click.option("--no-cache", is_flag=True, help="Take over nothing that older batches have; --again does not either.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
 @click.option("--emit-ast", is_flag=True, help="Store every file's syntax tree too (tasks.parse.emit_ast).")
@@ -135,6 +136,7 @@ def run(
     pipeline: str | None,
     task: str | None,
     again: bool,
+    no_cache: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     emit_ast: bool,
@@ -149,7 +151,7 @@ def run(
     The same tree again is up to date and does nothing. A batch that was left open is continued; one that is running
     is helped.
     """
-    execution = replace(execution, shuffle_seed=shuffle_seed)
+    execution = replace(execution, shuffle_seed=shuffle_seed, reuses=not no_cache)
     if emit_ast:
         configuration = execution.configuration.with_task_setting("parse", "emit_ast", True)
         execution = replace(execution, configuration=configuration)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from codebatch.coordinator.adoption import Promised, Reuse
 from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.score import Progress, Score
@@ -43,6 +44,7 @@ from codebatch.errors import CodebatchError, EnvironmentBroken, StoreError, erro
 from codebatch.model.entry import Entry, display_path
 from codebatch.model.outcome import Register, Unit
 from codebatch.model.plan import Plan
+from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, ShardId, path_of
 from codebatch.protocol import messages
 from codebatch.protocol.record_frames import FrameWriter
@@ -93,6 +95,7 @@ class Coordinator:
         scope: Scope,
         watcher: Watcher | None,
         wall_ns: Callable[[], int],
+        reuse: Reuse | None = None,
     ) -> None:
         """`items` are the plan's, in its order; `about` is what this process is known by; `costs` are as in Session."""
         self._batch = batch
@@ -109,6 +112,9 @@ class Coordinator:
         self._outcomes = Outcomes(batch.files, batch.root)
         self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
         self._sweep()
+        self._promised = (
+            reuse.take_over(batch, plan, Items(items, plan.contexts), self._committer) if reuse else Promised()
+        )
         self.ledger = load_ledger(plan, self._outcomes)
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
@@ -203,7 +209,7 @@ class Coordinator:
                 self._spawn()
             case Assign(worker, unit, epoch):
                 self._units[worker] += 1
-                self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch))
+                self._crew.send(worker, messages.Assign(unit=unit, epoch=epoch, served=self._promised.of(unit)))
             case Survey(worker):
                 step = self._crew.step(worker)
                 self._handle(Surveyed(worker, position(step, self._running(worker), self._units[worker])))

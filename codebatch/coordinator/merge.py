@@ -7,7 +7,7 @@ the bytes of a shard do not tell how its work was split.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -16,10 +16,11 @@ from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
-from codebatch.model.outcome import add_counts
+from codebatch.model.outcome import Outcome, add_counts
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
+from codebatch.store.adoption import share
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
@@ -71,6 +72,9 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
     def files_of_shards() -> Iterator[tuple[Path, bytes]]:
         for place, (shard, items, links) in enumerate(ledger.pieces(planned.name)):
             assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
+            path = directory / layout.shard_file_name(place, shard)
+            if (adopted := _adopted(links)) is not None:
+                share(batch.files, outcomes.adopted_path(adopted.file), path)
             frames, table, size = _assemble(outcomes, frame_writer, items, links)
             trailer = make_trailer(frames, table, size)
             tables.append(table)
@@ -86,7 +90,8 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
-            yield directory / layout.shard_file_name(place, shard), frames + trailer
+            if adopted is None:
+                yield path, frames + trailer
 
     batch.files.write_many(files_of_shards())
     batch.files.sync_directory(directory)
@@ -101,6 +106,11 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
         counts=add_counts(shard.counts for shard in shards),
         shards=tuple(shards),
     )
+
+
+def _adopted(links: Sequence[Link]) -> Outcome | None:
+    """The one outcome of a shard, where it lies in a shard file already."""
+    return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
 
 
 def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.costs import COST_PER_WORKER, estimate
 from codebatch.coordinator.limits import Limits
 from codebatch.coordinator.loop import Coordinator, Scope, Watcher
@@ -30,6 +31,7 @@ def execute(
     limits: Limits,
     scope: Scope,
     watcher: Watcher | None,
+    reuses: bool,
 ) -> int:
     """Do what is open in a batch, and merge once nothing is. Main thread only.
 
@@ -62,6 +64,7 @@ def execute(
         scope=scope,
         watcher=watcher,
         wall_ns=wall_ns,
+        reuse=Reuse(store, catalogue, batch.about.bases if reuses else ()),
     )
     run_and_merge(coordinator, batch, plan)
     return crew.exit_status

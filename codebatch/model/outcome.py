@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, NewType
 
 import msgspec
 
-from codebatch.model.digest import Digest
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
@@ -17,7 +18,7 @@ HolderId = NewType("HolderId", str)
 
 OutcomeType = Literal["result", "failed", "cancelled"]
 
-COMMIT_FORMAT = 2
+COMMIT_FORMAT = 3
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +56,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `end - start` rows of the item table (model/items.py), whose digest is `digest`. A `failed` outcome covers exactly
     one item and holds its `failure` record; a `cancelled` one holds no bytes.
 
+    What was taken over from another batch was not done again: `served` counts its items. Where all of it was, `file` is
+    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment.
+
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
     """
@@ -70,6 +74,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bytes: int = 0
     digest: Digest = Digest("")
     counts: Counts = msgspec.field(default_factory=Counts)
+    file: Digest = Digest("")
+    served: int = 0
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
 
@@ -121,6 +127,30 @@ def add_counts(many: Iterable[Counts]) -> Counts:
     )
 
 
+class _Line(msgspec.Struct):
+    """What of a record is counted."""
+
+    kind: str
+    severity: str = ""
+    code: str = ""
+    lang: str = ""
+
+
+_line_decoder = msgspec.json.Decoder(_Line)
+
+
+def count_lines(lines: bytes) -> Counts:
+    """The counts of some records as they are written. Raises ValueError."""
+    records = _line_decoder.decode_lines(lines)
+    diagnostics = [record for record in records if record.kind == "diagnostic"]
+    return Counts(
+        kinds=dict(sorted(Counter(record.kind for record in records).items())),
+        severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
+        codes=dict(sorted(Counter(record.code for record in diagnostics).items())),
+        languages=dict(sorted(Counter(record.lang for record in records if record.kind == "file").items())),
+    )
+
+
 def encode_commit(commit: Commit) -> bytes:
     """The bytes of a commit file."""
     return encode_document(commit)
@@ -132,6 +162,8 @@ _commit_decoder = msgspec.json.Decoder(Commit)
 def decode_commit(data: bytes) -> Commit:
     """Read a commit file. Raises ValueError where it is not what was written, or cannot be true."""
     commit = decode_document(data, _commit_decoder, COMMIT_FORMAT)
+    if any(one.file and not DIGEST_PATTERN.match(one.file) for o in commit.outcomes for one in (o, *o.parts)):
+        raise ValueError("an outcome in no file of ours")
     if any(not 0 <= o.start < o.end or (o.type == "failed" and o.end != o.start + 1) for o in commit.outcomes):
         raise ValueError("an outcome with an impossible range")
     return commit

@@ -33,11 +33,25 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     holder: HolderId
 
 
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """Items [start, end) of a unit's shard that need not be done by a task: an older batch, `base`, has the same.
+
+    `first` is the place of the first of them in the plan of that batch.
+    """
+
+    task: str
+    start: int
+    end: int
+    base: str
+    first: int
+
+
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
-    """Do this unit, leased under this epoch."""
+    """Do this unit, leased under this epoch; what is served is not done but taken over."""
 
     unit: Unit
     epoch: int
+    served: tuple[Served, ...] = ()
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):

@@ -46,7 +46,7 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
         for directory in (*_LINKED, *outputs):
             _share_all(files, batch.root / directory, building.root / directory)
         files.sync_directory(building.root / layout.OUTPUTS)
-        _share(files, batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
+        share(files, batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
         files.write_new(building.root / layout.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building.root, store.batches / about.batch_id)
     except BaseException:
@@ -62,13 +62,17 @@ def _share_all(files: Files, source: Path, target: Path) -> None:
     for name, _ in files.listing(source):
         found = files.stat(source / name)
         if found is not None and stat.S_ISREG(found.st_mode):  # What is neither is none of ours.
-            _share(files, source / name, target / name)
+            share(files, source / name, target / name)
         elif found is not None and stat.S_ISDIR(found.st_mode):
             _share_all(files, source / name, target / name)
     files.sync_directory(target)
 
 
-def _share(files: Files, source: Path, target: Path) -> None:
+def share(files: Files, source: Path, target: Path) -> None:
+    """Give a write-once file a further name, or where it gets none a copy. Nothing happens where the name is taken.
+
+    The name is durable after `sync_directory`.
+    """
     try:
         files.create_exclusive(source, target)
     except (OSError, StoreForeign, StoreUnwritable) as error:

@@ -47,7 +47,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
 
     `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
     has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
-    tree looked like, and is empty where the batch was not made of a tree.
+    tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
+    may be taken over from.
     """
 
     format: int = BATCH_FORMAT
@@ -58,6 +59,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     sources: tuple[bytes, ...]
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
+    bases: tuple[BatchId, ...] = ()
     created_at_ns: int
     shards: int
     items: int
@@ -94,7 +96,15 @@ def new_batch_id(at_ns: int) -> BatchId:
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
-def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cache: str = "", at_ns: int) -> Batch:
+def create_batch(
+    store: Store,
+    plan: Plan,
+    *,
+    sources: Sequence[bytes],
+    stat_cache: str = "",
+    bases: Sequence[BatchId] = (),
+    at_ns: int,
+) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk."""
     about = BatchFile(
         batch_id=new_batch_id(at_ns),
@@ -104,6 +114,7 @@ def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cac
         sources=tuple(sources),
         paths=plan.paths,
         stat_cache=stat_cache,
+        bases=tuple(bases),
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,

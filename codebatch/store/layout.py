@@ -84,6 +84,11 @@ def segment_name(holder: str) -> str:
     return f"{holder}.seg"
 
 
+def adopted_name(digest: Digest) -> str:
+    """The name in `results/` of a shard file that was taken over, by the digest of its trailer."""
+    return f"{digest}.shard"
+
+
 def journal_name(holder: str) -> str:
     """The name of a holder's journal."""
     return f"{holder}.jsonl"

@@ -33,6 +33,7 @@ from codebatch.model.outcome import (
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
+from codebatch.store.shard_files import split_shard_file
 from codebatch.system.files import Appender, Files
 
 
@@ -153,6 +154,12 @@ class Committer:
         lost = self._outcomes.commit(commit, self._holder, self._sequence)
         return msgspec.structs.replace(commit, outcomes=tuple(one for one in outcomes if one not in lost))
 
+    def adopt(self, outcomes: Sequence[Outcome]) -> int:
+        """Commit outcomes whose bytes lie in shard files that are on disk; how many names another process had."""
+        commit = Commit(segment=self._holder, epoch=0, round=1, outcomes=tuple(outcomes))
+        self._sequence += 1
+        return len(self._outcomes.commit(commit, self._holder, self._sequence))
+
     def close(self) -> None:
         """Release the segment."""
         self._segment.close()
@@ -213,6 +220,8 @@ class Outcomes:
 
     def read_bytes(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
         """The frames of an outcome, unchecked but for their length, and its item table. Raises StoreCorrupt."""
+        if outcome.file:
+            return self._read_adopted(outcome)
         rows = (outcome.end - outcome.start) * ROW_BYTES
         path = self._results / layout.segment_name(segment)
         try:
@@ -225,6 +234,20 @@ class Outcomes:
         if digest_bytes(table) != outcome.digest:
             raise StoreCorrupt(f"{path} is damaged: an item table does not have its digest", hint=_HINT)
         return frames, table
+
+    def _read_adopted(self, outcome: Outcome) -> tuple[bytes, bytes]:
+        path = self.adopted_path(outcome.file)
+        try:
+            frames, trailer = split_shard_file(self._files.read(path))
+        except (FileNotFoundError, ValueError) as error:
+            raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=_HINT) from error
+        if trailer.digest != outcome.file or digest_bytes(trailer.table) != outcome.digest:
+            raise StoreCorrupt(f"{path} is damaged: it is another shard's", hint=_HINT)
+        return frames, trailer.table
+
+    def adopted_path(self, digest: Digest) -> Path:
+        """Where a shard file that was taken over lies."""
+        return self._results / layout.adopted_name(digest)
 
     def read_frames(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, bytes]:
         """The frames and the item table of an outcome; the frames' own checksums are checked. Raises StoreCorrupt."""

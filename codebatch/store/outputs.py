@@ -139,14 +139,10 @@ class Outputs:
                 raise ValueError("it is another shard's, or of another merge")
         return trailer
 
-    def check(self, task: TaskOutput, index: int) -> bool:
-        """Whether a shard still has the bytes its file says. Raises StoreCorrupt."""
-        try:
-            for _ in iter_items(self.trailer(task, index).table, self.iter_shard(task, index)):
-                pass
-        except ValueError:
-            return False
-        return True
+    def iter_items(self, task: TaskOutput, index: int) -> Iterator[bytes]:
+        """The record lines of each item of a shard, each held against its row first. Raises StoreCorrupt."""
+        with self._damage_told(self.path_of(task, index)):
+            yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:

@@ -47,6 +47,11 @@ class Trailer(NamedTuple):
     digest: Digest
 
     @property
+    def items(self) -> int:
+        """How many items it is of."""
+        return len(self.table) // ROW_BYTES
+
+    @property
     def length(self) -> int:
         """Bytes of all frames in the file: where the trailer begins."""
         return sum(frame.length for frame in self.frames)

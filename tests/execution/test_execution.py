@@ -29,6 +29,7 @@ from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.execution import (
     EVIDENCE_CHARACTERS_MAX,
     Failed,
+    Kept,
     Task,
     TaskRunner,
     UnitResults,
@@ -113,7 +114,8 @@ def done(runner: Runner, files: Mapping[str, bytes], *tasks: str) -> tuple[Unit,
         for name, result in runner.run_item(file, tasks).items():
             results.results[name].append(result)
     for name in tasks:
-        results.results[name] = runner.complete(name, sources, results.results[name])
+        partial = [result for result in results.results[name] if not isinstance(result, Kept)]
+        results.results[name] = [*runner.complete(name, sources, partial)]
     return unit, results
 
 

@@ -27,7 +27,7 @@ from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.execution import Failed, Kept, TaskRunner, UnitResults, iter_sources
 
 ITEMS = 24
 
@@ -66,7 +66,8 @@ def _commit(store: Store, batch: Batch, plan: Plan, snapshot: Snapshot, unit: Un
         sources.append(source)
         done.items.append(items[item])
     for name in unit.tasks:
-        done.results[name] = runner.complete(name, sources, done.results[name])
+        partial = [result for result in done.results[name] if not isinstance(result, Kept)]
+        done.results[name] = [*runner.complete(name, sources, partial)]
     committer = Committer(store.files, batch.root, new_holder_id())
     committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
     committer.close()

@@ -24,7 +24,8 @@ TRIALS_MAX = 300
 class Case:
     """One run of the simulator: how many of the items fail, fail until it is resumed, and kill their worker.
 
-    One that is resumed has what failed done again, in a second round.
+    One that is resumed has what failed done again, in a second round. Where something changed since an older batch, so
+    many items are not what they were there, and of the others results are taken over.
     """
 
     seed: int
@@ -37,6 +38,7 @@ class Case:
     coordinators: int
     faults: tuple[Fault, ...]
     is_resumed: bool = False
+    changed: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +79,7 @@ def draw(seed: int) -> Case:
         coordinators=chance.choice((1, 1, 2, 3)),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         is_resumed=chance.random() < 0.3,
+        changed=chance.choice((None, None, 0, 1, 5)),
     )
 
 
@@ -129,6 +132,8 @@ def shrink(case: Case, make_files: MakeFiles = RealFiles) -> Case:
 def _smaller(case: Case) -> Iterator[Case]:
     for index in range(len(case.faults)):
         yield replace(case, faults=case.faults[:index] + case.faults[index + 1 :])
+    if case.changed is not None:
+        yield replace(case, changed=None)
     if case.is_resumed:
         yield replace(case, is_resumed=False)
     for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("healing", 0), ("failing", 0), ("items", 1)):
@@ -168,11 +173,29 @@ def _world(
         make_files=make_files,
         loop=loop,
         switch_rate=switch_rate,
+        older=None if case.changed is None else _older(case, paths, case.changed),
     )
 
 
+def _older(case: Case, paths: list[bytes], changed: int) -> World:
+    """The world as it was when some files were not yet what they are, after a batch over it."""
+    chance = random.Random(case.seed)
+    gone = set(chance.sample(paths, min(changed, len(paths) - 1)))
+    others = [b"does/old-%d" % number for number in range(chance.randint(0, changed))]
+    world = World(
+        chance,
+        sorted([path for path in paths if path not in gone] + others),
+        shard_items=case.shard_items,
+        jobs=1,
+        faults=(),
+        switch_rate=0.0,
+    )
+    world.run(coordinators=1)
+    return world
+
+
 def _serial_of(case: Case) -> Merged:
-    return _serial(replace(case, jobs=1, coordinators=1, faults=()))
+    return _serial(replace(case, jobs=1, coordinators=1, faults=(), changed=None))
 
 
 @functools.lru_cache(maxsize=1)

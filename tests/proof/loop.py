@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.loop import Coordinator, Scope
 from codebatch.engine.events import Committed, Event
 from codebatch.model.entry import Entry
@@ -35,6 +36,7 @@ class WatchedLoop(Coordinator):
         *,
         jobs: int,
         is_retrying: bool,
+        reuse: Reuse,
     ) -> None:
         self._world = world
         self._simulated = crew
@@ -54,6 +56,7 @@ class WatchedLoop(Coordinator):
             scope=Scope(retry_failed=is_retrying),
             watcher=None,
             wall_ns=wall_ns,
+            reuse=reuse,
         )
 
     def _handle(self, event: Event) -> None:

@@ -16,7 +16,7 @@ from codebatch.model.entry import Entry, SnapshotId, encode_entries, snapshot_id
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule, cut_shards
-from codebatch.store.batches import Batch, create_batch
+from codebatch.store.batches import Batch, BatchId, create_batch
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
@@ -48,7 +48,7 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
     return [b"%s/%03d" % (kind, number) for number, kind in enumerate(kinds)]
 
 
-def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Batch:
+def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = ()) -> Batch:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
     with PackWriter(store.objects()) as writer:
         entries = sorted(
@@ -78,7 +78,7 @@ def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int) -> Bat
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=(), at_ns=0)
+    return create_batch(store, plan, sources=(), bases=bases, at_ns=0)
 
 
 class CheapRunner(TaskRunner):
@@ -113,8 +113,8 @@ class CheapRunner(TaskRunner):
                 ]
         return results
 
-    def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
-        return results
+    def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
+        return [*results]
 
     def _task(self, name: str) -> ProjectTask:
         return _Reading(NEEDS[name])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.run import run_and_merge
 from codebatch.engine.events import WorkerId
 from codebatch.engine.ledger import Ledger
@@ -26,6 +27,7 @@ from codebatch.store.outcomes import Outcomes
 from codebatch.store.store import create_store, open_store
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Files, RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed, Process, Schedule
@@ -86,14 +88,17 @@ class World:
         make_files: MakeFiles = RealFiles,
         loop: type[WatchedLoop] = WatchedLoop,
         switch_rate: float = SWITCH_RATE,
+        older: World | None = None,
     ) -> None:
+        """`older` is a world whose batch is over: this one is on its disk, and may take its results over."""
         self.chance = chance
-        self.disk = Disk()
+        self.disk = Disk() if older is None else older.disk
         self.make_files = make_files
         self.store_root = STORE
         files = RealFiles(self.disk.calls())
-        self._store, _ = create_store(files, STORE)
-        batch = make_batch(self._store, paths, shard_items=shard_items)
+        self._store = open_store(files, STORE) if older else create_store(files, STORE)[0]
+        bases = () if older is None else (older.batch_id,)
+        batch = make_batch(self._store, paths, shard_items=shard_items, bases=bases)
         self.batch_id = batch.id
         self.plan: Plan = batch.plan()
         self.schedule = Schedule(self.disk, chance, self._before, switch_rate=switch_rate, steps_max=STEPS_MAX)
@@ -159,7 +164,8 @@ class World:
                 batch = open_batch(store, self.batch_id)
                 plan = batch.plan()
                 items = items_of(snapshot_of(store, batch).entries)
-                loop = self._loop(self, batch, plan, items, crew, jobs=self._jobs, is_retrying=is_retrying)
+                reuse = Reuse(store, TaskCatalogue(), batch.about.bases)
+                loop = self._loop(self, batch, plan, items, crew, jobs=self._jobs, is_retrying=is_retrying, reuse=reuse)
                 outputs = run_and_merge(loop, batch, plan)
                 self.ends.append(outputs.manifest.result_digest if outputs else "drained")
             except StoreCorrupt:

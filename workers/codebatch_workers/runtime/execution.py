@@ -21,7 +21,7 @@ from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
-from codebatch.model.outcome import Counts, Outcome, Register, Unit
+from codebatch.model.outcome import Counts, Outcome, Register, Unit, add_counts, count_lines
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
@@ -60,6 +60,12 @@ class Failed:
     evidence: str
 
 
+class Kept(NamedTuple):
+    """The record lines that an older batch has of an item: they are taken over as they are."""
+
+    lines: bytes
+
+
 Result = list[Record] | Failed
 
 Task = FileTask | ProjectTask
@@ -80,7 +86,7 @@ class UnitResults:
 
     start: int
     items: list[Entry] = field(default_factory=list)
-    results: dict[str, list[Result]] = field(default_factory=dict)
+    results: dict[str, list[Result | Kept]] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -135,8 +141,11 @@ class TaskRunner:
             _guarded(seen.lasting, suppressions)
         return results
 
-    def complete(self, name: str, files: Sequence[SourceFile], results: list[Result]) -> list[Result]:
-        """What a task says at last: its batched part is asked about the files it did not fail at, if it has one."""
+    def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
+        """What a task says at last: its batched part is asked about the files it did not fail at, if it has one.
+
+        None of the results is kept from another batch.
+        """
         sound = [index for index, result in enumerate(results) if not isinstance(result, Failed)]
         task = self._task(name) if sound else None
         completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
@@ -147,7 +156,7 @@ class TaskRunner:
         return completed
 
     def _batched(
-        self, name: str, files: Sequence[SourceFile], results: list[Result], sound: Sequence[int]
+        self, name: str, files: Sequence[SourceFile], results: Sequence[Result], sound: Sequence[int]
     ) -> list[Result]:
         """The answers of a tool that is asked about many files. A call that fails is redone file by file."""
         completed = list(results)
@@ -212,15 +221,17 @@ class TaskRunner:
         failed: dict[str, set[int]] = {}
         for name in unit.tasks:
             sealed = [
-                result if isinstance(result, Failed) else _guarded(self._seal, result) for result in done.results[name]
+                result if isinstance(result, (Failed, Kept)) else _guarded(self._seal, result)
+                for result in done.results[name]
             ]
             for index in set[int]().union(*(failed.get(need, ()) for need in self._planned[name].needs)):
-                sealed[index] = Failed(reason="needs", evidence=_NEED_FAILED)
+                if not isinstance(sealed[index], Kept):
+                    sealed[index] = Failed(reason="needs", evidence=_NEED_FAILED)
             failed[name] = {index for index, result in enumerate(sealed) if isinstance(result, Failed)}
             start = 0
             for index in (*sorted(failed[name]), len(sealed)):
                 if start < index:
-                    results = cast("list[_Sealed]", sealed[start:index])
+                    results = cast("list[_Sealed | Kept]", sealed[start:index])
                     yield self._encode_range(unit, name, done.start + start, results)
                 if index < len(sealed):
                     failure = cast("Failed", sealed[index])
@@ -230,9 +241,17 @@ class TaskRunner:
                     )
                 start = index + 1
 
-    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[_Sealed]) -> EncodedOutcome:
+    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[_Sealed | Kept]) -> EncodedOutcome:
+        kept = [result.lines for result in results if isinstance(result, Kept)]
+        counts = _tally([result for result in results if isinstance(result, _Sealed)])
         outcome = Outcome(
-            shard=unit.shard, task=name, start=start, end=start + len(results), type="result", counts=_tally(results)
+            shard=unit.shard,
+            task=name,
+            start=start,
+            end=start + len(results),
+            type="result",
+            counts=add_counts((counts, count_lines(b"".join(kept)))) if kept else counts,
+            served=len(kept),
         )
         return encode_outcome(outcome, [result.lines for result in results], self._frames)
 

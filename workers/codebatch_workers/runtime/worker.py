@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
@@ -23,6 +24,7 @@ from codebatch.protocol.messages import (
     GaveUp,
     Hello,
     Refused,
+    Served,
     Shrink,
     Stop,
 )
@@ -48,8 +50,9 @@ from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.channel import Channel
-from codebatch_workers.runtime.execution import Failed, Result, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.served import Bases, Lines
 from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
@@ -101,6 +104,7 @@ class Worker:
         self._runner = runner or TaskRunner(
             TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), PackWriter(self._objects)
         )
+        self._bases = Bases(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
         self._items_done = 0
         self._records = 0
@@ -115,9 +119,9 @@ class Worker:
         self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
         while True:
             match self._channel.receive():
-                case Assign(unit=unit, epoch=epoch):
+                case Assign(unit=unit, epoch=epoch, served=served):
                     try:
-                        self._do(unit, epoch)
+                        self._do(unit, epoch, served)
                     except (InvalidConfiguration, StoreError) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
                             raise  # No fault of the disk: some task has used up this process's descriptors.
@@ -130,7 +134,7 @@ class Worker:
                 case Stop():
                     return
 
-    def _do(self, unit: Unit, epoch: int) -> None:
+    def _do(self, unit: Unit, epoch: int, served: Sequence[Served]) -> None:
         self._units += 1
         self._step(unit.start, unit.start, PHASE_LEASE)
         self._runner.set_up(unit.tasks)
@@ -145,7 +149,7 @@ class Worker:
                 shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
             )
         )
-        start, end, encoded = self._outcomes_of(unit)
+        start, end, encoded = self._outcomes_of(unit, served)
         if encoded:
             self._commit(unit, epoch, encoded)
         self._step(0, 0, PHASE_IDLE)
@@ -162,11 +166,11 @@ class Worker:
         )
         self._channel.send(Finished(seconds=seconds, is_worn=self._is_worn))
 
-    def _outcomes_of(self, unit: Unit) -> tuple[int, int, list[EncodedOutcome]]:
+    def _outcomes_of(self, unit: Unit, served: Sequence[Served]) -> tuple[int, int, list[EncodedOutcome]]:
         """Do a unit: the items [start, end) of it that were done, and their outcomes."""
         match self._work[unit.shard]:
             case Shard(start=first):
-                done = self._execute(unit, first)
+                done = self._execute(unit, first, self._bases.lines(served, unit.start, unit.end))
                 self._step(done.start, done.end, PHASE_COMMIT)
                 return done.start, done.end, list(self._runner.encode(unit, done))
             case ProjectWork():
@@ -174,11 +178,17 @@ class Worker:
                 self._step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
-    def _execute(self, unit: Unit, first: int) -> UnitResults:
+    def _execute(self, unit: Unit, first: int, kept: Lines) -> UnitResults:
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
-        indexes = range(first + unit.start, first + unit.end)
-        loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)
-        sources: list[SourceFile] = []
+        wanted = {
+            item: tasks
+            for item in range(unit.start, unit.end)
+            if (tasks := [name for name in unit.tasks if (name, item) not in kept])
+        }
+        loaded = iter_sources(
+            ((self._items[first + item], self._plan.context_of(first + item)) for item in wanted), self._read
+        )
+        sources: dict[int, SourceFile] = {}
         end = unit.end
         for item in range(unit.start, unit.end):
             end = self._heed(unit, end)
@@ -186,26 +196,35 @@ class Worker:
                 break
             self._step(item, item + 1, PHASE_ITEM)
             entry = self._items[first + item]
-            source = next(loaded)
-            results: dict[str, Result]
-            if isinstance(source, Failed):
-                results = dict.fromkeys(unit.tasks, source)
-                source = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
-            else:
-                results = self._runner.run_item(source, unit.tasks, self._begin_task)
-            source.release()
-            sources.append(source)
+            results: dict[str, Result] = {}
+            if item in wanted:
+                results, sources[item - unit.start] = self._do_item(entry, next(loaded), wanted[item])
             done.items.append(entry)
             for name in unit.tasks:
-                done.results[name].append(results[name])
+                done.results[name].append(results[name] if name in results else Kept(kept[name, item]))
             self._items_done += 1
             if not self._items_done % _DESCRIPTORS_EVERY:
                 self._look_at_descriptors()
         self._step(done.start, done.end, PHASE_BATCHED)
         for name in unit.tasks:
+            of_task = done.results[name]
+            asked = {place: result for place, result in enumerate(of_task) if not isinstance(result, Kept)}
             self._begin_task(name)
-            done.results[name] = self._runner.complete(name, sources, done.results[name])
+            completed = self._runner.complete(name, [sources[place] for place in asked], list(asked.values()))
+            for place, result in zip(asked, completed, strict=True):
+                of_task[place] = result
         return done
+
+    def _do_item(
+        self, entry: Entry, source: SourceFile | Failed, tasks: Sequence[str]
+    ) -> tuple[dict[str, Result], SourceFile]:
+        """One file through the tasks that nothing is kept of."""
+        if isinstance(source, Failed):
+            empty = SourceFile(path=entry.path, content=b"", executable=entry.executable, contexts={})
+            return dict.fromkeys(tasks, source), empty
+        results = self._runner.run_item(source, tasks, self._begin_task)
+        source.release()
+        return results, source
 
     def _execute_project(self, unit: Unit) -> EncodedOutcome:
         """A project task, over what the registers say now of the tasks that it needs."""

@@ -1,0 +1,144 @@
+"""Older batches as what results are taken from: the cache is the batches themselves (SPEC.md "Reuse")."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.engine.ledger import Ledger
+from codebatch.model.digest import DIGEST_PATTERN, Digest
+from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.result_key import Items
+from codebatch.store import layout
+from codebatch.store.batches import Batch, BatchId, iter_batches, open_batch, snapshot_of
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import TaskOutput, current_outputs
+from codebatch.store.store import Store
+
+BASES_MAX = 4
+"""How many a batch has."""
+
+
+class ShardPlace(NamedTuple):
+    """A shard file of `length` bytes of frames, which hold `bytes` of records; `digest` is its trailer's."""
+
+    path: Path
+    length: int
+    bytes: int
+    digest: Digest
+    counts: Counts
+
+
+class Held(NamedTuple):
+    """Results of items [start, end) of a base's plan. `file` holds just these, where one does.
+
+    `read` gives the record lines of each. Raises StoreCorrupt.
+    """
+
+    start: int
+    end: int
+    file: ShardPlace | None
+    read: Callable[[], Iterator[bytes]]
+
+
+class Base:
+    """A batch that is read for its results, merged or not, whatever became of the rest of it."""
+
+    def __init__(self, store: Store, batch: Batch) -> None:
+        """Raises StoreError."""
+        self._store = store
+        self._batch = batch
+        self.plan: Plan = batch.plan()
+        self._outputs = current_outputs(batch)
+        self._outcomes = Outcomes(batch.files, batch.root)
+        self._held: dict[str, list[Held]] = {}
+        self._at_hand: dict[str, tuple[int, list[bytes]]] = {}
+
+    @property
+    def id(self) -> BatchId:
+        """The batch's id."""
+        return self._batch.id
+
+    @cached_property
+    def items(self) -> Items:
+        """What it worked on. Raises StoreError."""
+        return Items(items_of(snapshot_of(self._store, self._batch).entries, self.plan.paths), self.plan.contexts)
+
+    def held(self, task: str) -> list[Held]:
+        """All results of a task that there are, in path order. Raises StoreError."""
+        if task not in self._held:
+            self._held[task] = list(self._find(task))
+        return self._held[task]
+
+    def lines(self, task: str, start: int, end: int) -> list[bytes]:
+        """The record lines of each of some items that it holds, checked. Raises StoreCorrupt."""
+        held = self.held(task)
+        found: list[bytes] = []
+        while start < end:
+            place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
+            each = held[place]
+            known, lines = self._at_hand.get(task, (-1, []))
+            if known != place:
+                lines = list(each.read())
+                self._at_hand[task] = (place, lines)
+            last = min(end, each.end)
+            found += lines[start - each.start : last - each.start]
+            start = last
+        return found
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return load_ledger(self.plan, self._outcomes)
+
+    def _find(self, task: str) -> Iterator[Held]:
+        output = self._outputs.manifest.task(task) if self._outputs is not None else None
+        for place, shard in enumerate(self.plan.shards):
+            if output is not None and not output.shards[place].failed + output.shards[place].cancelled:
+                yield self._merged(output, place, shard.start, shard.end)
+                continue
+            for link in self._ledger.walk(shard.id, task):
+                if link.type == "result":
+                    read = partial(self._outcomes.iter_items, link.segment, link.outcome)
+                    file = self._adopted(link.outcome) if link.outcome.file else None
+                    yield Held(shard.start + link.start, shard.start + link.end, file, read)
+
+    def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> Held:
+        assert self._outputs is not None
+        shard = output.shards[place]
+        path = self._outputs.path_of(output, place)
+        file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
+        return Held(start, end, file, partial(self._outputs.iter_items, output, place))
+
+    def _adopted(self, outcome: Outcome) -> ShardPlace:
+        path = self._outcomes.adopted_path(outcome.file)
+        return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
+
+
+def open_base(store: Store, batch_id: str) -> Base:
+    """A batch as a base. Raises UnknownId or StoreError."""
+    return Base(store, open_batch(store, batch_id))
+
+
+def find_bases(store: Store, sources: Sequence[bytes], pipeline: str) -> tuple[BatchId, ...]:
+    """The batches that a new one of these sources and this pipeline takes results from, likeliest first.
+
+    Those of both, then of the sources, then any; of each the latest first. Nothing was ever done in a batch without
+    outcomes.
+    """
+    wanted = (tuple(sources), pipeline)
+    likeliest = sorted(
+        iter_batches(store),
+        key=lambda batch: ((batch.about.sources, batch.about.pipeline) != wanted, batch.about.sources != wanted[0]),
+    )
+    return tuple(batch.id for batch in islice(filter(_has_results, likeliest), BASES_MAX))
+
+
+def _has_results(batch: Batch) -> bool:
+    merged = any(DIGEST_PATTERN.match(name) for name, _ in batch.files.listing(batch.root / layout.OUTPUTS))
+    return merged or bool(batch.files.listing(batch.root / layout.OUTCOMES))
