@@ -49,7 +49,7 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import journal
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
-from codebatch.store.ledgers import load_ledger
+from codebatch.store.ledgers import load_ledger, scan
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
@@ -325,12 +325,10 @@ class Coordinator:
 
     def _learn(self) -> None:
         """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
-        found = self._outcomes.scan()
-        for register in found.unreadable:
-            self.ledger.mark_unreadable(register)
+        found = scan(self.ledger, self._outcomes)
         self._learned += len(found.commits)
-        if found.commits:
-            self._handle(Committed(tuple(found.commits)))
+        if found.commits or found.unreadable:
+            self._handle(Committed(tuple(found.commits), tuple(found.unreadable)))
 
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""

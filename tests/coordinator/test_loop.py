@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from codebatch.coordinator.costs import estimate
-from codebatch.coordinator.limits import Limits
+from codebatch.coordinator.crew import Heard, Member
 from codebatch.coordinator.loop import Coordinator, Scope
-from codebatch.coordinator.process_crew import ProcessCrew
-from codebatch.engine.events import Fail
-from codebatch.model.outcome import HolderId, Register
+from codebatch.engine.events import Fail, Lost, Ready, Started, WorkerId
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of
+from codebatch.protocol.messages import Assign, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.batches import Batch
@@ -21,11 +21,46 @@ from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
+from codebatch.system.cell import Step
 from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
 from tests.proof.plans import make_batch
 
 OTHER = HolderId("f" * 32)
+
+
+class _Crew:
+    """Implements Crew: workers that are started and do nothing; `sent` is what they are told."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[WorkerId, ToWorker]] = []
+
+    def begin(self) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def start(self, worker: WorkerId) -> Member:
+        return Member(holder=HolderId(f"{worker:032x}"), pid=1)
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        self.sent.append((worker, message))
+
+    def wait(self) -> list[Heard]:
+        return []
+
+    def step(self, worker: WorkerId) -> Step | None:
+        return None
+
+    def is_stuck(self, holder: HolderFile) -> bool:
+        return False
+
+    def is_silent(self, holder: HolderFile, commits: int) -> bool:
+        return False
+
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        pass
 
 
 class _Bench:
@@ -38,19 +73,12 @@ class _Bench:
         self.shard = plan.shards[0].id
         about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)
         items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-        crew = ProcessCrew(
-            self.batch,
-            store_root=str(store.root),
-            coordinator=about.holder,
-            own_places={},
-            limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
-            running_ns=lambda: 0,
-        )
+        self.crew = _Crew()
         self.coordinator = Coordinator(
             self.batch,
             plan,
             items,
-            crew,
+            self.crew,
             about=about,
             jobs=1,
             costs=estimate(plan, items, None),
@@ -79,9 +107,43 @@ def test_a_failure_that_another_committed_first_is_learnt(bench: _Bench) -> None
     assert (link.segment, link.outcome.reason) == (OTHER, "timeout")
 
 
-def test_a_register_that_cannot_be_read_is_taken_and_its_work_open_one_round_up(bench: _Bench) -> None:
+def _link(bench: _Bench, register: Register, data: bytes) -> None:
+    (bench.batch.root / layout.OUTCOMES / layout.register_name(register)).write_bytes(data)
+
+
+def _strange(register: Register) -> bytes:
+    """A commit under this name that says more than the plan has."""
+    outcome = Outcome(shard=register.shard, task=register.task, start=register.start, end=9, type="result")
+    return encode_commit(Commit(segment=OTHER, epoch=1, round=register.round, outcomes=(outcome,)))
+
+
+@pytest.mark.parametrize("make", [lambda register: b"torn", _strange])
+def test_a_register_that_cannot_be_read_is_taken_and_its_work_queued_one_round_up(
+    bench: _Bench, make: Callable[[Register], bytes]
+) -> None:
+    """Else what was queued is not open as it was, and nobody queues what is."""
+    bench.coordinator._handle(Started())
     register = Register(bench.shard, 0, "parse", 1)
-    (bench.batch.root / layout.OUTCOMES / layout.register_name(register)).write_bytes(b"torn")
+    _link(bench, register, make(register))
     bench.coordinator._learn()
+    bench.coordinator._handle(Ready(WorkerId(1)))
+    ((_, message),) = bench.crew.sent
+    assert isinstance(message, Assign)
+    assert (message.unit.tasks, message.unit.round) == (("parse",), 2)
     rounds = {unit.tasks: unit.round for unit in bench.coordinator.ledger.open_units(bench.shard)}
     assert rounds == {("symbols", "lint"): 1, ("parse",): 2}
+
+
+def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _Bench) -> None:
+    """Else the item counts as being failed here for ever, and the run never ends."""
+    bench.coordinator._handle(Started())
+    _link(bench, Register(bench.shard, 0, "parse", 1), b"torn")
+    deaths = [Lost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
+    for death in deaths:
+        bench.coordinator._handle(Ready(death.worker))
+        bench.coordinator._handle(death)
+    bench.crew.sent.clear()
+    bench.coordinator._handle(Ready(WorkerId(3)))
+    ((_, message),) = bench.crew.sent
+    assert isinstance(message, Assign)
+    assert ("parse" in message.unit.tasks, message.unit.round) == (True, 2)

@@ -49,7 +49,7 @@ MakeFiles = Callable[[SystemCalls], Files]
 
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause worker", "pause coordinator", "pause group", "lose power",
-    "lose reply", "refuse once", "refuse on", "drain", "join",
+    "lose reply", "tear register", "refuse once", "refuse on", "drain", "join",
 ]  # fmt: skip
 
 
@@ -139,6 +139,8 @@ class World:
             digests = {end for end in self.ends if len(end) == DIGEST_DIGITS}
             assert len(digests) < 2, "two coordinators merged to different bytes"
             is_over = bool(digests) and (is_done or not is_resumed)
+            if is_over:  # No register is made any more.
+                self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
             is_done = is_done or bool(digests)
             self.is_healed = self.is_healed or (is_resumed and is_done)
             if is_over and not self._faults:
@@ -222,10 +224,12 @@ class World:
             fault = self._faults[0]
             if fault.kind == "lose reply" and operation.call != "link":
                 break
+            if fault.kind == "tear register" and not _is_commit(operation):
+                break
             if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
                 break
             self._faults.pop(0)
-            fate = self._happen(fault, random.Random(fault.seed), process)
+            fate = self._happen(fault, random.Random(fault.seed), process, operation)
             self.happened[fault.kind] += 1
             if not process.is_alive or process.is_paused:
                 return None
@@ -237,7 +241,7 @@ class World:
         if operation.call == "listing" and operation.path.name == layout.OUTCOMES:
             for crew in self._crews.values():
                 crew.note_look(process)
-        if operation.call == "link" and operation.path.parent.name == layout.OUTCOMES and is_done:
+        if _is_commit(operation) and is_done:
             self._linked_at.setdefault(operation.path.name, self.schedule.steps)
         return fate
 
@@ -248,7 +252,7 @@ class World:
             return None
         return Fate(OSError(refusal.number, os.strerror(refusal.number)), share=0.5 if operation.call == "write" else 0)
 
-    def _happen(self, fault: Fault, chance: random.Random, process: Process) -> Fate | None:
+    def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
         living = {holder: one for holder, one in self._processes.items() if one.is_alive}
         match fault.kind:
             case "kill worker" | "kill coordinator" | "pause worker" | "pause coordinator" | "drain":
@@ -269,10 +273,10 @@ class World:
                 self._check_durable()
             case "lose reply":
                 return Fate(FileExistsError(errno.EEXIST, "File exists"), share=1)
+            case "tear register":
+                self._tear(operation.path)
             case "refuse once" | "refuse on":
-                if fault.kind == "refuse on":
-                    self._refusing_until = self.schedule.steps + chance.randint(2, 60)
-                return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=chance.choice((0, 0.5)))
+                return self._begin_refusing(fault.kind, chance)
             case "join":
                 self.start_coordinator()
         return None
@@ -285,6 +289,16 @@ class World:
         elif self._may_kill(holder):
             self.killed.add(holder)
             self._processes[holder].kill()
+
+    def _tear(self, register: Path) -> None:
+        """Its name is taken by bytes that say nothing, where nobody has it."""
+        if not self.disk.has(register):
+            RealFiles(self.disk.calls()).write_new(register, b"torn")
+
+    def _begin_refusing(self, kind: FaultKind, chance: random.Random) -> Fate:
+        if kind == "refuse on":
+            self._refusing_until = self.schedule.steps + chance.randint(2, 60)
+        return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=chance.choice((0, 0.5)))
 
     def _kill_self(self, holder: HolderId, chance: random.Random) -> Fate | None:
         if not self._may_kill(holder):
@@ -373,6 +387,10 @@ class _Worker(Worker):
 
     def _look_at_descriptors(self) -> None:
         pass
+
+
+def _is_commit(operation: Operation) -> bool:
+    return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
 
 
 def _close(pipe: Pipe) -> None:
