@@ -101,18 +101,23 @@ class Coordinator:
         self._watcher = watcher
         self._items = items
         self._work = plan.work()
-        self._holder = Holder(batch.files, batch.root, about)
-        self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
-        self._committer = Committer(batch.files, batch.root, about.holder)
-        self._frame_writer = FrameWriter()
-        make_batch_directories(batch)
-        self._outcomes = Outcomes(batch.files, batch.root)
-        self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
-        self._sweep()
-        self.ledger = load_ledger(plan, self._outcomes)
+        with contextlib.ExitStack() as opened:
+            self._holder = Holder(batch.files, batch.root, about)
+            opened.callback(self._holder.close)
+            self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
+            opened.callback(self._journal.close)
+            self._committer = Committer(batch.files, batch.root, about.holder)
+            opened.callback(self._committer.close)
+            make_batch_directories(batch)
+            self._outcomes = Outcomes(batch.files, batch.root)
+            self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
+            self._sweep()
+            self.ledger = load_ledger(plan, self._outcomes)
+            leases = self._leases.leases()
+            self._opened = opened.pop_all()
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
-        leases = self._leases.leases()
+        self._frame_writer = FrameWriter()
         self._session = Session(
             self.ledger,
             costs=costs,
@@ -143,7 +148,6 @@ class Coordinator:
                 self._turn()
         finally:
             self._crew.end()
-            self._committer.close()
         self._journal.write(journal.Ended(reason=type(self._driver.end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
@@ -155,11 +159,10 @@ class Coordinator:
 
     def close(self) -> None:
         """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
-        with contextlib.suppress(OSError, StoreError):  # What we cannot look at now, the next one does.
+        # What we cannot look at now, the next one does.
+        with self._opened, contextlib.suppress(OSError, StoreError):
             left = BatchLeftovers(self._batch.files, self._batch.root)
             left.sweep(self._leases.holders(), self._holder.id)
-        self._journal.close()
-        self._holder.close()
 
     @property
     def progress(self) -> Progress:

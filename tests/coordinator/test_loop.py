@@ -17,7 +17,7 @@ from codebatch.protocol.messages import Assign, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.batches import Batch
-from codebatch.store.holders import HolderFile, new_holder_id
+from codebatch.store.holders import HolderFile, LeaseReader, new_holder_id
 from codebatch.store.outcomes import Committer, failed_outcome
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
@@ -66,14 +66,14 @@ class _Crew:
 class _Bench:
     """A coordinator that was set up, and has not begun."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, crew: _Crew | None = None) -> None:
         store, _ = create_store(RealFiles(), root / "store")
         self.batch: Batch = make_batch(store, [b"a", b"b"], shard_items=2)
         plan = self.batch.plan()
         self.shard = plan.shards[0].id
         about = HolderFile(holder=new_holder_id(), role="coordinator", pid=1, host=this_host(), since_ns=1)
         items = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
-        self.crew = _Crew()
+        self.crew = crew or _Crew()
         self.coordinator = Coordinator(
             self.batch,
             plan,
@@ -147,3 +147,16 @@ def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _
     ((_, message),) = bench.crew.sent
     assert isinstance(message, Assign)
     assert ("parse" in message.unit.tasks, message.unit.round) == (True, 2)
+
+
+class _RefusingCrew(_Crew):
+    def kill_left_of(self, dead: set[HolderId]) -> None:
+        raise RuntimeError("refused")
+
+
+def test_a_coordinator_that_cannot_be_made_holds_nothing(tmp_path: Path) -> None:
+    """Else its batch is held until the process ends."""
+    with pytest.raises(RuntimeError, match="refused"):
+        _Bench(tmp_path, _RefusingCrew())
+    ((_, is_live),) = LeaseReader(RealFiles(), next(tmp_path.glob("store/batches/batch-*"))).holders()
+    assert not is_live
