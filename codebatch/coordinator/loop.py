@@ -144,7 +144,10 @@ class Coordinator:
         self._crew.begin()
         try:
             self._handle(Started())
-            while self._driver.end is None or self._workers:
+            while self._driver.end is None:
+                self._turn()
+            self._tell_to_drain()
+            while self._workers:
                 self._turn()
         finally:
             self._crew.end()
@@ -187,7 +190,8 @@ class Coordinator:
                 case Died():
                     self._bury(heard)
                 case DrainAsked(reason):
-                    self._drain(reason)
+                    self._journal.write(journal.Drained(reason=reason))
+                    self._drain()
         if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
@@ -245,7 +249,7 @@ class Coordinator:
                 self._idle(worker, Finished(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._refusal = self._refusal or error_of(code, text, hint)
-                self._handle(DrainRequested())
+                self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
         """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
@@ -254,11 +258,14 @@ class Coordinator:
         else:
             self._crew.send(worker, messages.Stop())
 
-    def _drain(self, reason: str) -> None:
-        self._journal.write(journal.Drained(reason=reason))
+    def _drain(self) -> None:
+        self._tell_to_drain()
+        self._handle(DrainRequested())
+
+    def _tell_to_drain(self) -> None:
+        """What workers are at is not to be done to the end of the unit, which may take minutes."""
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
-        self._handle(DrainRequested())
 
     def _bury(self, died: Died) -> None:
         if self._driver.end is None:
@@ -349,7 +356,7 @@ class Coordinator:
         silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
             self._refusal = held_elsewhere(self._batch.id, held)
-            self._handle(DrainRequested())
+            self._drain()
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""

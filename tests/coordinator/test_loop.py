@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from codebatch.coordinator.costs import estimate
-from codebatch.coordinator.crew import Heard, Member
+from codebatch.coordinator.crew import Died, Heard, Member
 from codebatch.coordinator.loop import Coordinator, Scope
 from codebatch.engine.events import Fail, Lost, Ready, Started, WorkerId
+from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of
-from codebatch.protocol.messages import Assign, ToWorker
+from codebatch.protocol.messages import Assign, Drain, GaveUp, ToWorker
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.batches import Batch
@@ -30,10 +31,16 @@ OTHER = HolderId("f" * 32)
 
 
 class _Crew:
-    """Implements Crew: workers that are started and do nothing; `sent` is what they are told."""
+    """Implements Crew: workers that do nothing. `sent` is what they are told, `heard` what is to be heard of them."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[WorkerId, ToWorker]] = []
+        self.heard: list[Heard] = []
+
+    @property
+    def drained(self) -> list[WorkerId]:
+        """Who was told to drain, once for each time."""
+        return [worker for worker, message in self.sent if isinstance(message, Drain)]
 
     def begin(self) -> None:
         pass
@@ -48,7 +55,11 @@ class _Crew:
         self.sent.append((worker, message))
 
     def wait(self) -> list[Heard]:
-        return []
+        """What `heard` has, then that those who were told to drain have died."""
+        if self.heard:
+            return [self.heard.pop(0)]
+        assert self.drained, "nobody is ever heard"
+        return [Died(worker=worker, returncode=-9, how="SIGKILL") for worker in self.drained]
 
     def step(self, worker: WorkerId) -> Step | None:
         return None
@@ -80,7 +91,7 @@ class _Bench:
             items,
             self.crew,
             about=about,
-            jobs=1,
+            jobs=2,
             costs=estimate(plan, items, None),
             cost_per_worker=1.0,
             scope=Scope(),
@@ -147,6 +158,20 @@ def test_a_failure_whose_name_is_taken_by_nothing_is_tried_one_round_up(bench: _
     ((_, message),) = bench.crew.sent
     assert isinstance(message, Assign)
     assert ("parse" in message.unit.tasks, message.unit.round) == (True, 2)
+
+
+def test_where_a_worker_gives_up_the_others_are_told_to_drain(bench: _Bench) -> None:
+    """Else each goes on to the end of its unit, for minutes, on a disk that refuses what comes of it."""
+    bench.coordinator._handle(Started())
+    bench.coordinator._receive(WorkerId(1), GaveUp(code="store_unwritable", message="full", hint=None))
+    assert bench.crew.drained == [WorkerId(1), WorkerId(2)]
+
+
+def test_where_the_machine_is_blamed_who_lives_is_told_to_drain(bench: _Bench) -> None:
+    bench.crew.heard = [Died(worker=WorkerId(number), returncode=-9, how="SIGKILL") for number in (1, *range(3, 8))]
+    with pytest.raises(EnvironmentBroken):
+        bench.coordinator.run()
+    assert bench.crew.drained == [WorkerId(2)]
 
 
 class _RefusingCrew(_Crew):
