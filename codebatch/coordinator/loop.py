@@ -59,7 +59,7 @@ class Watcher(Protocol):
     """Who is told of progress."""
 
     def update(self, progress: Progress) -> None:
-        """Called whenever something was heard, and ten times a second."""
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
