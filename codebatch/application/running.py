@@ -54,7 +54,7 @@ class Listener:
         """This batch answers for what was frozen."""
 
     def update(self, progress: Progress) -> None:
-        """How far the work is: at each commit, and ten times a second."""
+        """How far the work is: whenever a worker was heard, and ten times a second where none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -202,7 +202,7 @@ class Coordinator:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Committed):
-            self._score.add(event.commits)
+            self._score.note(event.commits)
 
     def _do(self, action: Deed) -> None:
         match action:
