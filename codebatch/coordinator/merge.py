@@ -7,7 +7,6 @@ the bytes of a shard do not tell how its work was split.
 from __future__ import annotations
 
 import uuid
-from itertools import chain
 from pathlib import Path
 
 from codebatch.engine.chains import Link
@@ -112,6 +111,6 @@ def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: 
         return frames, rows, links[0].outcome.bytes
     tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
     tables += [make_row(b"")] * (items - ends[-1])
-    blocks = chain.from_iterable(outcomes.iter_items(link.segment, link.outcome) for link in links)
+    blocks = (outcomes.read_records(link.segment, link.outcome) for link in links)
     frames = b"".join(frame_writer.iter_encode(blocks))
     return frames, b"".join(tables), sum(link.outcome.bytes for link in links)
