@@ -53,7 +53,7 @@ class Question:
 
         about = self.batch.about
         if self.is_named:
-            alike = (each for each in iter_batches(self.store) if self._is_alike(each))
+            alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
             if next(alike, self.batch).id != self.batch.id:
                 return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id)
@@ -66,11 +66,7 @@ class Question:
     def find_batch_of(self, snapshot_id: str | None) -> Batch | None:
         """The latest batch over another snapshot of the same place, None where there is none."""
         as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == snapshot_id)
-        return next((each for each in as_now if self._is_alike(each)), None)
-
-    def _is_alike(self, other: Batch) -> bool:
-        mine, theirs = self.batch.about, other.about
-        return mine.sources == theirs.sources and mine.paths == theirs.paths
+        return next((each for each in as_now if each.about.place == self.batch.about.place), None)
 
 
 class Answer(Generic[Found]):

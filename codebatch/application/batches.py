@@ -73,7 +73,7 @@ def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch
         state = "DAMAGED"
         try:
             batch = open_batch(store, batch_id)
-            state = standing(batch)[0].state.value
+            state = standing(batch).state.value
         except (StoreCorrupt, UnknownId) as error:
             note(f"{batch_id}: {error.message}")
         yield ListedBatch(id=batch_id, batch=batch, state=state)
@@ -81,8 +81,7 @@ def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch
 
 def status(store: Store, batch: Batch) -> BatchStatus:
     """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
-    stands, _ = standing(batch)
-    return BatchStatus(batch=batch, standing=stands, tasks=tuple(task_states(store, batch)))
+    return BatchStatus(batch=batch, standing=standing(batch), tasks=tuple(task_states(store, batch)))
 
 
 def task_states(store: Store, batch: Batch) -> list[TaskStatus]:

@@ -212,11 +212,11 @@ def run_paths(
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
         batch, is_new = planner.find_or_make(again=again)
-    stands, _ = standing(batch)
+    stands = standing(batch)
     action: Action = "ran" if is_new else _found(stands)
     listener.chosen(batch, action)
     status = 0
-    if not _is_over(stands):
+    if not stands.is_over:
         status = execution.execute(store, batch, scope_of(batch, task), listener)
         with store.writing():
             batch = planner.answering_one(batch)
@@ -226,9 +226,9 @@ def run_paths(
 def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
+    stands = standing(batch)
     scope = scope_of(batch, task)
-    if _is_over(stands):
+    if stands.is_over:
         return _ran(execution, store, batch, _found(stands), began)
     action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
     status = execution.execute(store, batch, scope, listener)
@@ -238,7 +238,7 @@ def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
+    stands = standing(batch)
     if stands.state is BatchState.COMPLETED and stands.outputs is not None:
         return _ran(execution, store, batch, "up to date", began)
     status = execution.execute(store, batch, Scope(retry_failed=True), listener)
@@ -279,12 +279,8 @@ def scope_of(batch: Batch, task: str | None) -> Scope:
     return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def _is_over(stands: Standing) -> bool:
-    return stands.state.is_final and stands.outputs is not None
-
-
 def _found(stands: Standing) -> Action:
-    if _is_over(stands):
+    if stands.is_over:
         return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
     return "helped" if stands.holders else "continued"
 
@@ -299,7 +295,7 @@ def _ran(
     signal_status: int = 0,
     task: str | None = None,
 ) -> Ran:
-    stands, _ = standing(batch)
+    stands = standing(batch)
     records = BatchRecords(store, batch)
     summary = summarise(records)
     missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
