@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from codebatch.application import Note, ignore_note
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.query.arguments import path_of
 from codebatch.query.completeness import Completeness
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
@@ -94,6 +95,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
     From there first where it begins with `./` or `../`. Where it could be either, a note says which was taken. Raises
     InvalidInput where it is neither.
     """
+    path_of(path)
     given = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
@@ -106,7 +108,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
             candidates.append(os.fsencode(absolute.relative_to(root)))
     in_snapshot = [given, os.path.normpath(given)]
     candidates = candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
-    items = {each: item for each in dict.fromkeys(candidates) if (item := records.find_item(each)) is not None}
+    items = records.find_items(dict.fromkeys(candidates))
     if items:
         chosen, *others = items
         if others:

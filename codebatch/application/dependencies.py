@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.model.entry import display_path
+from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_imports, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
@@ -24,6 +25,7 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
 
     Raises InvalidInput or StoreCorrupt.
     """
+    refuse_below_one(depth=depth)
     records = question.records
     name, _ = find_item(records, path, question.note)
     every = dependents_of(iter_imports(records), display_path(name))

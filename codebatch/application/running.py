@@ -22,6 +22,7 @@ from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
+from codebatch.query.arguments import path_of, refuse_below_one, refuse_text
 from codebatch.query.filters import JsonRecord
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
@@ -42,7 +43,7 @@ Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
 
 
 class Listener:
-    """Who is told how a run goes, while it lasts. Called in the main thread; what is not overridden is not told."""
+    """Who is told how a run goes, while it lasts. Called in the thread of `run`; what is not overridden is not told."""
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
@@ -61,7 +62,8 @@ class Listener:
 class Execution:
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
-    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work. Raises
+    InvalidInput for a number that no batch can be executed with.
     """
 
     configuration: Configuration
@@ -71,8 +73,13 @@ class Execution:
     take_over: bool = False
     shuffle_seed: int | None = None
 
+    def __post_init__(self) -> None:
+        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
+        if self.file_seconds is not None and not self.file_seconds > 0:
+            raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
+
     def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
-        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
+        """Do what is open in a batch. Returns 0, or the exit status of the signal that ended it."""
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
@@ -166,11 +173,13 @@ def run(
     """Freeze paths, and run a pipeline over them; where that was done before, nothing is left to do.
 
     Settings and own tasks are those of the project around the current directory. `store` is made where there is none.
-    Main thread only. Raises CodebatchError; what could not be done is told by `Ran.shortfall`.
+    In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.signal_status`); in another one they are the
+    caller's. Raises CodebatchError or OSError; what could not be done is told by `Ran.shortfall`.
     """
+    refuse_text(include=include, exclude=exclude)
     return run_paths(
-        tuple(map(Path, paths)),
-        StorePlace(None if store is None else Path(store)),
+        tuple(map(path_of, paths)),
+        StorePlace(None if store is None else path_of(store)),
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),

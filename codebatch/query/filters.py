@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.errors import InvalidInput
 from codebatch.model.outcome import Counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.task import Json
+from codebatch.query.arguments import refuse_text, refuse_unknown
 
 JsonRecord = dict[str, Json]
 
@@ -28,11 +28,12 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
 
     def check(self) -> RecordFilter:
-        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
-        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
-            for value in asked:
-                if value not in known:
-                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
+        """The same filter. Raises InvalidInput for a kind or severity that does not exist, and text where a tuple is
+        meant.
+        """
+        refuse_text(kinds=self.kinds, severities=self.severities, codes=self.codes, tools=self.tools, names=self.names)
+        refuse_unknown("kind", self.kinds, KINDS)
+        refuse_unknown("severity", self.severities, SEVERITIES)
         return self
 
     def may_match(self, counts: Counts) -> bool:
