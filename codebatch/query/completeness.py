@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.model.quantities import percent_of
 from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords
@@ -41,8 +41,7 @@ class Completeness:
     @property
     def percent(self) -> float:
         """How much of what is needed is there, of 100, to one decimal; never rounded up."""
-        there = max(self.done - self.failed - self.lost, 0)
-        return math.floor(1000 * there / self.planned) / 10 if self.planned else 100.0
+        return percent_of(max(self.done - self.failed - self.lost, 0), self.planned)
 
 
 def completeness(
