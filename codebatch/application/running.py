@@ -256,23 +256,21 @@ def resume(execution: Execution, store: Store, batch: Batch, listener: Listener)
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
     """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError."""
-    scope = scope_of(batch, task)
-    assert scope.tasks is not None
-    plan = batch.plan()
-    if task_name(task) in plan.project_tasks:
+    scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
+    if name in plan.project_tasks:
         raise InvalidInput(
-            f"{task_name(task)} works on the project, not on shards",
-            hint=f"codebatch run --batch {batch.id} --task {task}",
+            f"{name} works on the project, not on shards",
+            hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         return ShardsRan(states={}, open=())
-    status = execution.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
+    status = execution.execute(store, batch, replace(scope, shards=chosen), Listener())
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
-        shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"
+        shard: "failed" if ledger.unsuccessful(shard, name) else "done"
         for shard in sorted(chosen)
-        if not any(ledger.holes(shard, name) for name in scope.tasks)
+        if not ledger.holes(shard, name)
     }
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=status)
 
