@@ -30,7 +30,7 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
     name, _ = find_item(records, path, question.note)
     every = dependents_of(iter_imports(records), display_path(name))
     found = [each for each in every if depth is None or each.distance <= depth]
-    whole = completeness(records, needed_tasks(records), needs_all_files=True)
+    whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
 
 
@@ -44,5 +44,5 @@ def imports(question: Question) -> Answer[list[Import]]:
 def import_cycles(question: Question) -> Answer[list[Cycle]]:
     """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
     found = cycles(iter_imports(question.records))
-    whole = completeness(question.records, needed_tasks(question.records), needs_all_files=True)
+    whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

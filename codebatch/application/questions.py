@@ -18,7 +18,7 @@ from codebatch.query.completeness import (
     check_kinds,
     completeness,
     completeness_at,
-    rests_on_all_files,
+    lacks_files,
     tasks_that_give,
 )
 from codebatch.query.filters import JsonRecord, RecordFilter
@@ -75,8 +75,8 @@ def search(
         check_kinds(question.catalogue, records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
     needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    of_all = rests_on_all_files(question.catalogue, records, names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
+    lacks = lacks_files(question.catalogue, records, names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, lacks_files=lacks)
     return Answer(question=question, found=found, whole=whole)
 
 
@@ -133,8 +133,8 @@ def inspect(
     place = path_row(name)
     # The failure of a project task stands at the first item of all, and is none of that file's.
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
-    of_all = rests_on_all_files(catalogue, records, tasks, kinds)
-    whole = completeness_at(records, by_task, found, needs_all_files=of_all)
+    lacks = lacks_files(catalogue, records, tasks, kinds)
+    whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
 
