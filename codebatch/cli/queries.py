@@ -80,7 +80,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
     """Everything a batch says of one file."""
     question = ask(answering, batch_reference)
-    named = tuple(kinds.split(",")) if kinds else ()
+    named = () if kinds is None else tuple(kinds.split(","))
     asked = RecordFilter(kinds=named or _kinds_shown(answering))
     answer = questions.inspect(question, path, asked, kinds=named)
     found = answer.found

@@ -8,8 +8,7 @@ from codebatch.application.references import ROLES
 from codebatch.application.references import references as references_of
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.options import Answering, answering, asked_batch_option
-from codebatch.cli.show import record_path
-from codebatch.query.filters import JsonRecord
+from codebatch.query.filters import JsonRecord, record_path
 
 
 @click.command()

@@ -137,6 +137,10 @@ def files(
     limit: int | None,
 ) -> int:
     """Files of a batch or snapshot; why a path is in or out."""
+    if why_path is None and (include or exclude):
+        raise InvalidInput("--include and --exclude are for --why", hint="name the path with --why PATH")
+    if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
+        raise InvalidInput("--why is of the tree here, not of a batch or snapshot")
     if why_path is not None:
         _answer_why(answering, why_path, include, exclude)
         return 0

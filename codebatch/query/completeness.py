@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.quantities import percent_of
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter, record_path
 from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_declaration
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -136,4 +136,4 @@ def _is_untold_failure(
 def _failures(records: BatchRecords, task: str, path: str) -> int:
     every = records.iter_records(task, RecordFilter(kinds=("failure",)))
     project = PROJECT_PATH.decode()
-    return sum(path in (found := str(record.get("path", ""))) or found == project for record in every)
+    return sum(path in (found := record_path(record)) or found == project for record in every)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from codebatch.model.entry import display_path
 from codebatch.model.outcome import Counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.task import Json
@@ -17,8 +19,8 @@ _decoder = msgspec.json.Decoder(JsonRecord)
 
 
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
-    but for a `*` at the end."""
+    """Which records are asked for; an empty field asks for all. `path` is a part of the path as people are shown it;
+    `names` and `codes` are exact, but for a `*` at the end."""
 
     kinds: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.codes or _matches(record.get("code"), self.codes))
             and (not self.tools or record.get("tool") in self.tools)
             and (not self.names or _matches(record.get("name"), self.names))
-            and (not self.path or self.path in str(record.get("path", "")))
+            and (not self.path or self.path in record_path(record))
         )
 
     def iter_matching(self, blocks: Iterable[bytes]) -> Iterator[JsonRecord]:
@@ -69,6 +71,14 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
                     record = _decoder.decode(line)
                     if self.matches(record):
                         yield record
+
+
+def record_path(record: JsonRecord, field: str = "path") -> str:
+    """A record's path for people; the other one where `field` says so."""
+    path_b64 = record.get(f"{field}_b64")
+    if isinstance(path_b64, str):
+        return display_path(base64.b64decode(path_b64))
+    return str(record.get(field, ""))
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:
