@@ -233,6 +233,13 @@ def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> 
         Execution(configuration=configuration, memory_mb=0)
 
 
+def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: Store, tree: Path) -> None:
+    (tree / "\udcff.py").touch()
+    _open(store, tree)
+    with pytest.raises(InvalidInput, match="no UTF-8"):
+        impact(ask(store), "\udcff.py")
+
+
 def test_unknown_batch_is_asked_nothing(store: Store) -> None:
     with pytest.raises(UnknownId):
         ask(store)
