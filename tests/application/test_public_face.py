@@ -76,7 +76,7 @@ def test_a_thread_other_than_the_main_one_runs_and_leaves_the_children_of_others
     code = """
 import subprocess, sys, threading, codebatch
 class Starter(codebatch.Listener):
-    def chosen(self, batch, action):
+    def update(self, progress):
         begun.set()
         started.wait()
 def work():
