@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -98,8 +97,6 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
     def wrapped(
         take_over: bool, jobs: int | None, file_seconds: float | None, memory_mb: int | None, **arguments: object
     ) -> int:
-        if file_seconds is not None and math.isnan(file_seconds):
-            raise InvalidInput("invalid value for '--file-seconds': it is no number")
         execution = Execution(
             configuration=load_configuration(Path.cwd()),
             jobs=jobs,

@@ -25,7 +25,7 @@ TICK_SECONDS = 0.1
 
 
 class ProcessCrew:
-    """Implements Crew. Main thread only, for it starts processes and handles signals while it lasts.
+    """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
 
     The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them.
     """

@@ -31,7 +31,7 @@ def execute(
     scope: Scope,
     watcher: Watcher | None,
 ) -> int:
-    """Do what is open in a batch, and merge once nothing is. Main thread only.
+    """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
     Returns 0, or the exit status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.

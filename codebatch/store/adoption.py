@@ -6,26 +6,33 @@ answer for the place, the patterns and the instant of another; so it gets a batc
 
 from __future__ import annotations
 
+import errno
 import stat
 import uuid
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.document import encode_document
 from codebatch.store import layout
 from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
 from codebatch.store.store import Store
+from codebatch.system.files import Files
 
 # An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
+
+# Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
+_NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
 
 
 def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:
     """Make a batch of the same plan and results, of these sources as this stat cache knows them.
 
-    Nobody may be at work on the one that is adopted. Files are shared by hard links: all of them are write-once. On
-    return it is on disk.
+    Nobody may be at work on the one that is adopted. Files are shared by hard links, for all of them are write-once;
+    one that gets no further name is copied. On return it is on disk.
     """
     about = replace(
         batch.about, batch_id=new_batch_id(at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
@@ -42,10 +49,10 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
                 path = batch.root / directory / name
                 found_there = files.stat(path)
                 if found_there is not None and stat.S_ISREG(found_there.st_mode):  # Others are none of ours.
-                    files.create_exclusive(path, building.root / directory / name)
+                    _share(files, path, building.root / directory / name)
             files.sync_directory(building.root / directory)
         files.sync_directory(building.root / layout.OUTPUTS)
-        files.create_exclusive(batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
+        _share(files, batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
         files.write_new(building.root / layout.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building.root, store.batches / about.batch_id)
     except BaseException:
@@ -53,3 +60,13 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
         raise
     assert published, "a new batch id was taken"
     return Batch(files, store.batches / about.batch_id, about)
+
+
+def _share(files: Files, source: Path, target: Path) -> None:
+    try:
+        files.create_exclusive(source, target)
+    except (OSError, StoreForeign, StoreUnwritable) as error:
+        refused = error if isinstance(error, OSError) else error.__cause__
+        if getattr(refused, "errno", None) not in _NO_LINK:
+            raise
+        files.write_new(target, files.read(source))

@@ -62,6 +62,11 @@ class BatchFile(Document, frozen=True, kw_only=True):
     shards: int
     items: int
 
+    @property
+    def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """What the batch is of: one tree, or the same paths of it."""
+        return self.sources, self.paths
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -234,11 +239,7 @@ def _stands_for(one: Batch, other: Batch) -> bool:
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.sources, one.about.paths, one.about.pipeline) == (
-        other.about.sources,
-        other.about.paths,
-        other.about.pipeline,
-    )
+    return (one.about.place, one.about.pipeline) == (other.about.place, other.about.pipeline)
 
 
 def decode_batch(data: bytes) -> BatchFile:

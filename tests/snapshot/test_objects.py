@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import ObjectMissing, StoreUnwritable
-from codebatch.model.digest import EMPTY_DIGEST, Digest, digest_bytes
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.store import pack_writer
 from codebatch.store.leftovers import sweep_parts
 from codebatch.store.objects import ObjectStore
@@ -46,7 +46,7 @@ def test_what_was_added_can_be_read_by_another_process_after_seal(root: Path) ->
     digests = _fill(root, *contents)
     store = _store(root)
     assert [store.read(digest, len(content)) for digest, content in zip(digests, contents, strict=True)] == contents
-    assert digests[0] == EMPTY_DIGEST
+    assert digests[0] == digest_bytes(b"")
 
 
 def test_a_pack_is_named_by_its_bytes_and_an_object_is_stored_once(root: Path) -> None:
