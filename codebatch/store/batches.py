@@ -124,12 +124,14 @@ def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cac
 
 
 def make_batch_directories(batch: Batch) -> None:
-    """Make what a copy left out for being empty. On return they are on disk. Before anybody works on the batch here."""
-    missing = [batch.root / name for name in _SUBDIRECTORIES if batch.files.size(batch.root / name) is None]
-    for path in missing:
-        batch.files.make_directory(path)
-    if missing:
-        batch.files.sync_directory(batch.root)
+    """Make what a copy left out for being empty. Before anybody works on the batch here.
+
+    On return the names of all are on disk, and the batch's own: who made them may have died before that.
+    """
+    for name in _SUBDIRECTORIES:
+        batch.files.make_directory(batch.root / name)
+    for directory in (batch.root, batch.root.parent):
+        batch.files.sync_directory(directory)
 
 
 def open_batch(store: Store, batch_id: str) -> Batch:
