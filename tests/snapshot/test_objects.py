@@ -110,7 +110,9 @@ def test_a_flipped_byte_anywhere_in_a_pack_is_never_read_as_truth(root: Path) ->
             try:
                 assert store.read(digest) == content
             except ObjectMissing:
-                assert not _store(root).has_key(bytes.fromhex(digest)), "what was found unsound is missing for everybody"
+                assert not _store(root).has_key(bytes.fromhex(digest)), (
+                    "what was found unsound is missing for everybody"
+                )
         for bad in root.glob("*.bad"):
             bad.unlink()
 
