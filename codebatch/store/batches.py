@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import os
@@ -108,19 +109,29 @@ def create_batch(store: Store, plan: Plan, *, sources: Sequence[bytes], stat_cac
         shards=len(plan.shards),
         items=plan.items,
     )
+    with building_batch(store, about) as root:
+        store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))
+    return Batch(store.files, store.batches / about.batch_id, about)
+
+
+@contextlib.contextmanager
+def building_batch(store: Store, about: BatchFile) -> Iterator[Path]:
+    """A hidden directory with those of a batch, to put the plan and what else it has in; then the batch is published.
+
+    On return it is on disk. What is put there must have come from `write_new`, or be durable already.
+    """
     files = store.files
-    building = store.batches / f".{uuid.uuid4().hex}.tmp"
+    root = store.batches / f".{uuid.uuid4().hex}.tmp"
     try:
         for name in _SUBDIRECTORIES:
-            files.make_directory(building / name)
-        files.write_new(building / layout.PLAN_FILE, encode_plan(plan))
-        files.write_new(building / layout.BATCH_FILE, encode_document(about))
-        published = files.publish_directory(building, store.batches / about.batch_id)
+            files.make_directory(root / name)
+        yield root
+        files.write_new(root / layout.BATCH_FILE, encode_document(about))
+        published = files.publish_directory(root, store.batches / about.batch_id)
     except BaseException:
-        files.remove_tree(building)
+        files.remove_tree(root)
         raise
     assert published, "a new batch id was taken"
-    return Batch(files, store.batches / about.batch_id, about)
 
 
 def make_batch_directories(batch: Batch) -> None:

@@ -321,7 +321,7 @@ def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkey
 
 
 def test_many_classes_of_windows_take_little_memory() -> None:
-    """An object for each takes 300 bytes: of the tree of Linux there are 670,000."""
+    """An object for each takes 200 bytes: of the tree of Linux there are 670,000."""
     text = Text()
     for owner in range(2):
         for block in range(300):
