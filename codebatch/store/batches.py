@@ -17,7 +17,7 @@ import msgspec
 
 from codebatch.errors import CorruptFile, NotInStore, StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.document import Document, decode_document, encode_document
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
@@ -256,7 +256,10 @@ def _is_alike(one: Batch, other: Batch) -> bool:
 
 def decode_batch(data: bytes) -> BatchFile:
     """Read batch.json. Raises DocumentError."""
-    return decode_document(data, _batch_decoder, BATCH_FORMAT)
+    about = decode_document(data, _batch_decoder, BATCH_FORMAT)
+    if about.paths and not about.sources:
+        raise DocumentError("it has paths of no source")
+    return about
 
 
 _batch_decoder = msgspec.json.Decoder(BatchFile)
