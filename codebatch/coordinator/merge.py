@@ -111,6 +111,6 @@ def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: 
         return frames, rows, links[0].outcome.bytes
     tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
     tables += [make_row(b"")] * (items - ends[-1])
-    blocks = (outcomes.read_records(link.segment, link.outcome) for link in links)
+    blocks = (b"".join(outcomes.iter_items(link.segment, link.outcome)) for link in links)
     frames = b"".join(frame_writer.iter_encode(blocks))
     return frames, b"".join(tables), sum(link.outcome.bytes for link in links)

@@ -14,7 +14,6 @@ Digest = NewType("Digest", str)
 
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}\Z")
 
-
 _canonical = msgspec.json.Encoder(order="sorted")
 
 

@@ -248,10 +248,6 @@ class Outcomes:
         with _damage_told(outcome):
             return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
 
-    def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
-        """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
-        return b"".join(self.iter_items(segment, outcome))
-
     def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
         """The record lines of an outcome, and their bounds: item `i` has those from the `i`th to the one behind it.
 

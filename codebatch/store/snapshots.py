@@ -157,6 +157,8 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     encoded = encode_document(document)
     known = _known_document(files, store_root, document)
     if known is not None:
+        for directory in (target, target.parent):  # Who published it may have died before this.
+            files.sync_directory(directory)
         return known
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)

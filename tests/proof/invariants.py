@@ -78,7 +78,7 @@ def check_registers(batch: Batch, plan: Plan) -> None:
             kinds[name] = outcome.type
             inputs[name] = outcome.inputs
             for one in outcome.parts or (outcome,):
-                outcomes.read_records(commit.segment, one)
+                list(outcomes.iter_items(commit.segment, one))
     for shard, start, task, round_ in kinds:
         before = (shard, start, task, round_ - 1)
         is_over_result = kinds.get(before) == "result" and inputs.get((shard, start, task, round_)) == inputs[before]

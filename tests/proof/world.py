@@ -361,7 +361,7 @@ class World:
             assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
             segment, outcome = known
             for one in outcome.parts or (outcome,):
-                outcomes.read_records(segment, one)
+                list(outcomes.iter_items(segment, one))
         present = {layout.register_name(register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 
