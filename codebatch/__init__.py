@@ -1,8 +1,9 @@
 """codebatch: a multiprocess parallel executor for work over large codebases.
 
 Every public name stands here, and is imported when it is first asked for. `run` works on a tree, `open_store` finds
-what was worked on before, `ask` gives a question, which the functions that answer take first. Whatever goes wrong is a
-CodebatchError. What tasks are written against is in `codebatch_workers.api`.
+what was worked on before, `ask` gives a question, which the functions that answer take first. What is asked wrongly, or
+found wrong, is a CodebatchError; what else the system refuses (a current directory that is gone, a path that is too
+long) is an OSError. What tasks are written against is in `codebatch_workers.api`.
 """
 
 from __future__ import annotations

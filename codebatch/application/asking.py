@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from codebatch.application import Note, ignore_note
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.query.arguments import path_of
 from codebatch.query.completeness import Completeness
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
@@ -53,7 +54,7 @@ class Question:
 
         about = self.batch.about
         if self.is_named:
-            alike = (each for each in iter_batches(self.store) if self._is_alike(each))
+            alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
             if next(alike, self.batch).id != self.batch.id:
                 return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id)
@@ -66,11 +67,7 @@ class Question:
     def find_batch_of(self, snapshot_id: str | None) -> Batch | None:
         """The latest batch over another snapshot of the same place, None where there is none."""
         as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == snapshot_id)
-        return next((each for each in as_now if self._is_alike(each)), None)
-
-    def _is_alike(self, other: Batch) -> bool:
-        mine, theirs = self.batch.about, other.about
-        return mine.sources == theirs.sources and mine.paths == theirs.paths
+        return next((each for each in as_now if each.about.place == self.batch.about.place), None)
 
 
 class Answer(Generic[Found]):
@@ -98,6 +95,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
     From there first where it begins with `./` or `../`. Where it could be either, a note says which was taken. Raises
     InvalidInput where it is neither.
     """
+    path_of(path)
     given = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
@@ -110,7 +108,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
             candidates.append(os.fsencode(absolute.relative_to(root)))
     in_snapshot = [given, os.path.normpath(given)]
     candidates = candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
-    items = {each: item for each in dict.fromkeys(candidates) if (item := records.find_item(each)) is not None}
+    items = records.find_items(dict.fromkeys(candidates))
     if items:
         chosen, *others = items
         if others:

@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.application.asking import Question
+from codebatch.engine.lifecycle import Tally
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords
@@ -73,7 +74,7 @@ def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch
         state = "DAMAGED"
         try:
             batch = open_batch(store, batch_id)
-            state = standing(batch)[0].state.value
+            state = standing(batch).state.value
         except (StoreCorrupt, UnknownId) as error:
             note(f"{batch_id}: {error.message}")
         yield ListedBatch(id=batch_id, batch=batch, state=state)
@@ -81,8 +82,7 @@ def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch
 
 def status(store: Store, batch: Batch) -> BatchStatus:
     """Where a batch stands, who is at work on it, and how far each task is. Raises StoreCorrupt."""
-    stands, _ = standing(batch)
-    return BatchStatus(batch=batch, standing=stands, tasks=tuple(task_states(store, batch)))
+    return BatchStatus(batch=batch, standing=standing(batch), tasks=tuple(task_states(store, batch)))
 
 
 def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
@@ -90,24 +90,31 @@ def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
     records = BatchRecords(store, batch)
     rows: list[TaskStatus] = []
     for task in records.plan.tasks:
-        name = task.name
-        items, shards_total = (1, 1) if task.scope == "project" else (batch.about.items, batch.about.shards)
-        done, failed, shards_done = records.source.so_far(name)
-        is_over = done + failed == items
+        tally = records.source.tally((task.name,))
+        shards = [1 - tally.open]
+        if task.scope == "file":
+            told = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
+            shards = [so_far.items == shard.items for shard, so_far in told]
         rows.append(
             TaskStatus(
-                task_id=name,
+                task_id=task.name,
                 type=task.scope,
-                status=("failed" if failed else "done") if is_over else "running" if done or failed else "pending",
+                status=_status(tally),
                 depends_on=task.needs,
-                files_total=items,
-                files_done=done,
-                files_failed=failed,
-                shards_total=shards_total,
-                shards_done=shards_done,
+                files_total=tally.planned,
+                files_done=tally.results,
+                files_failed=tally.failed,
+                shards_total=len(shards),
+                shards_done=sum(shards),
             )
         )
     return rows
+
+
+def _status(tally: Tally) -> str:
+    if tally.open:
+        return "running" if tally.open < tally.planned else "pending"
+    return "done" if tally.results == tally.planned else "failed"
 
 
 def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]:

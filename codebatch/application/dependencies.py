@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_imports, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
@@ -24,11 +26,16 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
 
     Raises InvalidInput or StoreCorrupt.
     """
+    refuse_below_one(depth=depth)
     records = question.records
     name, _ = find_item(records, path, question.note)
-    every = dependents_of(iter_imports(records), display_path(name))
+    try:
+        text = name.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{display_path(name)} is no UTF-8, and imports of such files are not followed") from error
+    every = dependents_of(iter_imports(records), text)
     found = [each for each in every if depth is None or each.distance <= depth]
-    whole = completeness(records, needed_tasks(records), needs_all_files=True)
+    whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
 
 
@@ -42,5 +49,5 @@ def imports(question: Question) -> Answer[list[Import]]:
 def import_cycles(question: Question) -> Answer[list[Cycle]]:
     """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
     found = cycles(iter_imports(question.records))
-    whole = completeness(question.records, needed_tasks(question.records), needs_all_files=True)
+    whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

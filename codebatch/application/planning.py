@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 
-from codebatch.application import Note
+from codebatch.application import Note, ignore_note
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
@@ -66,8 +66,7 @@ class Planner:
         about = batch.about
         if (about.sources, about.stat_cache) != (self.frozen.sources, self.frozen.stat_cache):
             return False
-        place = (about.sources, about.paths)
-        alike = (each for each in iter_batches(self.store) if (each.about.sources, each.about.paths) == place)
+        alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
         return next(alike, batch).id == batch.id
 
     def adopt(self, batch: Batch) -> Batch:
@@ -76,18 +75,28 @@ class Planner:
             self.store, batch, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
         )
 
-    def find(self) -> Batch | None:
-        """The latest batch of the same plan that can be read, of whatever place: equal trees have equal results."""
+    def find(self, note: Note = ignore_note) -> Batch | None:
+        """The batch of the same plan that can be read and that questions go to, else the latest of whatever place:
+        equal trees have equal results. `note` is told of those that cannot be read.
+        """
         wanted = (self.digest, self.pipeline)
-        for batch in iter_batches(self.store, self.note):
-            if (batch.about.plan_digest, batch.about.pipeline) == wanted:
-                try:
-                    standing(batch)
-                except StoreCorrupt as error:
-                    self.note(f"{batch.id} is passed over: {error.message}")
-                    continue
+        latest: Batch | None = None
+        for batch in iter_batches(self.store, note):
+            if (batch.about.plan_digest, batch.about.pipeline) != wanted:
+                continue
+            is_answering = self.is_answered_by(batch)
+            if latest is not None and not is_answering:
+                continue
+            try:
+                batch.plan()  # Merged outputs do without, and whoever adopts it does not.
+                standing(batch)
+            except StoreCorrupt as error:
+                note(f"{batch.id} is passed over: {error.message}")
+                continue
+            if is_answering:
                 return batch
-        return None
+            latest = batch
+        return latest
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[Batch, bool]:
         """The batch of the same plan, or a new one, always `again`; and whether it is new. `reuses`: as in `make`.
@@ -95,13 +104,14 @@ class Planner:
         It is looked for before planning, which takes time, and again where nobody else can make one: several that
         begin at once share the batch of whoever was first.
         """
-        if not again and (found := self.find()):
-            return self.answering_one(found), False
-        plan = self.plan()
-        with self.store.making_batch():
-            if not again and (found := self.find()):
-                return found, False
-            return self.make(plan, reuses=reuses and not again), True
+        found = None if again else self.find(self.note)
+        if found is None:
+            plan = self.plan()
+            with self.store.making_batch():
+                found = None if again else self.find()
+                if found is None:
+                    return self.make(plan, reuses=reuses and not again), True
+        return self.answering_one(found), False
 
     def answering_one(self, batch: Batch) -> Batch:
         """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.
@@ -112,9 +122,8 @@ class Planner:
             return batch
         with self.store.making_batch():
             batch = self.find() or batch  # Another may have adopted it meanwhile.
-            stands, _ = standing(batch)
-            is_over = stands.state.is_final and stands.outputs is not None and not stands.holders
-            if is_over and not self.is_answered_by(batch):
+            stands = standing(batch)
+            if stands.is_over and not stands.holders and not self.is_answered_by(batch):
                 batch = self.adopt(batch)
         return batch
 

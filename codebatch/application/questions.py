@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
-from codebatch.model.entry import Entry, display_path, path_fields, path_from_fields
+from codebatch.model.entry import Entry, display_path, path_from_fields, path_row
 from codebatch.model.outcome import add_counts
 from codebatch.model.quantities import human_bytes
+from codebatch.model.record import KINDS
 from codebatch.model.shard import path_of
+from codebatch.query.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.completeness import (
     check_kinds,
     completeness,
     completeness_at,
-    rests_on_all_files,
+    lacks_files,
     tasks_that_give,
 )
 from codebatch.query.filters import JsonRecord, RecordFilter
@@ -58,22 +61,22 @@ def search(
 
     `kinds` are those that the question names, where they are not those that the filter lets pass.
     """
+    refuse_below_one(limit=limit)
+    asked.check()
     records = question.records
     if kinds is None:
         kinds = asked.kinds or (("symbol",) if asked.names else ())
+    refuse_text(kinds=kinds)
+    refuse_unknown("kind", kinds, KINDS)
     names = records.choose_tasks(task)
-    found: list[JsonRecord] = []
-    for name in names:
-        for record in records.iter_records(name, asked):
-            if limit is not None and len(found) == limit:
-                break
-            found.append(record)
+    every = chain.from_iterable(records.iter_records(name, asked) for name in names)
+    found = list(islice(every, limit))
     if not found:
         check_kinds(question.catalogue, records, kinds)
     is_told = asked.matches({"kind": "failure", "path": asked.path})
     needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    of_all = rests_on_all_files(question.catalogue, records, names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, needs_all_files=of_all)
+    lacks = lacks_files(question.catalogue, records, names, kinds)
+    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, lacks_files=lacks)
     return Answer(question=question, found=found, whole=whole)
 
 
@@ -98,6 +101,7 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
 
     Raises InvalidInput or StoreCorrupt.
     """
+    refuse_unknown("ranking", (by,), get_args(Ranking))
     records = question.records
     names = records.choose_tasks(task)
     if by == "path":
@@ -126,12 +130,11 @@ def inspect(
     check_kinds(catalogue, records, kinds)
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
-    text, encoded = path_fields(name)
-    place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
+    place = path_row(name)
     # The failure of a project task stands at the first item of all, and is none of that file's.
     found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
-    of_all = rests_on_all_files(catalogue, records, tasks, kinds)
-    whole = completeness_at(records, by_task, found, needs_all_files=of_all)
+    lacks = lacks_files(catalogue, records, tasks, kinds)
+    whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
 
@@ -139,8 +142,9 @@ def inspect(
 def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
     """The files of a batch, in path order, each with its `file` record, None where there is none yet.
 
-    Raises StoreCorrupt.
+    Raises InvalidInput or StoreCorrupt.
     """
+    refuse_below_one(limit=limit)
     records = question.records
     about: dict[bytes, JsonRecord] = {}
     needed = {"parse"} & set(records.task_names)

@@ -7,10 +7,13 @@ from typing import cast
 
 from codebatch.application.asking import Answer, Question
 from codebatch.errors import InvalidInput, ObjectMissing
-from codebatch.model.entry import display_path, path_fields
+from codebatch.model.entry import display_path, path_row
+from codebatch.query.arguments import refuse_text, refuse_unknown
 from codebatch.query.completeness import Completeness
 from codebatch.query.filters import JsonRecord
 from codebatch.system.plugins import load_question
+
+ROLES = ("definition", "import", "call", "reference")
 
 
 def references(
@@ -22,6 +25,8 @@ def references(
     """
     if not name or any(character.isspace() for character in name):
         raise InvalidInput(f"{name!r} is no name", hint="name one identifier, without its scope")
+    refuse_text(roles=roles)
+    refuse_unknown("role", roles, ROLES)
     lost: list[bytes] = []
     found = [row for row in _found(question, name, path, lost) if not roles or row["role"] in roles]
     files = len(question.records.items)
@@ -42,8 +47,6 @@ def _found(question: Question, name: str, path: str, lost: list[bytes]) -> Itera
             question.note(f"{display_path(entry.path)} is passed over: {error.message}")
             lost.append(entry.path)
             continue
-        text, encoded = path_fields(entry.path)
-        place: JsonRecord = {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
         answer = find(name, entry.path, content, records.plan.context_of(item))
         for row in cast("Iterator[JsonRecord]", answer):
-            yield {**place, "name": name, **row}
+            yield {**path_row(entry.path), "name": name, **row}

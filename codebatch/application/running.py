@@ -15,13 +15,14 @@ from codebatch.application.stores import StorePlace
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
-from codebatch.coordinator.run import execute
+from codebatch.coordinator.run import NOTHING_EXECUTED, Executed, execute
 from codebatch.coordinator.score import Progress
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
+from codebatch.query.arguments import path_of, refuse_below_one, refuse_text
 from codebatch.query.filters import JsonRecord
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
@@ -42,7 +43,7 @@ Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
 
 
 class Listener:
-    """Who is told how a run goes, while it lasts. Called in the main thread; what is not overridden is not told."""
+    """Who is told how a run goes, while it lasts. Called in the thread of `run`; what is not overridden is not told."""
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
@@ -54,7 +55,7 @@ class Listener:
         """This batch answers for what was frozen."""
 
     def update(self, progress: Progress) -> None:
-        """How far the work is: at each commit, and ten times a second."""
+        """How far the work is: whenever a worker was heard, and ten times a second where none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class Execution:
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
     `reuses`: what older batches have is taken over.
+
+    Raises InvalidInput for a number that no batch can be executed with.
     """
 
     configuration: Configuration
@@ -73,8 +76,13 @@ class Execution:
     shuffle_seed: int | None = None
     reuses: bool = True
 
-    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
-        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
+    def __post_init__(self) -> None:
+        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
+        if self.file_seconds is not None and not self.file_seconds > 0:
+            raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
+
+    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> Executed:
+        """Do what is open in a batch."""
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
@@ -100,8 +108,8 @@ class Ran:
     """How a run went, and where its batch stands.
 
     `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
-    of how many files of a language only the part was said that needs no grammar. `signal_status` is 0, or the exit
-    status of the signal that ended the run early. `task` is the one that the work was restricted to.
+    of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
+    nothing was left to do. `task` is the one that the work was restricted to.
     """
 
     store: Store
@@ -114,7 +122,7 @@ class Ran:
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
     store_bytes: int
-    signal_status: int
+    executed: Executed
     task: str | None
 
     @property
@@ -169,11 +177,13 @@ def run(
     """Freeze paths, and run a pipeline over them; where that was done before, nothing is left to do.
 
     Settings and own tasks are those of the project around the current directory. `store` is made where there is none.
-    Main thread only. Raises CodebatchError; what could not be done is told by `Ran.shortfall`.
+    In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.executed`); in another one they are the
+    caller's. Raises CodebatchError or OSError; what could not be done is told by `Ran.shortfall`.
     """
+    refuse_text(include=include, exclude=exclude)
     return run_paths(
-        tuple(map(Path, paths)),
-        StorePlace(None if store is None else Path(store)),
+        tuple(map(path_of, paths)),
+        StorePlace(None if store is None else path_of(store)),
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
         pipeline=pipeline,
         include=tuple(include),
@@ -215,61 +225,59 @@ def run_paths(
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
-        batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses and not again)
-    stands, _ = standing(batch)
+        batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
+    stands = standing(batch)
     action: Action = "ran" if is_new else _found(stands)
     listener.chosen(batch, action)
-    status = 0
-    if not _is_over(stands):
-        status = execution.execute(store, batch, scope_of(batch, task), listener)
+    executed = NOTHING_EXECUTED
+    if not stands.is_over:
+        executed = execution.execute(store, batch, scope_of(batch, task), listener)
         with store.writing():
             batch = planner.answering_one(batch)
-    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+    return _ran(execution, store, batch, action, began, executed=executed, task=task)
 
 
 def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
+    stands = standing(batch)
     scope = scope_of(batch, task)
-    if _is_over(stands):
+    if stands.is_over:
         return _ran(execution, store, batch, _found(stands), began)
     action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
-    status = execution.execute(store, batch, scope, listener)
-    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+    executed = execution.execute(store, batch, scope, listener)
+    return _ran(execution, store, batch, action, began, executed=executed, task=task)
 
 
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
+    stands = standing(batch)
     if stands.state is BatchState.COMPLETED and stands.outputs is not None:
         return _ran(execution, store, batch, "up to date", began)
-    status = execution.execute(store, batch, Scope(retry_failed=True), listener)
-    return _ran(execution, store, batch, "continued", began, signal_status=status)
+    executed = execution.execute(store, batch, Scope(retry_failed=True), listener)
+    return _ran(execution, store, batch, "continued", began, executed=executed)
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
     """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError."""
-    scope = scope_of(batch, task)
-    assert scope.tasks is not None
-    plan = batch.plan()
-    if task_name(task) in plan.project_tasks:
+    scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
+    if name in plan.project_tasks:
         raise InvalidInput(
-            f"{task_name(task)} works on the project, not on shards",
-            hint=f"codebatch run --batch {batch.id} --task {task}",
+            f"{name} works on the project, not on shards",
+            hint=f"run it with: codebatch run --batch {batch.id} --task {name}",
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         return ShardsRan(states={}, open=())
-    status = execution.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
+    executed = execution.execute(store, batch, replace(scope, shards=chosen), Listener())
     ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
-        shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"
+        shard: "failed" if ledger.unsuccessful(shard, name) else "done"
         for shard in sorted(chosen)
-        if not any(ledger.holes(shard, name) for name in scope.tasks)
+        if not ledger.holes(shard, name)
     }
-    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=status)
+    return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:
@@ -283,12 +291,8 @@ def scope_of(batch: Batch, task: str | None) -> Scope:
     return Scope(tasks=plan.needed_for(name) if name in plan.project_tasks else frozenset({name}))
 
 
-def _is_over(stands: Standing) -> bool:
-    return stands.state.is_final and stands.outputs is not None
-
-
 def _found(stands: Standing) -> Action:
-    if _is_over(stands):
+    if stands.is_over:
         return "up to date" if stands.state is BatchState.COMPLETED else "ended before"
     return "helped" if stands.holders else "continued"
 
@@ -300,10 +304,10 @@ def _ran(
     action: Action,
     began: float,
     *,
-    signal_status: int = 0,
+    executed: Executed = NOTHING_EXECUTED,
     task: str | None = None,
 ) -> Ran:
-    stands, _ = standing(batch)
+    stands = standing(batch)
     records = BatchRecords(store, batch)
     summary = summarise(records)
     missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
@@ -318,6 +322,6 @@ def _ran(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         store_bytes=tree_bytes(store.root),
-        signal_status=signal_status,
+        executed=executed,
         task=task,
     )

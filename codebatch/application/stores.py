@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import StoreNotFound, StoreUnwritable
+from codebatch.query.arguments import path_of
 from codebatch.store import layout
 from codebatch.store.store import Store, create_store, find_store
 from codebatch.store.store import open_store as open_store_at
@@ -56,9 +57,9 @@ class StorePlace:
 def open_store(path: str | Path | None = None) -> Store:
     """The store at a path, else the nearest one in the current directory or above it.
 
-    Raises StoreNotFound or StoreForeign.
+    Raises InvalidInput, StoreNotFound or StoreForeign.
     """
-    return StorePlace(None if path is None else Path(path)).open()
+    return StorePlace(None if path is None else path_of(path)).open()
 
 
 def project_root(start: Path) -> Path:

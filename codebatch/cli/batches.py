@@ -19,7 +19,7 @@ from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
 from codebatch.coordinator.planning import find_pipeline
 from codebatch.model.entry import display_path
-from codebatch.model.quantities import count_of
+from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES
 from codebatch.store.outputs import current_outputs
 from codebatch.system.plugins import load_declaration
@@ -140,7 +140,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         f"pipeline  {batch.about.pipeline}",
         *([f"of        {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
         f"status    {stands.state.value}{' (stalled: nobody is at work on it)' if stands.is_stalled else ''}",
-        f"progress  {_percent(tally.planned - tally.open, tally.planned)} of {tally.planned:,} results",
+        f"progress  {percent_of(tally.planned - tally.open, tally.planned)} % of {tally.planned:,} results",
         *(f"at work   {h['role']} {h['holder']} pid {h['pid']} on {h['host']} since {h['since']}" for h in holders),
         *table(
             ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
@@ -242,10 +242,6 @@ def pipeline(answering: Answering, name: str) -> None:
             ),
         ],
     )
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "100 %"
 
 
 def _instant(at_ns: int) -> str:

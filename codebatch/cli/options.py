@@ -45,10 +45,10 @@ class Answering:
         named = self.store_path or os.environ.get(STORE_VARIABLE)
         return StorePlace(Path(named) if named else None)
 
-    def batch(self, reference: str | None, *, whole: bool = False) -> tuple[Store, Batch]:
-        """The store and the batch that was named, by default the latest; for questions the latest `whole` one."""
+    def batch(self, reference: str | None) -> tuple[Store, Batch]:
+        """The store and the batch that was named, by default the latest."""
         store = self.place.open()
-        return store, resolve_batch(store, reference, self.note, whole=whole)
+        return store, resolve_batch(store, reference, self.note)
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""

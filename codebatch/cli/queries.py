@@ -12,7 +12,7 @@ from codebatch.cli.asking import answer_document, answer_rows, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
-from codebatch.model.entry import display_path, path_fields
+from codebatch.model.entry import display_path, path_row
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.summary import worst_findings
@@ -80,13 +80,11 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
     """Everything a batch says of one file."""
     question = ask(answering, batch_reference)
-    named = tuple(kinds.split(",")) if kinds else ()
+    named = () if kinds is None else tuple(kinds.split(","))
     asked = RecordFilter(kinds=named or _kinds_shown(answering))
     answer = questions.inspect(question, path, asked, kinds=named)
     found = answer.found
-    text, encoded = path_fields(found.path)
-    document: dict[str, object] = {"path": text} if isinstance(text, str) else {"path_b64": encoded}
-    document |= {"batch_id": question.batch.id, "records": found.records}
+    document: dict[str, object] = {**path_row(found.path), "batch_id": question.batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
     if explain:
         document["explain"], more = _explained(question, found)
@@ -121,7 +119,7 @@ def outputs(
     limit: int | None,
 ) -> int:
     """Records of every kind; for people, without those that are for machines."""
-    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names).check()
+    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names)
     named = kinds or (("symbol",) if names else ())
     answer = questions.search(ask(answering, batch_reference), asked, task=task, limit=limit, kinds=named)
     return answer_rows(answering, answer, answer.found, map(record_line, answer.found))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
+from codebatch.application.references import ROLES
 from codebatch.application.references import references as references_of
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.options import Answering, answering, asked_batch_option
-from codebatch.query.filters import JsonRecord
-
-ROLES = ("definition", "import", "call", "reference")
+from codebatch.query.filters import JsonRecord, record_path
 
 
 @click.command()
@@ -32,4 +31,4 @@ def references(answering: Answering, name: str, batch_reference: str | None, rol
 
 def _line(row: JsonRecord) -> str:
     scope = f" in {row['scope']}" if row["scope"] else ""
-    return f"{row.get('path', row.get('path_b64'))}:{row['line']}:{row['column']}: {row['role']}{scope}"
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {row['role']}{scope}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from codebatch.cli.show import failure_lines, summary_lines
 from codebatch.coordinator.progress import choose_display
 from codebatch.coordinator.score import Progress
 from codebatch.errors import InvalidInput
-from codebatch.model.quantities import count_of, human_bytes
+from codebatch.model.quantities import count_of, human_bytes, percent_of
 from codebatch.store.batches import Batch, resolve_batch
 
 _ACTIONS: dict[Action, str] = {
@@ -37,7 +36,8 @@ _ACTIONS: dict[Action, str] = {
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
 
-    `paths` are those of the project that it was restricted to.
+    `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
+    were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
     """
 
     snapshot_id: str
@@ -47,6 +47,8 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     records: int
     failures: int
+    served: int
+    executed: int
     seconds: float
     action: str
     store_bytes: int
@@ -98,8 +100,6 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
     def wrapped(
         take_over: bool, jobs: int | None, file_seconds: float | None, memory_mb: int | None, **arguments: object
     ) -> int:
-        if file_seconds is not None and math.isnan(file_seconds):
-            raise InvalidInput("invalid value for '--file-seconds': it is no number")
         execution = Execution(
             configuration=load_configuration(Path.cwd()),
             jobs=jobs,
@@ -226,6 +226,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
         files=summary.files,
         records=summary.records,
         failures=summary.failures,
+        served=ran.executed.served,
+        executed=ran.executed.executed,
         seconds=ran.seconds,
         action=ran.action,
         store_bytes=ran.store_bytes,
@@ -234,14 +236,17 @@ def _answer(answering: Answering, ran: Ran) -> int:
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
     size = human_bytes(answer.store_bytes)
     lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s, store {size}"]
+    if answer.served:
+        share = percent_of(answer.served, answer.served + answer.executed)
+        lines.append(f"taken over from older batches: {count_of(answer.served, 'result')} ({share:g} %)")
     if stands.state.is_final:
         lines += summary_lines(summary, ran.worst)
     if ran.failures:
         lines += failure_lines(ran.failures, summary.failures)
     answering.print(answer, lines)
-    if ran.signal_status:
+    if ran.executed.signal_status:
         answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
-        return ran.signal_status
+        return ran.executed.signal_status
     if ran.shortfall is not None:
         raise ran.shortfall
     if not stands.state.is_final:

@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
+from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.store import layout
 from codebatch.store.store import create_store
@@ -21,9 +22,12 @@ from codebatch.system.files import RealFiles
 @click.argument("path", required=False, type=SourcePath())
 @answering
 def init(answering: Answering, path: Path | None) -> None:
-    """Make a store at PATH (default: .codebatch here)."""
-    named = path or answering.store_path
-    chosen = Path(named or layout.STORE_DIRECTORY)
+    """Make a store at PATH. Default: the one that --store or CODEBATCH_STORE names, else .codebatch here."""
+    place = answering.place
+    if path is not None and answering.store_path is not None:
+        raise InvalidInput("two stores are named", hint="name one, as PATH or with --store")
+    named = path or place.named
+    chosen = named or Path(layout.STORE_DIRECTORY)
     store, is_new = create_store(RealFiles(), chosen, is_named=named is not None)
     answering.print(
         {"store": str(store.root), "id": store.id, "created": is_new},

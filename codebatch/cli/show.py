@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator
 
-from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.query.filters import JsonRecord
+from codebatch.query.filters import JsonRecord, record_path
 from codebatch.query.summary import Summary
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8
 # What people see who ask for no kind; `fingerprints` are for machines.
 KINDS_SHOWN = tuple(kind for kind in KINDS if kind != "fingerprints")
-
-
-def record_path(record: JsonRecord, field: str = "path") -> str:
-    """A record's path for people; the other one where `field` says so."""
-    path_b64 = record.get(f"{field}_b64")
-    if isinstance(path_b64, str):
-        return display_path(base64.b64decode(path_b64))
-    return str(record.get(field, ""))
 
 
 def record_line(record: JsonRecord) -> str:

@@ -15,7 +15,7 @@ from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
-from codebatch.model.entry import Entry, display_path, path_fields
+from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
@@ -137,6 +137,10 @@ def files(
     limit: int | None,
 ) -> int:
     """Files of a batch or snapshot; why a path is in or out."""
+    if why_path is None and (include or exclude):
+        raise InvalidInput("--include and --exclude are for --why", hint="name the path with --why PATH")
+    if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
+        raise InvalidInput("--why is of the tree here, not of a batch or snapshot")
     if why_path is not None:
         _answer_why(answering, why_path, include, exclude)
         return 0
@@ -167,7 +171,7 @@ def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], excl
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
-        {**_path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
+        {**path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
         [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
     )
 
@@ -179,13 +183,8 @@ def _entry_row(entry: Entry) -> dict[str, str | int | bool]:
         "size": entry.size,
         "object": entry.object,
     }
-    return _path_row(entry.path) | row
+    return path_row(entry.path) | row
 
 
-def _skipped(path: bytes, reason: str) -> dict[str, str | int | bool]:
-    return _path_row(path) | {"reason": reason, "shown": display_path(path)}
-
-
-def _path_row(path: bytes) -> dict[str, str | int | bool]:
-    text, encoded = path_fields(path)
-    return {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
+def _skipped(path: bytes, reason: str) -> dict[str, str]:
+    return path_row(path) | {"reason": reason, "shown": display_path(path)}

@@ -7,16 +7,20 @@ commits once.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 
+from msgspec.structs import replace
+
+from codebatch.engine.ledger import Ledger
 from codebatch.errors import NotInStore, StoreError, StoreUnwritable
 from codebatch.model.digest import digest_bytes
-from codebatch.model.outcome import Outcome, Unit
+from codebatch.model.outcome import Outcome, Unit, add_counts
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
 from codebatch.model.result_key import Items, result_key, same_items
-from codebatch.model.shard import Shard, ShardId
+from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
 from codebatch.store.adoption import share
@@ -66,23 +70,40 @@ class Reuse:
         """
         if not self.bases:
             return Promised()
+        usable = [task for task in plan.tasks if self.catalogue.own_task(task.name) is None]
         taking = _Taking(batch, plan, items)
-        for batch_id in self.bases:
+        bases = self._opened()
+        for base in bases:
             if not taking.is_worth_a_base:
                 break
-            try:
-                taking.look_at(open_base(self.store, batch_id), self._usable(plan))
-            except StoreUnwritable:
-                raise
-            except (NotInStore, StoreError):
-                continue
+            with _missing_where_unsound():
+                taking.look_at(base, [task for task in usable if task.scope == "file"])
         taking.commit(committer)
+        alike = [base for base in bases if base.snapshot_id == plan.snapshot_id]
+        for base, task in product(alike, usable):
+            if task.scope == "project":
+                with _missing_where_unsound():
+                    taking.look_for_project(base, task)
+                taking.commit(committer)
         return taking.promised
 
-    def _usable(self, plan: Plan) -> list[PlannedTask]:
-        """The file tasks whose results depend on nothing but what is in the key: not those of the project's own."""
-        own = self.catalogue.own_task
-        return [task for task in plan.tasks if task.scope == "file" and own(task.name) is None]
+    def _opened(self) -> list[Base]:
+        bases: list[Base] = []
+        for batch_id in self.bases:
+            with _missing_where_unsound():
+                bases.append(open_base(self.store, batch_id))
+        return bases
+
+
+@contextlib.contextmanager
+def _missing_where_unsound() -> Iterator[None]:
+    """What of a base cannot be read is not there. Raises StoreUnwritable."""
+    try:
+        yield
+    except StoreUnwritable:
+        raise
+    except (NotInStore, StoreError):
+        pass
 
 
 class _Taking:
@@ -94,15 +115,20 @@ class _Taking:
         self._items = items
         self._seen = contexts_seen(plan.tasks)
         self._outcomes = Outcomes(batch.files, batch.root)
-        ledger = load_ledger(plan, self._outcomes)
+        ledger = self._ledger()
         self._adopted: list[Outcome] = []
         self.promised = Promised()
-        self._open = {
-            (shard, task): work.items
+        holes = {
+            (shard, task): ledger.holes(shard, task)
             for shard, task in ledger.chains
-            if isinstance(work := ledger.work[shard], Shard) and ledger.holes(shard, task) == [(0, work.items)]
+            if isinstance(ledger.work[shard], Shard)
         }
+        self._open = {pair: sum(end - start for start, end in each) for pair, each in holes.items() if each}
+        self._untouched = {pair for pair, each in holes.items() if each == [(0, ledger.work[pair[0]].items)]}
         self._pairs = sum(self._open.values())
+
+    def _ledger(self) -> Ledger:
+        return load_ledger(self._plan, Outcomes(self._batch.files, self._batch.root))
 
     @property
     def is_worth_a_base(self) -> bool:
@@ -114,12 +140,13 @@ class _Taking:
         """Take all that a base has of what still misses. Raises StoreError where it cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
+        items = base.items()
         for task in tasks:
             if keys.get(task.name) != result_key(task):
                 continue
             contexts = self._seen[task.name]
             if contexts not in same:
-                same[contexts] = same_items(self._items, base.items, contexts)
+                same[contexts] = same_items(self._items, items, contexts)
             held = base.held(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
@@ -129,7 +156,7 @@ class _Taking:
         key = (shard.id, task)
         runs = list(_runs(places, held, base.id, task))
         known = self.promised.runs.get(key, [])
-        if len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
+        if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
             whole = next((each.file for each in held if each.start == runs[0].first), None)
             if whole is not None and self._adopt(shard, task, whole):
                 self.promised.runs.pop(key, None)
@@ -138,34 +165,83 @@ class _Taking:
         taken = {item for run in known for item in range(run.start, run.end)}
         fresh = [run for run in runs if taken.isdisjoint(range(run.start, run.end))]
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
-        self._open[key] -= sum(run.end - run.start for run in fresh)
+        self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
+
+    def look_for_project(self, base: Base, task: PlannedTask) -> None:
+        """Take a project task's result where it was made of the very same: the snapshot, and results of every file."""
+        work = ProjectWork(task.name)
+        ledger = self._ledger()
+        needed = [name for name in self._plan.needed_for(task.name) if name != task.name]
+        known = {each.name: each.key for each in base.plan.tasks}
+        if (
+            not self._plan.shards
+            or not ledger.open_units(work.id)
+            or (base.plan.snapshot_digest, base.plan.paths) != (self._plan.snapshot_digest, self._plan.paths)
+            or base.plan.shards != self._plan.shards
+            or known.get(task.name) != task.key
+            or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(
+                link.type != "result"
+                for shard in self._plan.shards
+                for name in needed
+                for link in ledger.walk(shard.id, name)
+            )
+        ):
+            return
+        parts: list[Outcome] = []
+        tables = bytearray()
+        for shard, held in zip(self._plan.shards, base.held(task.name), strict=True):
+            shared = self._shared(shard, task.name, held.file) if held.file is not None else None
+            if shared is None:
+                return
+            parts.append(shared[0])
+            tables += shared[1]
+        self._adopted.append(
+            Outcome(
+                shard=work.id,
+                task=task.name,
+                start=0,
+                end=1,
+                type="result",
+                bytes=sum(part.bytes for part in parts),
+                digest=digest_bytes(tables),
+                counts=add_counts(part.counts for part in parts),
+                inputs=ledger.inputs(task.name),
+                parts=tuple(parts),
+            )
+        )
 
     def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
-        """Give a sound shard file a further name among our results; False where it is not what it was."""
+        shared = self._shared(shard, task, place)
+        if shared is not None:
+            self._adopted.append(replace(shared[0], served=shard.items))
+        return shared is not None
+
+    def _shared(self, shard: Shard, task: str, place: ShardPlace) -> tuple[Outcome, bytes] | None:
+        """The outcome and the item table of a sound shard file, which has a further name now; None where it is not what
+        it was.
+        """
         files = self._batch.files
         try:
             frames, trailer = split_shard_file(files.read(place.path))
         except (FileNotFoundError, StoreError, ValueError):
-            return False
+            return None
         if trailer.digest != place.digest or len(frames) != place.length or trailer.items != shard.items:
-            return False
+            return None
         share(files, place.path, self._outcomes.adopted_path(place.digest))
-        self._adopted.append(
-            Outcome(
-                shard=shard.id,
-                task=task,
-                start=0,
-                end=shard.items,
-                type="result",
-                length=place.length,
-                bytes=place.bytes,
-                digest=digest_bytes(trailer.table),
-                counts=place.counts,
-                file=place.digest,
-                served=shard.items,
-            )
+        outcome = Outcome(
+            shard=shard.id,
+            task=task,
+            start=0,
+            end=shard.items,
+            type="result",
+            length=place.length,
+            bytes=place.bytes,
+            digest=digest_bytes(trailer.table),
+            counts=place.counts,
+            file=place.digest,
         )
-        return True
+        return outcome, trailer.table
 
     def commit(self, committer: Committer) -> None:
         """Make what was adopted ours. On return it is on disk."""
@@ -175,6 +251,7 @@ class _Taking:
         more = iter(self._adopted)
         while some := list(islice(more, _OUTCOMES_A_COMMIT)):
             committer.adopt(some)
+        self._adopted.clear()
 
 
 def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:

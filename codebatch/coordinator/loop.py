@@ -51,7 +51,7 @@ from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import journal
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, LeaseReader
-from codebatch.store.ledgers import load_ledger
+from codebatch.store.ledgers import load_ledger, scan
 from codebatch.store.leftovers import BatchLeftovers
 from codebatch.store.outcomes import Committer, Outcomes, failed_outcome
 from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
@@ -61,7 +61,7 @@ class Watcher(Protocol):
     """Who is told of progress."""
 
     def update(self, progress: Progress) -> None:
-        """Called whenever something was heard, and ten times a second."""
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,21 +104,26 @@ class Coordinator:
         self._watcher = watcher
         self._items = items
         self._work = plan.work()
-        self._holder = Holder(batch.files, batch.root, about)
-        self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
-        self._committer = Committer(batch.files, batch.root, about.holder)
-        self._frame_writer = FrameWriter()
-        make_batch_directories(batch)
-        self._outcomes = Outcomes(batch.files, batch.root)
-        self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
-        self._sweep()
-        self._promised = (
-            reuse.take_over(batch, plan, Items(items, plan.contexts), self._committer) if reuse else Promised()
-        )
-        self.ledger = load_ledger(plan, self._outcomes)
+        with contextlib.ExitStack() as opened:
+            self._holder = Holder(batch.files, batch.root, about)
+            opened.callback(self._holder.close)
+            self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
+            opened.callback(self._journal.close)
+            self._committer = Committer(batch.files, batch.root, about.holder)
+            opened.callback(self._committer.close)
+            make_batch_directories(batch)
+            self._outcomes = Outcomes(batch.files, batch.root)
+            self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
+            self._sweep()
+            self._promised = (
+                reuse.take_over(batch, plan, Items(items, plan.contexts), self._committer) if reuse else Promised()
+            )
+            self.ledger = load_ledger(plan, self._outcomes)
+            leases = self._leases.leases()
+            self._opened = opened.pop_all()
         if scope.retry_failed:
             self.ledger.retry_unsuccessful()
-        leases = self._leases.leases()
+        self._frame_writer = FrameWriter()
         self._session = Session(
             self.ledger,
             costs=costs,
@@ -145,11 +150,13 @@ class Coordinator:
         self._crew.begin()
         try:
             self._handle(Started())
-            while self._driver.end is None or self._workers:
+            while self._driver.end is None:
+                self._turn()
+            self._tell_to_drain()
+            while self._workers:
                 self._turn()
         finally:
             self._crew.end()
-            self._committer.close()
         self._journal.write(journal.Ended(reason=type(self._driver.end).__name__.lower()))
         if self._refusal is not None:
             raise self._refusal
@@ -161,11 +168,10 @@ class Coordinator:
 
     def close(self) -> None:
         """Give up the leases. Call it after merging, so that nobody thinks the batch is stalled."""
-        with contextlib.suppress(OSError, StoreError):  # What we cannot look at now, the next one does.
+        # What we cannot look at now, the next one does.
+        with self._opened, contextlib.suppress(OSError, StoreError):
             left = BatchLeftovers(self._batch.files, self._batch.root)
             left.sweep(self._leases.holders(), self._holder.id)
-        self._journal.close()
-        self._holder.close()
 
     @property
     def progress(self) -> Progress:
@@ -190,7 +196,8 @@ class Coordinator:
                 case Died():
                     self._bury(heard)
                 case DrainAsked(reason):
-                    self._drain(reason)
+                    self._journal.write(journal.Drained(reason=reason))
+                    self._drain()
         if self._session.is_waiting_for_others and self._driver.end is None:
             self._look_at_others()
         if self._watcher is not None:
@@ -201,7 +208,7 @@ class Coordinator:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Committed):
-            self._score.add(event.commits)
+            self._score.note(event.commits)
 
     def _do(self, action: Deed) -> None:
         match action:
@@ -248,7 +255,7 @@ class Coordinator:
                 self._idle(worker, Finished(worker, is_worn))
             case messages.GaveUp(code=code, message=text, hint=hint):
                 self._refusal = self._refusal or error_of(code, text, hint)
-                self._handle(DrainRequested())
+                self._drain()
 
     def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
         """A worker has nothing to do now. Once the session is over it has nothing to wait for either."""
@@ -257,11 +264,14 @@ class Coordinator:
         else:
             self._crew.send(worker, messages.Stop())
 
-    def _drain(self, reason: str) -> None:
-        self._journal.write(journal.Drained(reason=reason))
+    def _drain(self) -> None:
+        self._tell_to_drain()
+        self._handle(DrainRequested())
+
+    def _tell_to_drain(self) -> None:
+        """What workers are at is not to be done to the end of the unit, which may take minutes."""
         for worker in self._workers:
             self._crew.send(worker, messages.Drain())
-        self._handle(DrainRequested())
 
     def _bury(self, died: Died) -> None:
         if self._driver.end is None:
@@ -331,12 +341,10 @@ class Coordinator:
 
     def _learn(self) -> None:
         """Take note of what is committed on disk and was not reported: by other coordinators, and by the dead."""
-        found = self._outcomes.scan()
-        for register in found.unreadable:
-            self.ledger.mark_unreadable(register)
+        found = scan(self.ledger, self._outcomes)
         self._learned += len(found.commits)
-        if found.commits:
-            self._handle(Committed(tuple(found.commits)))
+        if found.commits or found.unreadable:
+            self._handle(Committed(tuple(found.commits), tuple(found.unreadable)))
 
     def _look_at_others(self) -> None:
         """Nothing is left here but what others hold: see what they committed, take over from the dead and the stuck."""
@@ -354,7 +362,7 @@ class Coordinator:
         silent = [self._crew.is_silent(holder, self._learned) for holder in held.values()]
         if held and all(silent) and held.keys() == self._session.foreign and not self._session.is_working:
             self._refusal = held_elsewhere(self._batch.id, held)
-            self._handle(DrainRequested())
+            self._drain()
 
     def _sweep(self) -> None:
         """Kill the processes and remove the files that the dead left."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from codebatch.engine.chains import Link
@@ -75,23 +74,25 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
             path = directory / layout.shard_file_name(place, shard)
             if (adopted := _adopted(links)) is not None:
                 share(batch.files, outcomes.adopted_path(adopted.file), path)
-            frames, table, size = _assemble(outcomes, frame_writer, items, links)
-            trailer = make_trailer(frames, table, size)
-            tables.append(table)
+                trailer = outcomes.read_trailer(adopted)
+            else:
+                frames, table, size = _assemble(outcomes, frame_writer, items, links)
+                end = make_trailer(frames, table, size)
+                trailer = read_trailer(end)
+                yield path, frames + end
+            tables.append(trailer.table)
             shards.append(
                 OutputShard(
                     shard=shard,
-                    length=len(frames),
-                    trailer=len(trailer),
-                    digest=read_trailer(trailer).digest,
-                    bytes=size,
+                    length=trailer.length,
+                    trailer=trailer.size,
+                    digest=trailer.digest,
+                    bytes=trailer.bytes,
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
-            if adopted is None:
-                yield path, frames + trailer
 
     batch.files.write_many(files_of_shards())
     batch.files.sync_directory(directory)
@@ -125,6 +126,6 @@ def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: 
         return frames, rows, links[0].outcome.bytes
     tables = [outcomes.read_bytes(link.segment, link.outcome)[1] for link in links]
     tables += [make_row(b"")] * (items - ends[-1])
-    blocks = chain.from_iterable(outcomes.iter_items(link.segment, link.outcome) for link in links)
+    blocks = (b"".join(outcomes.iter_items(link.segment, link.outcome)) for link in links)
     frames = b"".join(frame_writer.iter_encode(blocks))
     return frames, b"".join(tables), sum(link.outcome.bytes for link in links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import signal
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ TICK_SECONDS = 0.1
 
 
 class ProcessCrew:
-    """Implements Crew. Main thread only, for it starts processes and handles signals while it lasts.
+    """Implements Crew, in one thread: that starts processes, and where it is the main one handles signals.
 
     The first signal is heard as DrainAsked, the second ends the workers' process groups, the third kills them.
     """
@@ -63,18 +64,17 @@ class ProcessCrew:
         self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
 
     def end(self) -> None:
-        """Leave no process behind, nor what tasks started and detached."""
-        try:
-            for worker in self._workers.values():
-                worker.kill("abandoned")
-                worker.bury()
-            self._workers.clear()
+        """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
+        with contextlib.ExitStack() as ending:
+            ending.callback(self._signals.end)
+            ending.callback(self._selector.close)
+            ending.callback(self._orphans.end)
             if self._holders:
-                kill_marked(HOLDER_VARIABLE, self._holders)
-            self._orphans.end()
-        finally:
-            self._selector.close()
-            self._signals.end()
+                ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
+            for worker in self._workers.values():
+                ending.callback(worker.bury)
+                worker.kill("abandoned")
+            self._workers.clear()
 
     def start(self, worker: WorkerId) -> Member:
         started = start_worker(
@@ -162,8 +162,10 @@ class ProcessCrew:
             number = signal.SIGTERM if self._signals_seen == 2 else signal.SIGKILL
             for worker in self._workers.values():
                 worker.kill("interrupted", number)
-        first = self._signals.first
-        return [DrainAsked(first.name)] if first is not None and before == 0 else []
+        if before or not self._signals_seen:
+            return []
+        assert self._signals.first is not None, "a signal was counted"
+        return [DrainAsked(self._signals.first.name)]
 
     def _suspend(self) -> None:
         """Ctrl-Z: stop the workers, then ourselves; go on together when continued."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.costs import COST_PER_WORKER, estimate
@@ -22,6 +23,21 @@ from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
+class Executed(NamedTuple):
+    """How an execution went: 0, or the exit status of the signal that ended it early.
+
+    Of the results that file tasks have of files by now, so many were `served`, taken over from older batches, and so
+    many `executed`.
+    """
+
+    signal_status: int
+    served: int
+    executed: int
+
+
+NOTHING_EXECUTED = Executed(0, 0, 0)
+
+
 def execute(
     store: Store,
     batch: Batch,
@@ -31,11 +47,11 @@ def execute(
     limits: Limits,
     scope: Scope,
     watcher: Watcher | None,
-    reuses: bool,
-) -> int:
-    """Do what is open in a batch, and merge once nothing is. Main thread only.
+    reuses: bool = True,
+) -> Executed:
+    """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
-    Returns 0, or the exit status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
+    What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
     plan = batch.plan()
@@ -67,7 +83,9 @@ def execute(
         reuse=Reuse(store, catalogue, batch.about.bases if reuses else ()),
     )
     run_and_merge(coordinator, batch, plan)
-    return crew.exit_status
+    done = coordinator.progress
+    of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
+    return Executed(crew.exit_status, done.served, of_files - done.served)
 
 
 def run_and_merge(coordinator: Coordinator, batch: Batch, plan: Plan) -> Outputs | None:

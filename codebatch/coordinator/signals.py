@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -17,7 +18,11 @@ _Handler = Callable[[int, FrameType | None], object] | int | signal.Handlers | N
 
 
 class SignalCounter:
-    """Counts stop signals from `begin` to `end`, and makes `wakeup` readable at each. Main thread only."""
+    """Counts stop signals from `begin` to `end`, and makes `wakeup` readable at each.
+
+    In the main thread alone; in another one there are none to count: Python gives them to the main thread, and what
+    that does about them is up to our caller.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -30,6 +35,8 @@ class SignalCounter:
         self.wakeup, self._write = os.pipe()
         os.set_blocking(self.wakeup, False)
         os.set_blocking(self._write, False)
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in (*HANDLED, signal.SIGTSTP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs stay as they were told.
                 handler = self._handle_suspension if number is signal.SIGTSTP else self._handle

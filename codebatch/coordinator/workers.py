@@ -142,7 +142,7 @@ class WorkerProcess:
 def start_worker(
     worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, str]
 ) -> WorkerProcess:
-    """Start a worker in an empty directory of its own. Main thread only."""
+    """Start a worker in an empty directory of its own, from a thread that outlives it."""
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.

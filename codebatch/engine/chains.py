@@ -10,6 +10,7 @@ Rules (SPEC.md "Chains"):
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register
@@ -88,8 +89,14 @@ class Chains:
             self._retried[shard, task, link.start] = link.round
 
     def pending(self, shard: ShardId, task: str) -> list[tuple[int, int, int]]:
-        """The item ranges that are to be done, and in which round: holes, and what is retried."""
-        ranges = [*self.holes(shard, task)]
+        """The item ranges that are to be done, and in which round: holes, and what is retried.
+
+        A hole is cut where the name of a round is taken by bytes that say nothing, for that item is a round further.
+        """
+        taken = sorted(start for of, name, start in self._unreadable if (of, name) == (shard, task))
+        ranges: list[tuple[int, int]] = []
+        for start, end in self.holes(shard, task):
+            ranges += pairwise([start, *(at for at in taken if start < at < end), end])
         ranges += [
             (link.start, link.end)
             for link in self.unsuccessful(shard, task)

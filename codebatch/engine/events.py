@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NewType
 
-from codebatch.model.outcome import Commit, Unit
+from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import ShardId
 
@@ -44,9 +44,13 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Outcomes became durable, by whomever. What one look at the disk finds is one event."""
+    """Outcomes became durable, by whomever, or names were taken by bytes that say nothing.
+
+    What one look at the disk finds is one event.
+    """
 
     commits: tuple[Commit, ...]
+    unreadable: tuple[Register, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ class Ledger:
         self._places = {id_: place for place, (id_, each) in enumerate(self.work.items()) if isinstance(each, Shard)}
         self._project = ProjectTasks(self._chains, tuple(self._places), self.project_work, self.needs)
         self._file_tasks = tuple(task for task in needs if task not in self._project)
-        self._tasks = {id_: self._tasks_of(each) for id_, each in self.work.items()}
+        self._tasks = {
+            id_: self._file_tasks if isinstance(each, Shard) else (each.task,) for id_, each in self.work.items()
+        }
         self._sizes_of_files = [(shard, self._sizes[shard]) for shard in self._places]
 
     @property
@@ -58,19 +60,20 @@ class Ledger:
         """How many pairs of an item and a task there are, of some tasks or of all."""
         return sum(self._sizes[shard] for shard, task in self.chains if tasks is None or task in tasks)
 
-    def add(self, commit: Commit) -> list[ShardId]:
-        """Take note of a commit; returns the work of which it says something new.
+    def fits(self, commit: Commit) -> bool:
+        """Whether the plan knows all that a commit speaks of."""
+        return all(
+            0 <= outcome.start < outcome.end <= self._sizes.get(outcome.shard, 0)
+            and outcome.task in self._tasks[outcome.shard]
+            and (not outcome.parts or [(part.shard, part.end) for part in outcome.parts] == self._sizes_of_files)
+            for outcome in commit.outcomes
+        )
 
-        Raises ValueError where an outcome cannot belong here.
-        """
+    def add(self, commit: Commit) -> list[ShardId]:
+        """Take note of a commit, which fits; returns the work of which it says something new."""
+        assert self.fits(commit)
         touched: dict[ShardId, None] = {}
         for outcome in commit.outcomes:
-            if (
-                not 0 <= outcome.start < outcome.end <= self._sizes.get(outcome.shard, 0)
-                or outcome.task not in self._tasks[outcome.shard]
-                or (outcome.parts and [(part.shard, part.end) for part in outcome.parts] != self._sizes_of_files)
-            ):
-                raise ValueError(f"an outcome of {outcome.shard}/{outcome.task} that the plan does not know")
             if self._chains.add(outcome, commit):
                 touched[outcome.shard] = None
                 self._project.touch(outcome.task)
@@ -131,7 +134,8 @@ class Ledger:
     def open_units(self, shard: ShardId) -> list[Unit]:
         """The pending work of a shard as units: maximal ranges that lack the same tasks, in item order.
 
-        A unit never spans two rounds of one task, for its commit is linked under one.
+        A unit has one round, for its commit is linked under one. A task that needs one which is to be done there in
+        another round waits until that is settled: whether it failed is not known before.
         """
         match self.work[shard]:
             case Shard():
@@ -163,13 +167,6 @@ class Ledger:
                         doomed[link.start].append(task)
         return [(item, tuple(tasks)) for item, tasks in sorted(doomed.items()) if tasks]
 
-    def _tasks_of(self, work: Work) -> tuple[str, ...]:
-        match work:
-            case Shard():
-                return self._file_tasks
-            case ProjectWork(task):
-                return (task,)
-
     def _parts(self, task: str, place: int) -> Iterator[Link]:
         for link in self._chains.walk(self._project.work(task).id, task):
             if link.outcome.parts:
@@ -191,11 +188,19 @@ class Ledger:
             bounds.update(bound for start, end, _ in ranges for bound in (start, end))
         units: list[Unit] = []
         for start, end in pairwise(sorted(bounds)):
+            rounds = {
+                task: round_
+                for task, ranges in missing.items()
+                for first, last, round_ in ranges
+                if first <= start and end <= last
+            }
             by_round: dict[int, list[str]] = {}
-            for task, ranges in missing.items():
-                for first, last, round_ in ranges:
-                    if first <= start and end <= last:
-                        by_round.setdefault(round_, []).append(task)
+            waiting: set[str] = set()
+            for task, round_ in rounds.items():
+                if any(need in waiting or rounds.get(need, round_) != round_ for need in self.needs[task]):
+                    waiting.add(task)
+                else:
+                    by_round.setdefault(round_, []).append(task)
             units += [
                 Unit(shard=shard, start=start, end=end, tasks=tuple(tasks), round=round_)
                 for round_, tasks in sorted(by_round.items())

@@ -38,7 +38,7 @@ class Tally:
 
 
 def batch_state(tally: Tally, *, is_started: bool) -> BatchState:
-    """The state of a batch. `is_started`: some process ever held a lease of it."""
+    """The state of a batch. `is_started`: it ever had a holder."""
     if tally.open:
         return BatchState.RUNNING if is_started or tally.open < tally.planned else BatchState.PENDING
     if tally.results == tally.planned:

@@ -86,10 +86,8 @@ WORK_LIFE: tuple[Move[WorkState], ...] = (
     Move(_W.FOREIGN, Committed, _W.SETTLED, "whoever held it did it"),
     Move(_W.FOREIGN, Released, _W.OPEN, "its holder is dead or stuck"),
     Move(_W.FAILING, Committed, _W.SETTLED, "its failure is durable"),
+    Move(_W.FAILING, Committed, _W.OPEN, "the name of its failure is taken by bytes that say nothing"),
     Move(_W.SETTLED, Committed, _W.OPEN, "what a project task was made of is replaced; or its outcome is garbage now"),
-    Move(
-        _W.SETTLED, Fail, _W.SETTLED, "our worker died of what somebody else did: the failure finds the register taken"
-    ),
     Move(_W.SETTLED, Committed, _W.RUNNING, "its outcome is garbage now, and our worker is at it still"),
 )
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from codebatch.engine.events import Action, Fail, UnitKey
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.pool import Pool
-from codebatch.model.outcome import Commit, Unit
+from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.record import FailureReason
 from codebatch.model.shard import Shard, ShardId
 
@@ -73,23 +73,21 @@ class OpenWork:
         """Open units that others hold."""
         return frozenset((shard, start) for shard, starts in self._foreign.items() for start in starts)
 
-    @property
-    def is_foreign(self) -> bool:
-        """Whether others hold open units."""
-        return bool(self._foreign)
-
-    def learn(self, commits: Sequence[Commit]) -> list[Action]:
-        """Take note of commits, by whomever, and of what they leave open."""
+    def learn(self, commits: Sequence[Commit], unreadable: Sequence[Register]) -> list[Action]:
+        """Take note of commits, by whomever, and of names that are taken by nothing, and of what they leave open."""
+        touched: dict[ShardId, None] = {}
         for commit in commits:
+            touched.update(dict.fromkeys(self._ledger.add(commit)))
             for outcome in commit.outcomes:
                 self._failing.get(outcome.shard, set()).discard((outcome.start, outcome.task))
+        for register in unreadable:
+            self._ledger.mark_unreadable(register)
+            if register.shard in self._ledger.work:
+                touched[register.shard] = None
+                self._failing.get(register.shard, set()).discard((register.start, register.task))
         actions: list[Action] = []
-        for shard in dict.fromkeys(shard for commit in commits for shard in self._ledger.add(commit)):
-            starts = self._foreign.get(shard)
-            if starts:
-                units = self._units(shard)
-                for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:
-                    self.release((shard, start))
+        for shard in touched:
+            self._release_settled(shard)
             actions += self.reopen(shard)
         return actions
 
@@ -108,12 +106,10 @@ class OpenWork:
         """Have each of some items tried alone."""
         self._alone.setdefault(shard, set()).update(range(first, end))
 
-    def fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
-        """Have tasks fail at an item of a unit, once."""
-        failing = self._failing.setdefault(unit.shard, set())
-        new = tuple(task for task in tasks if (item, task) not in failing)
-        failing.update((item, task) for task in new)
-        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
+    def fail(self, shard: ShardId, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
+        """Have tasks fail at an item, once, in the round in which they are open there now, if they still are."""
+        units = [unit for unit in self._units(shard) if unit.start <= item < unit.end]
+        return [action for unit in units for action in self._fail(unit, item, tasks, reason)]
 
     def reopen_projects(self) -> list[Action]:
         """Queue the project tasks that have become open, once no work on files is."""
@@ -126,6 +122,7 @@ class OpenWork:
         units = self._units(shard)
         if isinstance(self._ledger.work[shard], Shard):
             self._open_of_files += bool(units) - (shard in self._open)
+            self._release_settled(shard)  # A project task that is not open may wait for what it needs.
         self.cost -= self._open.pop(shard, 0.0)
         if not units:
             return []
@@ -134,7 +131,7 @@ class OpenWork:
         actions: list[Action] = []
         for unit in units:
             for item, tasks in self._ledger.doomed(unit):
-                actions += self.fail(unit, item, tasks, "needs")
+                actions += self._fail(unit, item, tasks, "needs")
         for part in self._free_parts(shard, units):
             key = (shard, part.start)
             if key not in self._queued:
@@ -147,7 +144,8 @@ class OpenWork:
         while self._heap:
             place = heapq.heappop(self._heap)
             unit = self._queued.pop((self._names[place[1]], place[2]), None)
-            if unit is not None and self._is_free(unit):
+            # What became of its shard since it was queued may have changed it.
+            if unit is not None and unit in self._free_parts(unit.shard, self._units(unit.shard)):
                 return place, unit
         return None
 
@@ -167,6 +165,12 @@ class OpenWork:
             one.start <= first and unit.end <= one.end and one.round == unit.round and set(unit.tasks) <= set(one.tasks)
             for one in self._units(unit.shard)
         )
+
+    def _fail(self, unit: Unit, item: int, tasks: Sequence[str], reason: FailureReason) -> list[Action]:
+        failing = self._failing.setdefault(unit.shard, set())
+        new = tuple(task for task in unit.tasks if task in tasks and (item, task) not in failing)
+        failing.update((item, task) for task in new)
+        return [Fail(unit.shard, item, new, unit.round, reason)] if new else []
 
     def _units(self, shard: ShardId) -> list[Unit]:
         """The open work of a shard within this session's scope, whoever is at it."""
@@ -201,6 +205,9 @@ class OpenWork:
                 if tasks:
                     yield unit.part(start, end, tasks)
 
-    def _is_free(self, unit: Unit) -> bool:
-        """Whether a queued unit is still what is open there; what became of its shard since may have changed it."""
-        return any(part == unit for part in self._free_parts(unit.shard, self._units(unit.shard)))
+    def _release_settled(self, shard: ShardId) -> None:
+        """What is settled is nobody's any more."""
+        if starts := self._foreign.get(shard):
+            units = self._units(shard)
+            for start in [s for s in starts if not any(u.start <= s < u.end for u in units)]:
+                self.release((shard, start))

@@ -93,7 +93,7 @@ class Session:
     @property
     def is_waiting_for_others(self) -> bool:
         """Whether a worker could do more than there is here, and others hold open units."""
-        return not self._work.is_queued and len(self._pool.running) < self._jobs and self._work.is_foreign
+        return not self._work.is_queued and len(self._pool.running) < self._jobs and bool(self.foreign)
 
     @property
     def is_working(self) -> bool:
@@ -114,15 +114,15 @@ class Session:
             case Ready(worker):
                 self._pool.greet(worker)
             case Refused(worker, epoch):
-                self._refuse(worker, epoch)
+                actions += self._refuse(worker, epoch)
             case Finished(worker, is_worn):
                 unit = self._pool.finish(worker)
                 actions += self._pool.retire({worker}) if is_worn else []
                 actions += self._work.reopen(unit.shard) if unit else []
-            case Committed(commits):
+            case Committed(commits, unreadable):
                 if any(commit.outcomes for commit in commits):
                     self._blame.forget_deaths()
-                actions += self._work.learn(commits)
+                actions += self._work.learn(commits, unreadable)
             case Lost():
                 actions += self._bury(event)
             case Released(key, epoch):
@@ -135,12 +135,13 @@ class Session:
                 self._draining = True
         return actions + self._settle()
 
-    def _refuse(self, worker: WorkerId, epoch: int) -> None:
+    def _refuse(self, worker: WorkerId, epoch: int) -> list[Action]:
         unit = self._pool.finish(worker)
         assert unit is not None
         key = (unit.shard, unit.start)
         self._note_epoch(key, epoch)
         self._work.hold(key)
+        return self._work.reopen(unit.shard)
 
     def _note_epoch(self, key: UnitKey, epoch: int) -> None:
         self._epochs[key] = max(epoch, self._epochs.get(key, 0))
@@ -159,7 +160,7 @@ class Session:
             self._work.set_apart(unit.shard, first, end)
             if end == first + 1 and self._blame.charge((unit.shard, first), lost):
                 tasks = (lost.task,) if lost.task in unit.tasks else self.ledger.first_of(unit.tasks)
-                actions += self._work.fail(unit, first, tasks, lost.reason)
+                actions += self._work.fail(unit.shard, first, tasks, lost.reason)
         return actions + self._work.reopen(unit.shard)
 
     def _settle(self) -> list[Action]:

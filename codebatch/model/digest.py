@@ -14,8 +14,6 @@ Digest = NewType("Digest", str)
 
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}\Z")
 
-EMPTY_DIGEST = Digest(hashlib.sha256(b"").hexdigest())
-
 _canonical = msgspec.json.Encoder(order="sorted")
 
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 import bisect
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple, NewType, get_args
+from typing import Literal, NamedTuple, NewType
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,7 +16,6 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest, digest_bytes
 SnapshotId = NewType("SnapshotId", str)
 
 EntryKind = Literal["file", "symlink", "submodule"]
-ENTRY_KINDS: tuple[str, ...] = get_args(EntryKind)
 
 PATH_BYTES_MAX = 64 * 1024
 
@@ -68,6 +67,12 @@ def path_fields(path: bytes) -> tuple[str | UnsetType, str | UnsetType]:
         return path.decode("utf-8"), UNSET
     except UnicodeDecodeError:
         return UNSET, base64.b64encode(path).decode("ascii")
+
+
+def path_row(path: bytes) -> dict[str, str]:
+    """A path as a row of JSON has it: under `path`, or under `path_b64` where it is no UTF-8."""
+    text, encoded = path_fields(path)
+    return {"path": text} if isinstance(text, str) else {"path_b64": str(encoded)}
 
 
 def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | None) -> bytes:
@@ -130,16 +135,18 @@ def _iter_entries(data: bytes) -> Iterator[Entry]:
         yield Entry(path, wire.kind, wire.executable, wire.size, Digest(wire.object))
 
 
-def find_item(data: bytes, path: bytes) -> int | None:
-    """The number of the item at a path in a sound files.index.jsonl, by decoding a dozen of its lines.
+def find_items(data: bytes, paths: Iterable[bytes]) -> dict[bytes, int]:
+    """The numbers of the items at some paths in a sound files.index.jsonl, in their order, by decoding a few lines.
 
-    Items are the entries of kind `file`. Raises ValueError.
+    Items are the entries of kind `file`; a path where there is none is left out. Raises ValueError.
     """
     lines = data.splitlines()
-    index = bisect.bisect_left(lines, path, key=_path_of_line)
-    if index == len(lines) or _path_of_line(lines[index]) != path or _IS_FILE not in lines[index]:
-        return None
-    return sum(_IS_FILE in line for line in lines[:index])
+    found: dict[bytes, int] = {}
+    for path in paths:
+        index = bisect.bisect_left(lines, path, key=_path_of_line)
+        if index < len(lines) and _path_of_line(lines[index]) == path and _IS_FILE in lines[index]:
+            found[path] = sum(_IS_FILE in line for line in lines[:index])
+    return found
 
 
 def _path_of_line(line: bytes) -> bytes:

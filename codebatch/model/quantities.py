@@ -8,6 +8,11 @@ def count_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def percent_of(part: int, whole: int) -> float:
+    """How much of a whole a part is, of 100, to one decimal; never rounded up. All of nothing is 100."""
+    return 1000 * part // whole / 10 if whole else 100.0
+
+
 def human_bytes(count: int) -> str:
     """A size, in powers of 1000."""
     size = float(count)

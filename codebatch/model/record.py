@@ -191,4 +191,3 @@ TAGS: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for typ
 KINDS: tuple[str, ...] = tuple(TAGS.values())
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
-FAILURE_REASONS: tuple[FailureReason, ...] = ("exception", "timeout", "memory", "crash", "object", "needs")

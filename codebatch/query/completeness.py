@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.model.quantities import percent_of
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter, record_path
 from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_declaration
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -41,8 +41,7 @@ class Completeness:
     @property
     def percent(self) -> float:
         """How much of what is needed is there, of 100, to one decimal; never rounded up."""
-        there = max(self.done - self.failed - self.lost, 0)
-        return math.floor(1000 * there / self.planned) / 10 if self.planned else 100.0
+        return percent_of(max(self.done - self.failed - self.lost, 0), self.planned)
 
 
 def completeness(
@@ -51,13 +50,13 @@ def completeness(
     *,
     tells_failures: bool = False,
     path: str = "",
-    needs_all_files: bool = False,
+    lacks_files: bool = False,
 ) -> Completeness:
     """How complete a batch is for a question that needs some of its tasks.
 
-    `tells_failures`: failures are part of the answer. `path`: only those of paths that contain it matter.
+    `tells_failures`: failures are part of the answer. `path`: only those of paths that contain it matter. `lacks_files`
+    is as in Completeness.
     """
-    lacks_files = needs_all_files and bool(records.batch.about.paths)
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
     if tally.failed and not tells_failures:
@@ -76,7 +75,7 @@ def completeness_at(
     by_task: Mapping[str, Sequence[JsonRecord] | None],
     told: Collection[JsonRecord],
     *,
-    needs_all_files: bool = False,
+    lacks_files: bool = False,
 ) -> Completeness:
     """How complete the answer about one file is: what each task says of it, None where it has not come to it.
 
@@ -84,19 +83,20 @@ def completeness_at(
     """
     failed = tuple(task for task, found in by_task.items() if _is_untold_failure(records, task, found or (), told))
     done = sum(found is not None for found in by_task.values())
-    lacks_files = needs_all_files and bool(records.batch.about.paths)
     return Completeness(
         planned=len(by_task), done=done, failed=len(failed), failed_tasks=failed, lacks_files=lacks_files
     )
 
 
-def rests_on_all_files(
+def lacks_files(
     catalogue: TaskCatalogue, records: BatchRecords, tasks: Collection[str], kinds: Collection[str]
 ) -> bool:
-    """Whether of what a question names some records rest on all files: a task of project scope gives them.
+    """Whether of what a question names some records rest on all files, and the batch is of some of them.
 
-    It names kinds, or the one task alone.
+    Such records a task of project scope gives. The question names kinds, or the one task alone.
     """
+    if not records.batch.about.paths:
+        return False  # Before any declaration is loaded.
     named = _OF_ALL_FILES & set(kinds) if kinds or len(tasks) > 1 else _OF_ALL_FILES
     return bool(named) and bool(tasks_that_give(catalogue, set(tasks) & set(records.source.project_tasks), named))
 
@@ -136,4 +136,4 @@ def _is_untold_failure(
 def _failures(records: BatchRecords, task: str, path: str) -> int:
     every = records.iter_records(task, RecordFilter(kinds=("failure",)))
     project = PROJECT_PATH.decode()
-    return sum(path in (found := str(record.get("path", ""))) or found == project for record in every)
+    return sum(path in (found := record_path(record)) or found == project for record in every)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
 from codebatch.model.outcome import Counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.task import Json
+from codebatch.query.arguments import refuse_text, refuse_unknown
 
 JsonRecord = dict[str, Json]
 
@@ -17,8 +19,8 @@ _decoder = msgspec.json.Decoder(JsonRecord)
 
 
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are asked for; an empty field asks for all. `path` is a substring, `name` and `code` are exact,
-    but for a `*` at the end."""
+    """Which records are asked for; an empty field asks for all. `path` is a part of the path as people are shown it;
+    `names` and `codes` are exact, but for a `*` at the end."""
 
     kinds: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
@@ -28,11 +30,12 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
 
     def check(self) -> RecordFilter:
-        """The same filter. Raises InvalidInput for a kind or severity that does not exist."""
-        for noun, asked, known in (("kind", self.kinds, KINDS), ("severity", self.severities, SEVERITIES)):
-            for value in asked:
-                if value not in known:
-                    raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
+        """The same filter. Raises InvalidInput for a kind or severity that does not exist, and text where a tuple is
+        meant.
+        """
+        refuse_text(kinds=self.kinds, severities=self.severities, codes=self.codes, tools=self.tools, names=self.names)
+        refuse_unknown("kind", self.kinds, KINDS)
+        refuse_unknown("severity", self.severities, SEVERITIES)
         return self
 
     def may_match(self, counts: Counts) -> bool:
@@ -56,7 +59,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.codes or _matches(record.get("code"), self.codes))
             and (not self.tools or record.get("tool") in self.tools)
             and (not self.names or _matches(record.get("name"), self.names))
-            and (not self.path or self.path in str(record.get("path", "")))
+            and (not self.path or self.path in record_path(record))
         )
 
     def iter_matching(self, blocks: Iterable[bytes]) -> Iterator[JsonRecord]:
@@ -68,6 +71,14 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True):
                     record = _decoder.decode(line)
                     if self.matches(record):
                         yield record
+
+
+def record_path(record: JsonRecord, field: str = "path") -> str:
+    """A record's path for people; the other one where `field` says so."""
+    path_b64 = record.get(f"{field}_b64")
+    if isinstance(path_b64, str):
+        return display_path(base64.b64decode(path_b64))
+    return str(record.get(field, ""))
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:

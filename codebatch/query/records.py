@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codebatch.errors import InvalidInput
@@ -69,9 +68,9 @@ class BatchRecords:
         lines = self.source.item_lines(task, item)
         return None if lines is None else decode_records(lines)
 
-    def find_item(self, path: bytes) -> int | None:
-        """The item at a path."""
+    def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
+        """The items at those of some paths where there is one, in their order. Raises StoreCorrupt."""
         if not self.batch.about.paths:
-            return self.snapshot.find_item(path)
-        place = bisect.bisect_left(self.items, path, key=lambda entry: entry.path)
-        return place if place < len(self.items) and self.items[place].path == path else None
+            return self.snapshot.find_items(paths)
+        items = {entry.path: item for item, entry in enumerate(self.items)}
+        return {path: items[path] for path in paths if path in items}

@@ -29,14 +29,6 @@ class Piece(NamedTuple):
     read: Callable[[], Iterator[bytes]]
 
 
-class TaskSoFar(NamedTuple):
-    """How far a task is: how many items it has a result of, how many failed, how many shards are settled."""
-
-    done: int
-    failed: int
-    shards_done: int
-
-
 class ShardSoFar(NamedTuple):
     """What a task said of a shard by now: how many items have an outcome, how many of them failed, its counts."""
 
@@ -69,9 +61,6 @@ class RecordSource(Protocol):
 
     def tally(self, tasks: Collection[str]) -> Tally:
         """How much of some tasks ended how."""
-
-    def so_far(self, task: str) -> TaskSoFar:
-        """How far a task is."""
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order."""
@@ -115,12 +104,6 @@ class Merged:
 
     def tally(self, tasks: Collection[str]) -> Tally:
         return self._manifest.tally(tasks)
-
-    def so_far(self, task: str) -> TaskSoFar:
-        output = self._output(task)
-        if output.scope == "project":
-            return TaskSoFar(1 - output.failed, output.failed, 1)
-        return TaskSoFar(self._manifest.items - output.failed, output.failed, len(self._plan().shards))
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
@@ -171,15 +154,6 @@ class Unmerged:
 
     def tally(self, tasks: Collection[str]) -> Tally:
         return tally_of(self._ledger, tasks)
-
-    def so_far(self, task: str) -> TaskSoFar:
-        shards = [shard for shard, other in self._ledger.chains if other == task]
-        links = [link for shard in shards for link in self._ledger.walk(shard, task)]
-        return TaskSoFar(
-            sum(link.end - link.start for link in links if link.type == "result"),
-            sum(link.end - link.start for link in links if link.type == "failed"),
-            sum(not self._ledger.holes(shard, task) for shard in shards),
-        )
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         for planned in self._plan().shards:

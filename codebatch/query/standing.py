@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
 from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
@@ -23,20 +22,24 @@ class Standing:
     outputs: Outputs | None
 
     @property
+    def is_over(self) -> bool:
+        """Nothing is open and the outputs are merged: `run` has nothing to do."""
+        return self.state.is_final and self.outputs is not None
+
+    @property
     def is_stalled(self) -> bool:
         """Work is open and nobody holds it."""
         return is_stalled(self.state, live_holders=len(self.holders))
 
 
-def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
+def standing(batch: Batch) -> Standing:
     """Where a batch stands, from its merged outputs, else from the registers. Raises StoreCorrupt."""
     holders = LeaseReader(batch.files, batch.root).holders()
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
         tally = outputs.manifest.tally()
-        return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
-    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
-    tally = tally_of(ledger)
+        return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs)
+    tally = tally_of(load_ledger(batch.plan(), Outcomes(batch.files, batch.root)))
     state = batch_state(tally, is_started=bool(holders))
-    return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger
+    return Standing(state=state, tally=tally, holders=live, outputs=outputs)

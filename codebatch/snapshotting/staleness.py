@@ -93,12 +93,10 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
     """How the tree that a snapshot was taken of has changed. None where there is no stat cache to tell, or the tree is
     not there or cannot be read.
     """
-    if not layout.STAT_CACHE_PATTERN.match(stat_cache):
+    read = _read(files, store_root, stat_cache)
+    if read is None:
         return None
-    cache = read_stat_cache(files, store_root / layout.CACHE / stat_cache)
-    about = None if cache is None else _about(cache)
-    if cache is None or about is None:
-        return None
+    cache, about = read
     since = None if cache.snapshot_id == snapshot_id else SnapshotId(cache.snapshot_id)
     found: list[bytes] = []
     is_cut = sum(cache.counts) > PATHS_MAX
@@ -127,31 +125,25 @@ def _entries(files: Files, store_root: Path, snapshot_id: SnapshotId) -> dict[by
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
     """What chose the files of a snapshot. None where there is no stat cache to tell."""
-    cache = (
-        read_stat_cache(files, store_root / layout.CACHE / stat_cache)
-        if layout.STAT_CACHE_PATTERN.match(stat_cache)
-        else None
-    )
-    about = None if cache is None else _about(cache)
-    return None if about is None else about.rules
+    read = _read(files, store_root, stat_cache)
+    return None if read is None else read[1].rules
 
 
 def stat_cache_of(files: Files, store_root: Path, snapshot_id: SnapshotId, base: str) -> str:
     """The name of the latest stat cache that was written when a snapshot was taken of `base`; empty without any."""
     found = (0, "")
     for name, _ in files.listing(store_root / layout.CACHE):
-        cache = (
-            read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
-        )
-        about = None if cache is None or cache.snapshot_id != snapshot_id else _about(cache)
-        if cache is not None and about is not None and display_path(about.base) == base:
-            found = max(found, (cache.stamp_ns, name))
+        read = _read(files, store_root, name)
+        if read is not None and read[0].snapshot_id == snapshot_id and display_path(read[1].base) == base:
+            found = max(found, (read[0].stamp_ns, name))
     return found[1]
 
 
-def _about(cache: StatCache) -> _SourceKey | None:
+def _read(files: Files, store_root: Path, name: str) -> tuple[StatCache, _SourceKey] | None:
+    """A stat cache by its name, and what it is about. None where there is none that is sound."""
+    cache = read_stat_cache(files, store_root / layout.CACHE / name) if layout.STAT_CACHE_PATTERN.match(name) else None
     try:
-        return msgspec.msgpack.decode(cache.source, type=_SourceKey)
+        return None if cache is None else (cache, msgspec.msgpack.decode(cache.source, type=_SourceKey))
     except msgspec.DecodeError:
         return None
 
@@ -187,17 +179,24 @@ class _Look:
     def iter_changes(self) -> Iterator[bytes]:
         """The paths that differ, those that were there before first. Raises OSError, SourceUnreadable or _TooMuch."""
         rows: dict[bytes, Row] | None = None
+        touched: dict[bytes, Stat] = {}
+        told: set[bytes] = set()
         for path in self._cache.iter_changed(self._base):
             rows = rows or self._cache.all_rows()
             if self._differs(path, rows[path]):
+                told.add(path)
                 yield path
+            else:
+                touched[path] = rows[path].stat
         is_listed_alike = True
         for path, found in self._cache.rule_files:
-            is_alike = stat_at(self._directories, path) == found
+            # What was heeded is what the row holds where both were looked at alike.
+            is_alike = touched.get(path) == found or stat_at(self._directories, path) == found
             if os.path.basename(path) == GITIGNORE:
                 is_listed_alike = is_listed_alike and is_alike
             elif not is_alike:
-                yield path
+                if path not in told:
+                    yield path
             elif found.mode:
                 self._rules.add_ignore_file(os.path.dirname(path))
         yield from self._added()

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import errno
 import stat
-import uuid
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.digest import DIGEST_PATTERN
-from codebatch.model.document import encode_document
 from codebatch.store import layout
-from codebatch.store.batches import Batch, make_batch_directories, new_batch_id
+from codebatch.store.batches import Batch, building_batch, new_batch_id
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
@@ -38,21 +36,13 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
         batch.about, batch_id=new_batch_id(at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
     )
     files = store.files
-    building = Batch(files, store.batches / f".{uuid.uuid4().hex}.tmp", about)
     found = (name for name, _ in files.listing(batch.root / layout.OUTPUTS))
     outputs = [f"{layout.OUTPUTS}/{name}" for name in found if DIGEST_PATTERN.match(name)]
-    try:
-        make_batch_directories(building)
+    with building_batch(store, about) as root:
         for directory in (*_LINKED, *outputs):
-            _share_all(files, batch.root / directory, building.root / directory)
-        files.sync_directory(building.root / layout.OUTPUTS)
-        share(files, batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
-        files.write_new(building.root / layout.BATCH_FILE, encode_document(about))
-        published = files.publish_directory(building.root, store.batches / about.batch_id)
-    except BaseException:
-        files.remove_tree(building.root)
-        raise
-    assert published, "a new batch id was taken"
+            _share_all(files, batch.root / directory, root / directory)
+        files.sync_directory(root / layout.OUTPUTS)
+        share(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
     return Batch(files, store.batches / about.batch_id, about)
 
 

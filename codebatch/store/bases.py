@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import DIGEST_PATTERN, Digest
+from codebatch.model.entry import SnapshotId
 from codebatch.model.outcome import Counts, Outcome
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
@@ -54,9 +55,10 @@ class Base:
         """Raises StoreError."""
         self._store = store
         self._batch = batch
-        self.plan: Plan = batch.plan()
         self._outputs = current_outputs(batch)
+        self._plan: Plan | None = None
         self._outcomes = Outcomes(batch.files, batch.root)
+        self._ledger: Ledger | None = None
         self._held: dict[str, list[Held]] = {}
         self._at_hand: dict[str, tuple[int, list[bytes]]] = {}
 
@@ -65,7 +67,18 @@ class Base:
         """The batch's id."""
         return self._batch.id
 
-    @cached_property
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """The id of the snapshot that it is of."""
+        return self._batch.about.snapshot_id
+
+    @property
+    def plan(self) -> Plan:
+        """Its plan. Raises StoreError."""
+        if self._plan is None:
+            self._plan = self._batch.plan()
+        return self._plan
+
     def items(self) -> Items:
         """What it worked on. Raises StoreError."""
         return Items(items_of(snapshot_of(self._store, self._batch).entries, self.plan.paths), self.plan.contexts)
@@ -75,6 +88,10 @@ class Base:
         if task not in self._held:
             self._held[task] = list(self._find(task))
         return self._held[task]
+
+    def has_all(self, task: str) -> bool:
+        """Whether it has a result of every item. Raises StoreError."""
+        return sum(held.end - held.start for held in self.held(task)) == self.plan.items
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
         """The record lines of each of some items that it holds, checked. Raises StoreCorrupt."""
@@ -92,9 +109,10 @@ class Base:
             start = last
         return found
 
-    @cached_property
-    def _ledger(self) -> Ledger:
-        return load_ledger(self.plan, self._outcomes)
+    def _registers(self) -> Ledger:
+        if self._ledger is None:
+            self._ledger = load_ledger(self.plan, self._outcomes)
+        return self._ledger
 
     def _find(self, task: str) -> Iterator[Held]:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
@@ -102,7 +120,7 @@ class Base:
             if output is not None and not output.shards[place].failed + output.shards[place].cancelled:
                 yield self._merged(output, place, shard.start, shard.end)
                 continue
-            for link in self._ledger.walk(shard.id, task):
+            for link in self._registers().walk(shard.id, task):
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None

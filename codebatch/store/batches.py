@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import os
@@ -16,7 +17,7 @@ import msgspec
 
 from codebatch.errors import CorruptFile, NotInStore, StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.document import Document, decode_document, encode_document
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
@@ -63,6 +64,11 @@ class BatchFile(Document, frozen=True, kw_only=True):
     created_at_ns: int
     shards: int
     items: int
+
+    @property
+    def place(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """What the batch is of: one tree, or the same paths of it."""
+        return self.sources, self.paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,28 +125,40 @@ def create_batch(
         shards=len(plan.shards),
         items=plan.items,
     )
+    with building_batch(store, about) as root:
+        store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))
+    return Batch(store.files, store.batches / about.batch_id, about)
+
+
+@contextlib.contextmanager
+def building_batch(store: Store, about: BatchFile) -> Iterator[Path]:
+    """A hidden directory with those of a batch, to put the plan and what else it has in; then the batch is published.
+
+    On return it is on disk. What is put there must have come from `write_new`, or be durable already.
+    """
     files = store.files
-    building = store.batches / f".{uuid.uuid4().hex}.tmp"
+    root = store.batches / f".{uuid.uuid4().hex}.tmp"
     try:
         for name in _SUBDIRECTORIES:
-            files.make_directory(building / name)
-        files.write_new(building / layout.PLAN_FILE, encode_plan(plan))
-        files.write_new(building / layout.BATCH_FILE, encode_document(about))
-        published = files.publish_directory(building, store.batches / about.batch_id)
+            files.make_directory(root / name)
+        yield root
+        files.write_new(root / layout.BATCH_FILE, encode_document(about))
+        published = files.publish_directory(root, store.batches / about.batch_id)
     except BaseException:
-        files.remove_tree(building)
+        files.remove_tree(root)
         raise
     assert published, "a new batch id was taken"
-    return Batch(files, store.batches / about.batch_id, about)
 
 
 def make_batch_directories(batch: Batch) -> None:
-    """Make what a copy left out for being empty. On return they are on disk. Before anybody works on the batch here."""
-    missing = [batch.root / name for name in _SUBDIRECTORIES if batch.files.size(batch.root / name) is None]
-    for path in missing:
-        batch.files.make_directory(path)
-    if missing:
-        batch.files.sync_directory(batch.root)
+    """Make what a copy left out for being empty. Before anybody works on the batch here.
+
+    On return the names of all are on disk, and the batch's own: who made them may have died before that.
+    """
+    for name in _SUBDIRECTORIES:
+        batch.files.make_directory(batch.root / name)
+    for directory in (batch.root, batch.root.parent):
+        batch.files.sync_directory(directory)
 
 
 def open_batch(store: Store, batch_id: str) -> Batch:
@@ -245,16 +263,15 @@ def _stands_for(one: Batch, other: Batch) -> bool:
 
 
 def _is_alike(one: Batch, other: Batch) -> bool:
-    return (one.about.sources, one.about.paths, one.about.pipeline) == (
-        other.about.sources,
-        other.about.paths,
-        other.about.pipeline,
-    )
+    return (one.about.place, one.about.pipeline) == (other.about.place, other.about.pipeline)
 
 
 def decode_batch(data: bytes) -> BatchFile:
     """Read batch.json. Raises DocumentError."""
-    return decode_document(data, _batch_decoder, BATCH_FORMAT)
+    about = decode_document(data, _batch_decoder, BATCH_FORMAT)
+    if about.paths and not about.sources:
+        raise DocumentError("it has paths of no source")
+    return about
 
 
 _batch_decoder = msgspec.json.Decoder(BatchFile)

@@ -24,7 +24,7 @@ from codebatch.system.files import Files
 JOURNAL_FORMAT = 1
 
 
-class JournalHead(Document, frozen=True, kw_only=True, omit_defaults=True):
+class JournalHead(Document, frozen=True, kw_only=True):
     """What every line begins with. `seq` counts within the holder from 0; `at_ns` is wall time, for people."""
 
     format: int = JOURNAL_FORMAT

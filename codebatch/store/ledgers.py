@@ -8,21 +8,30 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.model.outcome import Register
 from codebatch.model.plan import Plan
-from codebatch.store.outcomes import Outcomes
+from codebatch.store.outcomes import Outcomes, Scan
 
 
 def load_ledger(plan: Plan, outcomes: Outcomes) -> Ledger:
     """Everything the registers of a batch say now."""
     ledger = Ledger(plan.work().values(), {task.name: task.needs for task in plan.tasks})
-    found = outcomes.scan()
+    found = scan(ledger, outcomes)
     for commit in found.commits:
-        try:
-            ledger.add(commit)
-        except ValueError:  # Damaged, and still JSON.
-            found.unreadable.extend(Register(one.shard, one.start, one.task, commit.round) for one in commit.outcomes)
+        ledger.add(commit)
     for register in found.unreadable:
         ledger.mark_unreadable(register)
     return ledger
+
+
+def scan(ledger: Ledger, outcomes: Outcomes) -> Scan:
+    """What appeared since the last scan. A commit that the plan does not know is damaged, and so is unreadable."""
+    found = outcomes.scan()
+    unreadable = [
+        Register(outcome.shard, outcome.start, outcome.task, commit.round)
+        for commit in found.commits
+        if not ledger.fits(commit)
+        for outcome in commit.outcomes
+    ]
+    return Scan([commit for commit in found.commits if ledger.fits(commit)], found.unreadable + unreadable)
 
 
 def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:

@@ -94,12 +94,11 @@ class ObjectStore:
             f"object {digest} is lost or damaged in {self.root / bad_pack}{layout.PACK_SUFFIX}", hint=_HINT
         )
 
-    def has(self, digest: Digest) -> bool:
-        """Whether a sealed pack that this process knows of holds the object, and nobody found it unsound there."""
-        return self.has_key(bytes.fromhex(digest))
-
     def has_key(self, key: bytes) -> bool:
-        """`has` for a digest as 32 bytes: for those who ask 80,000 times."""
+        """Whether a sealed pack that this process knows of holds the object, and nobody found it unsound there.
+
+        `key` is the digest as 32 bytes: there are those who ask 80,000 times.
+        """
         if not self._loaded:
             self.refresh()
         return key in self._rows

@@ -33,7 +33,7 @@ from codebatch.model.outcome import (
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
-from codebatch.store.shard_files import split_shard_file
+from codebatch.store.shard_files import Trailer, read_trailer, split_shard_file
 from codebatch.system.files import Appender, Files
 
 
@@ -245,6 +245,18 @@ class Outcomes:
             raise StoreCorrupt(f"{path} is damaged: it is another shard's", hint=_HINT)
         return frames, trailer.table
 
+    def read_trailer(self, outcome: Outcome) -> Trailer:
+        """What the shard file of an outcome that was taken over says of itself. Raises StoreCorrupt."""
+        path = self.adopted_path(outcome.file)
+        try:
+            size = self._files.size(path) or 0
+            trailer = read_trailer(self._files.read_range(path, outcome.length, size - outcome.length))
+        except (FileNotFoundError, ValueError) as error:
+            raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=_HINT) from error
+        if trailer.digest != outcome.file:
+            raise StoreCorrupt(f"{path} is damaged: it is another shard's", hint=_HINT)
+        return trailer
+
     def adopted_path(self, digest: Digest) -> Path:
         """Where a shard file that was taken over lies."""
         return self._results / layout.adopted_name(digest)
@@ -270,10 +282,6 @@ class Outcomes:
         row = table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
         with _damage_told(outcome):
             return b"".join(iter_items(row, (decode_range(frames, outcome.bytes, start, end),)))
-
-    def read_records(self, segment: HolderId, outcome: Outcome) -> bytes:
-        """The record lines of an outcome, checked against its item table. Raises StoreCorrupt."""
-        return b"".join(self.iter_items(segment, outcome))
 
     def read_items(self, segment: HolderId, outcome: Outcome) -> tuple[bytes, list[int]]:
         """The record lines of an outcome, and their bounds: item `i` has those from the `i`th to the one behind it.

@@ -157,7 +157,7 @@ class PackWriter:
     def add_key(self, data: bytes) -> bytes:
         """`add`, with the digest as 32 bytes: for those who add 80,000."""
         key = hashlib.sha256(data).digest()
-        if key not in self._keys and not self._objects.has_key(key):
+        if not self._is_stored(key):
             self._keys.add(key)
             self._waiting.append((key, data))
             self._waiting_bytes += len(data)
@@ -185,7 +185,7 @@ class PackWriter:
             part.discard()
             raise
         key = whole.digest()
-        if key in self._keys or self._objects.has_key(key):
+        if self._is_stored(key):
             part.discard()
         else:
             part.add_frame(key, Frame(0, part.bytes, size))
@@ -218,6 +218,15 @@ class PackWriter:
         if self._part is not None:
             part, self._part = self._part, None
             part.discard()
+
+    def _is_stored(self, key: bytes) -> bool:
+        """Whether an object need not be written. Who sealed its pack may have died before the name was on disk."""
+        if key in self._keys:
+            return True
+        if self._objects.has_key(key):
+            self._unsynced = True
+            return True
+        return False
 
     def _hand_over(self) -> None:
         """Let the thread write what is waiting; wait for it where it is too far behind, which bounds memory."""

@@ -57,6 +57,11 @@ class Trailer(NamedTuple):
         return sum(frame.length for frame in self.frames)
 
     @property
+    def size(self) -> int:
+        """Bytes of the trailer itself."""
+        return _HEAD_BYTES + len(self.table) + len(self.frames) * _pair.size + _crc.size + _PROOF_BYTES
+
+    @property
     def bytes(self) -> int:
         """Bytes of records in all frames."""
         return sum(frame.bytes for frame in self.frames)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import msgspec
 from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
+from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_items
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store import layout
 from codebatch.store.documents import read_document
@@ -76,10 +76,10 @@ class Snapshot:
                 self._entries = decode_entries(self._read_index())
         return self._entries
 
-    def find_item(self, path: bytes) -> int | None:
-        """The number of the item at a path, without decoding every entry. Raises StoreCorrupt."""
+    def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
+        """The numbers of the items at some paths, without decoding every entry. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
-            return find_item(self._read_index(), path)
+            return find_items(self._read_index(), paths)
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path."""
@@ -157,6 +157,8 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     encoded = encode_document(document)
     known = _known_document(files, store_root, document)
     if known is not None:
+        for directory in (target, target.parent):  # Who published it may have died before this.
+            files.sync_directory(directory)
         return known
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)

@@ -84,7 +84,7 @@ class Files(FileReader, Protocol):
         """Create or replace a file in one step. On return bytes and name are on disk."""
 
     def write_volatile(self, path: Path, data: bytes) -> None:
-        """Create or replace a file in one step, without waiting for the disk: for caches and leases."""
+        """Create or replace a file in one step, without waiting for the disk: for what may be lost."""
 
     def create_exclusive(self, source: Path, path: Path) -> bool:
         """Give the complete file `source` the further name `path`, never replacing one: link(2).

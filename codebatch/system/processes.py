@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Collection
 from pathlib import Path
 
@@ -31,27 +32,34 @@ class Orphans:
     """What our descendants leave behind as they die, detached as it may be and without a mark in its environment.
 
     The kernel makes it our child (prctl(2), Linux), for us to reap, and to kill. Children that we had before are not
-    ours to touch: a shell may have started them and become us. Elsewhere, and without /proc, there are none.
+    ours to touch: a shell may have started them and become us. Elsewhere, and without /proc, there are none; nor in
+    another thread than the main one, whose own children, of which we know nothing, are found where orphans are.
     """
 
     def __init__(self) -> None:
+        self._is_here = threading.current_thread() is threading.main_thread()
         self._before = _children()
-        _be_subreaper(True)
+        if self._is_here:
+            _be_subreaper(True)
 
     def reap(self, ours: Collection[int]) -> None:
         """Reap those that ended. `ours` are processes that somebody else waits for."""
         with contextlib.suppress(ChildProcessError):
-            for pid in _children() - self._before - set(ours):
+            for pid in self._left() - set(ours):
                 os.waitpid(pid, os.WNOHANG)
 
     def end(self) -> None:
         """Kill those that are left, and what these leave in turn; adopt no more. Nobody else of ours may be alive."""
         self._kill()
-        _be_subreaper(False)
+        if self._is_here:
+            _be_subreaper(False)
+
+    def _left(self) -> set[int]:
+        return _children() - self._before if self._is_here else set()
 
     def _kill(self) -> None:
         for _ in range(_GENERATIONS_MAX):
-            left = _children() - self._before
+            left = self._left()
             if not left:
                 return
             for pid in left:
@@ -77,7 +85,7 @@ def start_process(
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, so that a terminal's Ctrl-C does not reach it.
 
-    Must be called from the main thread: the kernel ties the death signal to the thread.
+    The calling thread must outlive it: the kernel ties the death signal to the thread.
     """
     return subprocess.Popen(
         arguments,

@@ -71,6 +71,30 @@ def test_example_of_an_own_task_runs() -> None:
 
 
 @pytest.mark.slow
+def test_a_thread_other_than_the_main_one_runs_and_leaves_the_children_of_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    code = """
+import subprocess, sys, threading, codebatch
+class Starter(codebatch.Listener):
+    def update(self, progress):
+        begun.set()
+        started.wait()
+def work():
+    ran.append(codebatch.run(".", pipeline="parse", jobs=1, listener=Starter()))
+ran, begun, started = [], threading.Event(), threading.Event()
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
+    started.set()
+    thread.join()
+    print(ran[0].is_complete, other.poll())
+"""
+    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert said.stdout == "True None\n"
+
+
+@pytest.mark.slow
 def test_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("class A:\n    def b(self): pass\n")

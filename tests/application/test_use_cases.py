@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from codebatch.application import ignore_note
 from codebatch.application.asking import Question, ask
 from codebatch.application.batches import list_batches, outputs_of, shard_states, status
 from codebatch.application.configuration import load_configuration
+from codebatch.application.dependencies import impact
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, choose_pipeline, plan_snapshot, planner_of
 from codebatch.application.questions import inspect, list_files, rank, search
-from codebatch.application.running import Execution, Listener, run_batch, run_paths, scope_of
+from codebatch.application.references import references
+from codebatch.application.running import Execution, Listener, run, run_batch, run_paths, scope_of
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
-from codebatch.query.filters import RecordFilter
+from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
@@ -167,6 +171,73 @@ def test_inspected_file_is_named_from_the_project_or_from_here(question: Questio
         assert (found.path, found.item, found.records) == (b"b.py", 1, [])
     with pytest.raises(InvalidInput, match=r"has no file 'c\.py'"):
         inspect(question, "c.py")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda question: search(question, RecordFilter(), limit=-1),
+        lambda question: search(question, RecordFilter(kinds=("nope",))),
+        lambda question: search(question, RecordFilter(severities=("grave",))),
+        lambda question: search(question, RecordFilter(names="f")),  # type: ignore[arg-type]
+        lambda question: search(question, RecordFilter(), kinds=("nope",)),
+        lambda question: search(question, RecordFilter(), kinds="file"),
+        lambda question: rank(question, "colour"),  # type: ignore[arg-type]
+        lambda question: list_files(question, -1),
+        lambda question: inspect(question, "a.py", kinds=("nope",)),
+        lambda question: inspect(question, "a.py", kinds="file"),  # type: ignore[arg-type]
+        lambda question: inspect(question, "a\0.py"),
+        lambda question: inspect(question, "\ud800.py"),
+        lambda question: impact(question, "a.py", depth=0),
+        lambda question: references(question, "f", roles=("nope",)),
+        lambda question: references(question, "f", roles="call"),
+        lambda _: open_store(""),
+        lambda _: run(),
+        lambda _: run(""),
+        lambda _: run(".", store=""),
+        lambda _: run(".", jobs=-1),
+        lambda _: run(".", jobs=0),
+        lambda _: run(".", include="*.py"),
+        lambda _: run(".", exclude="*.py"),
+    ],
+)
+def test_what_would_be_answered_falsely_or_never_is_refused(
+    question: Question, asked: Callable[[Question], object]
+) -> None:
+    with pytest.raises(InvalidInput):
+        asked(question)
+
+
+def test_search_that_has_enough_reads_no_further_task(question: Question) -> None:
+    read: list[str] = []
+
+    class Watched(BatchRecords):
+        @property
+        def task_names(self) -> tuple[str, ...]:
+            return ("one", "two", "three")
+
+        def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
+            read.append(task)
+            yield {"kind": "file", "path": task}
+
+    question.__dict__["records"] = Watched(question.store, question.batch)
+    assert [record["path"] for record in search(question, RecordFilter(), limit=2).found] == read == ["one", "two"]
+
+
+def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> None:
+    configuration = load_configuration(tree)
+    for seconds in (0.0, -1.0, math.nan):
+        with pytest.raises(InvalidInput, match="more than 0"):
+            Execution(configuration=configuration, file_seconds=seconds)
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Execution(configuration=configuration, memory_mb=0)
+
+
+def test_what_depends_on_a_file_whose_name_is_no_utf_8_is_not_known(store: Store, tree: Path) -> None:
+    (tree / "\udcff.py").touch()
+    _open(store, tree)
+    with pytest.raises(InvalidInput, match="no UTF-8"):
+        impact(ask(store), "\udcff.py")
 
 
 def test_unknown_batch_is_asked_nothing(store: Store) -> None:

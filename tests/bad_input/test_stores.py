@@ -109,6 +109,11 @@ def test_the_variable_names_a_store_and_the_option_overrules_it(codebatch: Comma
     assert (tmp_path / "named" / "store.json").is_file()
     assert not (tmp_path / ".codebatch").exists()
     assert variable("status", "--json").json["batch_id"] == ran.json["batch_id"]
+    again = variable("init", "--json").json
+    assert (again["store"], again["created"]) == (str(tmp_path / "named"), False)
+    assert not (tmp_path / ".codebatch").exists()
+    assert "two stores are named" in variable("init", "other", "--store", "third", status=2).notes
+    assert "--store names nothing" in variable("init", "--store", "", status=2).notes
     variable("init", "other")
     variable("status", "--store", "other", status=2)
     empty = CommandLine(tmp_path, {"CODEBATCH_STORE": ""})

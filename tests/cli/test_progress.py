@@ -104,7 +104,9 @@ def test_a_long_run_says_every_ten_seconds_how_far_it_is(monkeypatch: pytest.Mon
     for done in (10, 25, 30, 80):
         counted = {"parse": done + 5, "lint": done, "dependencies": 0}
         planned = {"parse": 100, "lint": 100, "dependencies": 1}
-        display.update(Progress(done=counted, planned=planned, inflight=0, records=done * 9, failures=0, workers=2))
+        display.update(
+            Progress(done=counted, planned=planned, inflight=0, served=0, records=done * 9, failures=0, workers=2)
+        )
     assert stream.getvalue().splitlines() == [
         "25 of 100 files, 225 records, about 30 s left",
         "80 of 100 files, 720 records, about 5 s left",

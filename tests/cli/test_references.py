@@ -8,12 +8,14 @@ from .process import CommandLine, write
 def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "def go(): pass\n")
     write(codebatch.directory / "b.py", "from a import go\nclass C:\n    def m(self): go()\n")
+    write(codebatch.directory / "\udcff.py", "go()\n")
     codebatch("run", ".", "--pipeline", "parse", "--quiet")
     write(codebatch.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
     assert codebatch("references", "go").lines == [
         "a.py:1:5: definition in go",
         "b.py:1:15: import",
         "b.py:3:18: call in C.m",
+        "\\xff.py:1:1: call",
     ]
     place = {"line": 3, "column": 18, "end_line": 3, "end_column": 20}
     assert codebatch("references", "go", "--role", "call", "--path", "b", "--json").json == [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.query.summary import SummaryAnswer
+
 from .process import CommandLine, Ended, make_many, wait_until, write
 
 FILES = 240
@@ -103,7 +105,9 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     write(codebatch.directory / "a.py", "x = 1\n")
     codebatch("run", ".", "-q")
     whole = {"complete": True, "percent": 100.0, "stale": False, "paths": []}
-    assert whole.items() <= codebatch("summary", "--json").json.items()
+    summary = codebatch("summary", "--json").json
+    assert whole.items() <= summary.items()
+    assert summary.keys() == set(SummaryAnswer.__struct_fields__)
     assert whole.items() <= codebatch("inspect", "a.py", "--json").json.items()
     assert codebatch("errors", "--json").json == []
 

@@ -92,6 +92,30 @@ def test_work_behind_an_unreadable_register_is_done_again_one_round_up() -> None
     assert (unit.start, unit.end, unit.tasks, unit.round) == (0, 10, ("parse",), 2)
 
 
+def test_what_needs_a_task_that_is_to_be_done_in_another_round_waits_for_it() -> None:
+    """Whether that failed decides what becomes of it."""
+    ledger = Ledger(work_of({S: 1}), {"parse": (), "lint": ("parse",), "report": ("lint",)})
+    _add(ledger, "parse", 0, 1, "failed")
+    _add(ledger, "parse", 0, 1, "failed", round_=2)
+    _add(ledger, "lint", 0, 1, "failed")
+    ledger.retry_unsuccessful()
+    (unit,) = ledger.open_units(S)
+    assert (unit.tasks, unit.round) == (("parse",), 3)
+    _add(ledger, "parse", 0, 1, round_=3)
+    assert [(unit.tasks, unit.round) for unit in ledger.open_units(S)] == [(("lint",), 2)]
+    _add(ledger, "lint", 0, 1, round_=2)
+    assert [(unit.tasks, unit.round) for unit in ledger.open_units(S)] == [(("report",), 1)]
+
+
+def test_a_hole_is_cut_where_a_register_cannot_be_read() -> None:
+    """Else who begins there would find that name taken, however often."""
+    ledger = _ledger()
+    ledger.mark_unreadable(Register(S, 4, "parse", 1))
+    _add(ledger, "lint", 0, 10)
+    assert [(unit.start, unit.end, unit.round) for unit in ledger.open_units(S)] == [(0, 4, 1), (4, 10, 2)]
+    assert ledger.holes(S, "parse") == [(0, 10)]
+
+
 def test_an_item_whose_needed_task_failed_is_doomed() -> None:
     ledger = _ledger()
     _add(ledger, "parse", 0, 2)

@@ -1,4 +1,4 @@
-"""Sessions, workers and batches make the moves of codebatch/engine/lifecycle.py, all of them and no others."""
+"""Sessions, workers and batches make the moves of codebatch/engine/lives.py, all of them and no others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from codebatch.engine.lives import (
 )
 from codebatch.engine.session import Session
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Register, Unit
 from codebatch.model.shard import ProjectWork, ShardId
 from codebatch.store.ledgers import tally_of
 from tests.engine.simulation import World, run_world
@@ -121,8 +121,8 @@ class Watch:
 
 
 def _repeated(event: Event) -> list[object]:
-    """One look at the disk is one event, and as many moves as it found commits."""
-    return [event] * len(event.commits) if isinstance(event, Committed) else [event]
+    """One look at the disk is one event, and as many moves as it found commits and unreadable registers."""
+    return [event] * (len(event.commits) + len(event.unreadable)) if isinstance(event, Committed) else [event]
 
 
 def _triggers(pair: Pair, event: Event, actions: Sequence[Action], running: dict[WorkerId, Unit]) -> list[object]:
@@ -215,7 +215,8 @@ def test_every_move_of_the_tables_is_made() -> None:
 
 
 def _by_hand(watch: Watch) -> None:
-    """What no simulated worker does: die before it is ready, end a unit that it did not do; and a batch of files."""
+    """What is in no simulated world: a worker that dies before it is ready, or ends a unit that it did not do; a
+    register that cannot be read; a batch of files."""
     shard, worker = ShardId("00000001"), WorkerId(1)
     session = Session(Ledger(work_of({shard: 2}), {"parse": ()}), costs={shard: [0.0, 1.0, 2.0]}, jobs=1)
     failed = [_outcome(shard, item, "failed") for item in (0, 1)]
@@ -227,6 +228,11 @@ def _by_hand(watch: Watch) -> None:
         watch.handle(session, event, Session.handle)
     session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
     for event in (Started(), Ready(worker), _committed(1, failed[0]), _committed(2, _outcome(shard, 0, "result"))):
+        watch.handle(session, event, Session.handle)
+    session = Session(Ledger(work_of({shard: 1}), {"parse": ()}), costs={shard: [0.0, 1.0]}, jobs=1)
+    deaths = [Lost(WorkerId(number), (0, 1), "crash", task="parse") for number in (1, 2)]
+    events = [Started(), *(event for death in deaths for event in (Ready(death.worker), death))]
+    for event in (*events, Committed((), (Register(shard, 0, "parse", 1),))):
         watch.handle(session, event, Session.handle)
     sum_ = ProjectWork("sum")
     ledger = Ledger(work_of({shard: 1}, ["sum"]), {"parse": (), "sum": ("parse",)})

@@ -28,7 +28,7 @@ from codebatch.engine.events import (
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Commit, HolderId, Outcome
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.shard import ProjectWork, ShardId
 from tests.engine.simulation import World, run_world
 from tests.engine.work import work_of
@@ -212,6 +212,36 @@ def test_a_unit_is_leased_above_every_epoch_that_is_known_of_it() -> None:
     assert _assigned(session.handle(Released((S, 0), 0))).epoch == 5
     session.handle(Refused(W, 6))
     assert _assigned(session.handle(Released((S, 0), 9))).epoch == 10
+
+
+def test_what_is_settled_is_held_by_nobody() -> None:
+    """Else leases of live holders are looked at, each turn, that nobody will ever wait for."""
+    ledger = Ledger(work_of({S: 4}), {"parse": ()})
+    ledger.add(_result(0, 2))
+    session = Session(ledger, costs={S: [0.0, 1.0, 2.0, 3.0, 4.0]}, jobs=1, leased={(S, 0): 1, (S, 2): 1})
+    assert session.handle(Started()) == []
+    assert session.foreign == {(S, 2)}
+
+
+def test_who_refuses_a_unit_that_is_settled_by_then_does_not_hold_it() -> None:
+    session = _session(2)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Committed((_result(0, 2),)))
+    session.handle(Refused(W, 1))
+    assert not session.foreign
+
+
+def test_a_failure_is_committed_in_the_round_that_is_open_by_then() -> None:
+    """The name of the round that the dead worker had may be taken, and nobody would ever hear of it again."""
+    session = _session(1)
+    session.handle(Started())
+    session.handle(Ready(W))
+    session.handle(Lost(W, (0, 1), "crash", task="parse"))
+    session.handle(Ready(WorkerId(2)))
+    session.handle(Committed((), (Register(S, 0, "parse", 1),)))
+    actions = session.handle(Lost(WorkerId(2), (0, 1), "crash", task="parse"))
+    assert [action for action in actions if isinstance(action, Fail)] == [Fail(S, 0, ("parse",), 2, "crash")]
 
 
 def test_a_charged_item_waits_for_a_worker_that_did_nothing_before() -> None:

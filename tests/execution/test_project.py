@@ -98,3 +98,15 @@ def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProje
     assert project.find(b"h") is None
     with pytest.raises(ValueError, match="no file of the snapshot"):
         project.item_of(Metric(path="h", metric="m", value=1))
+
+
+def test_only_files_of_the_batch_have_a_source(project: BatchProject) -> None:
+    """Contexts are known of those alone."""
+    outside = project.files[0]
+    smaller = BatchProject(
+        project._plan, project.files[1:], project._ledger, project._outcomes, read=project.read, needs=(),
+        outside=[outside],
+    )  # fmt: skip
+    assert smaller.find(outside.path) == outside
+    with pytest.raises(ValueError, match="b'a' lies outside of what the batch is of"):
+        smaller.source(outside)

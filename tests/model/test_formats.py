@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import encode_document
-from codebatch.model.entry import Entry, EntryKind, decode_entries, encode_entries, find_item, is_safe_path, snapshot_id
+from codebatch.model.entry import (
+    Entry,
+    EntryKind,
+    decode_entries,
+    encode_entries,
+    find_items,
+    is_safe_path,
+    snapshot_id,
+)
 from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row, result_digest, task_digest
 from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
 from codebatch.model.plan import (
@@ -238,6 +246,7 @@ def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
     entries = sorted(Entry(name, kinds.get(name, "file"), False, 1, Digest("1" * 64)) for name in names)
     index = encode_entries(entries)
     items = [entry.path for entry in entries if entry.kind == "file"]
-    assert [find_item(index, path) for path in items] == list(range(len(items)))
-    assert [find_item(index, path) for path in (b"", b"aa", b"link", b"sub", b"zzz")] == [None] * 5
-    assert find_item(b"", b"a") is None
+    assert find_items(index, items) == {path: item for item, path in enumerate(items)}
+    assert list(find_items(index, [items[1], b"aa", items[0]])) == [items[1], items[0]]
+    assert find_items(index, (b"", b"aa", b"link", b"sub", b"zzz")) == {}
+    assert find_items(b"", (b"a",)) == {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from codebatch.system.files import RealFiles
-from tests.proof.invariants import Merged, check_batch, merged
+from tests.proof.invariants import Merged, check_batch, check_served, merged
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import make_paths
 from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Refusal, World
@@ -91,6 +91,8 @@ def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] =
     check_batch(world.batch(), serial)
     world.disk.lose_power()  # What was answered is on disk.
     check_batch(world.batch(), serial)
+    if case.changed is not None:
+        check_served(world.store(), world.batch())
     return Told(cases=1, steps=world.schedule.steps, refused_late=world.refused_late, happened=world.happened)
 
 

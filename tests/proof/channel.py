@@ -12,7 +12,7 @@ from codebatch.protocol.messages import (
     decode_to_worker,
     encode_message,
 )
-from codebatch.system.cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, Cell, Step
+from codebatch.system.cell import PHASE_IDLE, PHASE_ITEM, PHASE_LEASE, PHASE_PROJECT, Cell, Step
 from codebatch.testing.schedule import Process
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
 
@@ -72,14 +72,14 @@ class SimulatedChannel(Channel):
 
 
 class SimulatedCell(Cell):
-    """A progress cell that two simulated processes share; `when_begun` is called at the first item of each unit."""
+    """A progress cell that two simulated processes share; `when_begun` is called when the work on a unit begins."""
 
     def __init__(self, when_begun: Callable[[], None]) -> None:
         self._step = Step(0, 0, 0, 0, 0, 0, PHASE_IDLE)
         self._when_begun = when_begun
 
     def write(self, step: Step) -> None:
-        if step.phase == PHASE_ITEM and self._step.phase == PHASE_LEASE:
+        if step.phase in (PHASE_ITEM, PHASE_PROJECT) and self._step.phase == PHASE_LEASE:
             self._when_begun()
         self._step = step
 

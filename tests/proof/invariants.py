@@ -20,14 +20,17 @@ from dataclasses import dataclass
 
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
-from codebatch.model.plan import Plan
+from codebatch.model.plan import Plan, items_of
+from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import ProjectWork
-from codebatch.store.batches import Batch
+from codebatch.store.bases import open_base
+from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.holders import LeaseReader
 from codebatch.store.journal import Began, Committed, JournalLine, read_journal
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
+from codebatch.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,21 @@ def check_batch(batch: Batch, serial: Merged) -> None:
     check_nothing_committed_ran_again(batch)
 
 
+def check_served(store: Store, batch: Batch) -> None:
+    """What the one older batch has was taken over, each item of each task, wherever the first round held."""
+    plan = batch.plan()
+    (base,) = (open_base(store, batch_id) for batch_id in batch.about.bases)
+    same = same_items(Items(items_of(snapshot_of(store, batch).entries), plan.contexts), base.items(), ())
+    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    for task in (task.name for task in plan.tasks if task.scope == "file"):
+        known = {item for held in base.held(task) for item in range(held.start, held.end)}
+        for shard in plan.shards:
+            for link in ledger.walk(shard.id, task):
+                expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
+                if link.round == 1:
+                    assert link.outcome.served == expected, f"{task} at {shard.id}.{link.start}"
+
+
 def check_registers(batch: Batch, plan: Plan) -> None:
     """Every register holds the outcome that its name says, under a round that it may have."""
     outcomes = Outcomes(batch.files, batch.root)
@@ -77,7 +95,7 @@ def check_registers(batch: Batch, plan: Plan) -> None:
             kinds[name] = outcome.type
             inputs[name] = outcome.inputs
             for one in outcome.parts or (outcome,):
-                outcomes.read_records(commit.segment, one)
+                list(outcomes.iter_items(commit.segment, one))
     for shard, start, task, round_ in kinds:
         before = (shard, start, task, round_ - 1)
         is_over_result = kinds.get(before) == "result" and inputs.get((shard, start, task, round_)) == inputs[before]

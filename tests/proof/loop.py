@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from codebatch.coordinator.adoption import Reuse
 from codebatch.coordinator.loop import Coordinator, Scope
+from codebatch.coordinator.score import Score
 from codebatch.engine.events import Committed, Event
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Outcome, Register
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.store.batches import Batch
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class WatchedLoop(Coordinator):
-    """Notes when it has handled what it found on the disk; checks that it counts every outcome once."""
+    """Notes when it has handled what it found on the disk; checks that it counts what stands there."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class WatchedLoop(Coordinator):
         self._world = world
         self._simulated = crew
         self._looks: deque[int] = deque()
+        self._is_retrying = is_retrying
         super().__init__(
             batch,
             plan,
@@ -65,19 +66,15 @@ class WatchedLoop(Coordinator):
 
     def _note(self, event: Event) -> None:
         self._simulated.scanned_at = self._looks.popleft()
-        if not isinstance(event, Committed):
-            return
-        fresh: dict[Register, Outcome] = {}
-        for commit in event.commits:
-            if commit.segment == self._simulated.holder:
-                self._world.note_reported(commit)
-            for outcome in commit.outcomes:
-                register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
-                if not self.ledger.knows(register):
-                    fresh[register] = outcome
-        before = self.progress
-        items = sum(before.done.values())
+        if isinstance(event, Committed):
+            for commit in event.commits:
+                if commit.segment == self._simulated.holder:
+                    self._world.note_reported(commit)
         super()._note(event)
+
+    def _turn(self) -> None:
+        super()._turn()
         told = self.progress
-        assert sum(told.done.values()) - items == sum(one.end - one.start for one in fresh.values())
-        assert told.records - before.records == sum(one.counts.records for one in fresh.values())
+        anew = Score(self._plan, self.ledger, is_retried=False).progress(inflight=told.inflight, workers=told.workers)
+        assert self._is_retrying or told == anew, "what is told is not what stands"
+        assert all(told.done[task] <= planned for task, planned in told.planned.items())

@@ -87,7 +87,7 @@ def test_what_any_prefix_leaves_can_be_opened_and_names_nothing_that_is_not_ther
                 for shard, task in ledger.chains:
                     for link in ledger.walk(shard, task):
                         for outcome in link.outcome.parts or (link.outcome,):
-                            outcomes.read_records(link.segment, outcome)
+                            list(outcomes.iter_items(link.segment, outcome))
     assert min(snapshots, batches) > len(calls)
 
 

@@ -21,10 +21,10 @@ from codebatch.model.plan import Plan, items_of
 from codebatch.model.shard import ShardId
 from codebatch.protocol.launch import Launch
 from codebatch.store import layout
-from codebatch.store.batches import Batch, open_batch, snapshot_of
+from codebatch.store.batches import Batch, BatchId, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.store import create_store, open_store
+from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.calls import SystemCalls
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -51,7 +51,7 @@ MakeFiles = Callable[[SystemCalls], Files]
 
 FaultKind = Literal[
     "kill worker", "kill coordinator", "kill self", "pause worker", "pause coordinator", "pause group", "lose power",
-    "lose reply", "refuse once", "refuse on", "drain", "join",
+    "lose reply", "tear register", "refuse once", "refuse on", "drain", "join",
 ]  # fmt: skip
 
 
@@ -92,14 +92,14 @@ class World:
     ) -> None:
         """`older` is a world whose batch is over: this one is on its disk, and may take its results over."""
         self.chance = chance
-        self.disk = Disk() if older is None else older.disk
+        self.disk: Disk = Disk() if older is None else older.disk
         self.make_files = make_files
         self.store_root = STORE
         files = RealFiles(self.disk.calls())
         self._store = open_store(files, STORE) if older else create_store(files, STORE)[0]
         bases = () if older is None else (older.batch_id,)
         batch = make_batch(self._store, paths, shard_items=shard_items, bases=bases)
-        self.batch_id = batch.id
+        self.batch_id: BatchId = batch.id
         self.plan: Plan = batch.plan()
         self.schedule = Schedule(self.disk, chance, self._before, switch_rate=switch_rate, steps_max=STEPS_MAX)
         self.draining: set[HolderId] = set()
@@ -123,9 +123,13 @@ class World:
         self.writes = 0
         self.refusal: Refusal | None = None
 
+    def store(self) -> Store:
+        """The store as a process sees it that nobody disturbs."""
+        return open_store(RealFiles(self.disk.calls()), STORE)
+
     def batch(self) -> Batch:
-        """The batch as a process sees it that nobody disturbs."""
-        return open_batch(open_store(RealFiles(self.disk.calls()), STORE), self.batch_id)
+        """The batch as such a process sees it."""
+        return open_batch(self.store(), self.batch_id)
 
     def run(self, *, coordinators: int, is_resumed: bool = False) -> None:
         """Start coordinators until one has merged everything and nothing is left to go wrong; then resume, if asked."""
@@ -144,6 +148,8 @@ class World:
             digests = {end for end in self.ends if len(end) == DIGEST_DIGITS}
             assert len(digests) < 2, "two coordinators merged to different bytes"
             is_over = bool(digests) and (is_done or not is_resumed)
+            if is_over:  # No register is made any more.
+                self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
             is_done = is_done or bool(digests)
             self.is_healed = self.is_healed or (is_resumed and is_done)
             if is_over and not self._faults:
@@ -228,10 +234,12 @@ class World:
             fault = self._faults[0]
             if fault.kind == "lose reply" and operation.call != "link":
                 break
+            if fault.kind == "tear register" and not _is_commit(operation):
+                break
             if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
                 break
             self._faults.pop(0)
-            fate = self._happen(fault, random.Random(fault.seed), process)
+            fate = self._happen(fault, random.Random(fault.seed), process, operation)
             self.happened[fault.kind] += 1
             if not process.is_alive or process.is_paused:
                 return None
@@ -243,7 +251,7 @@ class World:
         if operation.call == "listing" and operation.path.name == layout.OUTCOMES:
             for crew in self._crews.values():
                 crew.note_look(process)
-        if operation.call == "link" and operation.path.parent.name == layout.OUTCOMES and is_done:
+        if _is_commit(operation) and is_done:
             self._linked_at.setdefault(operation.path.name, self.schedule.steps)
         return fate
 
@@ -254,7 +262,7 @@ class World:
             return None
         return Fate(OSError(refusal.number, os.strerror(refusal.number)), share=0.5 if operation.call == "write" else 0)
 
-    def _happen(self, fault: Fault, chance: random.Random, process: Process) -> Fate | None:
+    def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
         living = {holder: one for holder, one in self._processes.items() if one.is_alive}
         match fault.kind:
             case "kill worker" | "kill coordinator" | "pause worker" | "pause coordinator" | "drain":
@@ -275,10 +283,10 @@ class World:
                 self._check_durable()
             case "lose reply":
                 return Fate(FileExistsError(errno.EEXIST, "File exists"), share=1)
+            case "tear register":
+                self._tear(operation.path)
             case "refuse once" | "refuse on":
-                if fault.kind == "refuse on":
-                    self._refusing_until = self.schedule.steps + chance.randint(2, 60)
-                return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=chance.choice((0, 0.5)))
+                return self._begin_refusing(fault.kind, chance)
             case "join":
                 self.start_coordinator()
         return None
@@ -291,6 +299,16 @@ class World:
         elif self._may_kill(holder):
             self.killed.add(holder)
             self._processes[holder].kill()
+
+    def _tear(self, register: Path) -> None:
+        """Its name is taken by bytes that say nothing, where nobody has it."""
+        if not self.disk.has(register):
+            RealFiles(self.disk.calls()).write_new(register, b"torn")
+
+    def _begin_refusing(self, kind: FaultKind, chance: random.Random) -> Fate:
+        if kind == "refuse on":
+            self._refusing_until = self.schedule.steps + chance.randint(2, 60)
+        return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=chance.choice((0, 0.5)))
 
     def _kill_self(self, holder: HolderId, chance: random.Random) -> Fate | None:
         if not self._may_kill(holder):
@@ -353,7 +371,7 @@ class World:
             assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
             segment, outcome = known
             for one in outcome.parts or (outcome,):
-                outcomes.read_records(segment, one)
+                list(outcomes.iter_items(segment, one))
         present = {layout.register_name(register) for register in found}
         self._linked_at = {name: at for name, at in self._linked_at.items() if name in present}
 
@@ -379,6 +397,10 @@ class _Worker(Worker):
 
     def _look_at_descriptors(self) -> None:
         pass
+
+
+def _is_commit(operation: Operation) -> bool:
+    return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
 
 
 def _close(pipe: Pipe) -> None:

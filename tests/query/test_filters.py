@@ -36,6 +36,7 @@ RECORDS = [FINDING, SYMBOL, NAMELESS]
         (RecordFilter(names=("parse",)), []),
         (RecordFilter(path="src/"), [FINDING, SYMBOL]),
         (RecordFilter(path="b.p"), [SYMBOL]),
+        (RecordFilter(path="\\xff"), [NAMELESS]),
         (RecordFilter(kinds=("diagnostic",), path="b.p"), []),
     ],
 )

@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.application.batches import task_states
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Counts, Outcome, Register
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.filters import decode_records
-from codebatch.query.sources import Merged, RecordSource, TaskSoFar, Unmerged, find_source
+from codebatch.query.sources import Merged, RecordSource, Unmerged, find_source
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, encode_outcome, failed_outcome, join_parts
-from codebatch.store.store import create_store
+from codebatch.store.store import create_store, open_store
 from codebatch.system.files import RealFiles
 from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
 
@@ -40,15 +42,20 @@ def batch(tmp_path: Path) -> Batch:
     return batch
 
 
-def _merged(batch: Batch) -> RecordSource:
+def _commit_project(batch: Batch, task: str, inputs: Digest | None = None) -> None:
     committer = Committer(batch.files, batch.root, new_holder_id())
     plan = batch.plan()
-    for task in PROJECT:
-        inputs = load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
-        whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
-        parts = [_encoded(task, shard.start, shard.start, shard.end, plan) for shard in plan.shards]
-        committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
+    inputs = inputs or load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
+    whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
+    parts = [_encoded(task, shard.start, shard.start, shard.end, plan) for shard in plan.shards]
+    committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
     committer.close()
+
+
+def _merged(batch: Batch) -> RecordSource:
+    plan = batch.plan()
+    for task in PROJECT:
+        _commit_project(batch, task)
     merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
     return find_source(batch, batch.plan)
 
@@ -83,7 +90,6 @@ def _all_told(source: RecordSource) -> dict[str, object]:
         "tasks": source.task_names,
         "project": source.project_tasks,
         "tallies": [source.tally({task}) for task in source.task_names] + [source.tally(source.task_names)],
-        "so far": [source.so_far(task) for task in source.task_names],
         "shards": [list(source.iter_shards(task)) for task in FILE_TASKS],
         "pieces": [
             [(piece.counts, b"".join(piece.read())) for piece in source.iter_pieces(task)] for task in source.task_names
@@ -99,7 +105,6 @@ def test_merged_and_unmerged_say_the_same(batch: Batch) -> None:
     assert _all_told(merged) == _all_told(unmerged)
     assert [merged.is_done, unmerged.is_done] == [False, False]
     assert merged.tally(("lint", "graph")) == Tally(planned=6, results=5, failed=1)
-    assert merged.so_far("lint") == TaskSoFar(4, 1, 3)
     assert [shard.failed for shard in merged.iter_shards("lint")] == [0, 1, 0]
 
 
@@ -119,10 +124,25 @@ def test_what_no_task_has_come_to_is_open(batch: Batch) -> None:
         if path.name.startswith(batch.plan().shards[1].id):
             path.unlink()
     assert [source.item_lines("symbols", item) is None for item in range(5)] == [False, False, True, True, False]
-    assert source.so_far("symbols") == TaskSoFar(3, 0, 2)
     assert [shard.items for shard in source.iter_shards("symbols")] == [2, 0, 1]
     assert source.tally(("symbols", "report")) == Tally(planned=6, results=3)
     assert source.task_names == batch.plan().task_names
+
+
+def test_how_far_tasks_are_is_told_task_by_task(batch: Batch) -> None:
+    store = open_store(RealFiles(), batch.root.parent.parent)
+
+    def told(task: str) -> tuple[str, int, int, int, int, int]:
+        (row,) = (row for row in task_states(store, batch) if row.task_id == task)
+        return row.status, row.files_done, row.files_failed, row.files_total, row.shards_done, row.shards_total
+
+    assert told("parse") == ("done", 5, 0, 5, 3, 3)
+    assert told("lint") == ("failed", 4, 1, 5, 3, 3)
+    _commit_project(batch, "graph", Digest("0" * 64))
+    assert told("graph") == ("pending", 0, 0, 1, 0, 1), "it was made of other inputs than there are now"
+    for path in (batch.root / "outcomes").glob(f"{batch.plan().shards[1].id}.*.symbols.r1"):
+        path.unlink()
+    assert told("symbols") == ("running", 3, 0, 5, 2, 3)
 
 
 def test_a_piece_that_nobody_reads_is_not_read(batch: Batch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import StoreUnwritable
+from codebatch.snapshotting.staleness import changes_since, stat_cache_of
 from codebatch.snapshotting.take import SourceRules, take_snapshot
 from codebatch.store.snapshots import list_snapshots
 from codebatch.system.files import RealFiles
@@ -272,3 +273,38 @@ def test_a_full_disk_is_said_and_leaves_a_store_that_works(bench: Workbench) -> 
         assert bench.take().snapshot_id == first.snapshot_id
     finally:
         subprocess.run(["umount", "-l", bench.store], check=True)
+
+
+def _changes(bench: Workbench, exclude: tuple[str, ...] = ()) -> Callable[[], tuple[bytes, ...]]:
+    """Takes a snapshot; what tells the paths that have changed since."""
+    bench.settle()
+    snapshot_id = bench.take(exclude=exclude).snapshot_id
+    name = stat_cache_of(bench.files, bench.store, snapshot_id, str(bench.source))
+
+    def look() -> tuple[bytes, ...]:
+        found = changes_since(bench.files, bench.store, name, snapshot_id)
+        assert found is not None
+        return found.paths
+
+    return look
+
+
+def test_a_rule_file_that_was_touched_is_no_change_and_still_a_rule(bench: Workbench) -> None:
+    bench.write("a.py")
+    rules = bench.write("sub/.codebatchignore", "left.py\n")
+    bench.write("sub/b.py")
+    look = _changes(bench)
+    rules.write_text("left.py\n")
+    bench.write("sub/left.py")
+    assert look() == ()
+    rules.write_text("none.py\n")
+    assert look() == (b"sub/.codebatchignore", b"sub/left.py")
+
+
+def test_a_rule_file_of_which_no_row_tells_is_changed_when_it_was_touched(bench: Workbench) -> None:
+    bench.write("a.py")
+    rules = bench.write(".codebatchignore", "left.py\n")
+    look = _changes(bench, exclude=(".codebatchignore",))
+    assert look() == ()
+    rules.write_text("left.py\n")
+    assert look() == (b".codebatchignore",)

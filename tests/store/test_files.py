@@ -7,8 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
+from codebatch.model.document import encode_document
+from codebatch.store.batches import open_batch
 from codebatch.store.store import create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.disk_usage import tree_bytes
@@ -59,6 +62,14 @@ def test_a_plan_of_another_batch_is_not_taken_for_this_ones(tmp_path: Path) -> N
     with pytest.raises(StoreCorrupt, match="another batch's plan"):
         one.plan()
     assert other.plan().items == 1
+
+
+def test_a_batch_of_paths_of_nothing_is_damaged(tmp_path: Path) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, [b"a"], shard_items=1)
+    (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, sources=(), paths=(b"a",))))
+    with pytest.raises(StoreCorrupt, match="paths of no source"):
+        open_batch(store, batch.id)
 
 
 class _WithoutLocks(RealCalls):

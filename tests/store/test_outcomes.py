@@ -61,7 +61,7 @@ def test_a_table_that_fits_its_digest_and_not_the_records_is_damage(batch: Path)
     table = make_row(LINES[0] + b" ") + make_row(LINES[1][:-1])
     outcome = _commit(batch, _encoded(table))
     with pytest.raises(StoreCorrupt, match="item table"):
-        Outcomes(RealFiles(), batch).read_records(HOLDER, outcome)
+        list(Outcomes(RealFiles(), batch).iter_items(HOLDER, outcome))
 
 
 def test_an_item_is_given_unless_it_does_not_fit_its_own_row(batch: Path) -> None:

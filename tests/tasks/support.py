@@ -49,9 +49,10 @@ def lint_all(
 class Snapshot(SnapshotView):
     """A snapshot of files by path; those that are given by name have content."""
 
-    def __init__(self, *paths: str, content: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, *paths: str | bytes, content: Mapping[str, bytes] | None = None) -> None:
         self._content = {path.encode(): data for path, data in (content or {}).items()}
-        every = sorted({*(path.encode() for path in paths), *self._content})
+        named = (path.encode() if isinstance(path, str) else path for path in paths)
+        every = sorted({*named, *self._content})
         self._entries = [Entry(path, "file", False, 0, Digest("")) for path in every]
 
     @property

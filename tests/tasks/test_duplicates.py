@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from codebatch.model.digest import Digest
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
+from codebatch_workers.duplicates import repeats
 from codebatch_workers.duplicates.fingerprints import LINES_MIN, code_lines, fingerprints
 from codebatch_workers.duplicates.repeats import BYTES_MIN, Repeat, Text, find_repeats
 from codebatch_workers.syntax.source import SourceFile
@@ -309,6 +310,30 @@ def _repeats(files: Iterable[Sequence[int]]) -> list[list[Repeat]]:
     for owner, lines in enumerate(files):
         text.add(owner, [b"%030d" % line for line in lines], range(1, len(lines) + 1), is_whole=False)
     return [repeats for _, repeats in find_repeats(text)]
+
+
+def test_what_is_found_does_not_depend_on_how_much_is_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = list(_shuffled_blocks(20, 5))
+    whole = _repeats(files)
+    assert whole
+    monkeypatch.setattr(repeats, "_VALUES_AT_A_TIME", 3)
+    assert _repeats(files) == whole
+
+
+def test_many_classes_of_windows_take_little_memory() -> None:
+    """An object for each takes 200 bytes: of the tree of Linux there are 670,000."""
+    text = Text()
+    for owner in range(2):
+        for block in range(300):
+            text.add(owner, [b"%020d" % (block * 20 + line) for line in range(20)], range(20), is_whole=False)
+    classes = 300 * (20 - LINES_MIN + 1)
+    hashes = text.take_hashes()
+    tracemalloc.start()
+    found = repeats._Classes(hashes)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(list(found.fresh())) == 2 * 300
+    assert held < 50 * classes
 
 
 def _almost_copies(copies: int, lines: int) -> Iterable[list[int]]:

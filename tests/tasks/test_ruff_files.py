@@ -42,6 +42,12 @@ def test_file_that_extends_one_outside_is_refused() -> None:
         prepared("a/pyproject.toml", "base.toml")
 
 
+def test_file_whose_path_is_no_utf8_is_passed_over() -> None:
+    snapshot = Snapshot(b"e\xff/ruff.toml", content={"ruff.toml": b""})
+    config, _ = with_ruff_files(msgspec.convert(_WANTED, LintConfig), lambda: snapshot)
+    assert config.ruff.files == {"ruff.toml": ""}
+
+
 def _unwanted() -> SnapshotView:
     raise AssertionError("the snapshot is not asked for")
 

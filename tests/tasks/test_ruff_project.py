@@ -14,8 +14,8 @@ from tests.cli.process import CommandLine, write
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nrequires-python = ">=3.9"\n[tool.ruff]\nextend = "config/base.toml"\n'
     'exclude = ["gen"]\n[tool.ruff.lint.per-file-ignores]\n"tests/*" = ["S101"]\n',
-    "config/base.toml": 'line-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I"]\n',
-    "sub/ruff.toml": 'lint.select = ["N"]\n',
+    "config/base.toml": 'fix = true\nline-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I"]\n',
+    "sub/ruff.toml": 'fix-only = true\nlint.select = ["N"]\n',
     "a.py": "import sys\nimport os\nassert sys\ndef f(x):\n    return x == None  # a line that is too long\n",
     "b.py": "import os  # noqa: F401\nfrom typing import List\nx: List[int] = []\n",
     "sub/c.py": "import os\ndef Bad(): pass\n",
@@ -40,7 +40,7 @@ def ours(codebatch: CommandLine) -> set[tuple[str, str, int, int]]:
 def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
     project("run", ".", "-j", "2")
     said = subprocess.run(
-        [find_ruff_bin(), "check", "--no-cache", "--output-format", "json", "."],
+        [find_ruff_bin(), "check", "--no-fix", "--no-fix-only", "--no-cache", "--output-format", "json", "."],
         cwd=project.directory,
         capture_output=True,
         check=False,

@@ -40,4 +40,4 @@ class Project(Protocol):
         """The content of a file. Raises ObjectMissing."""
 
     def source(self, file: Entry) -> SourceFile:
-        """A file as tasks of file scope see it. Raises ObjectMissing."""
+        """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""

@@ -25,7 +25,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, compress, groupby
+from itertools import accumulate, compress, groupby, pairwise
 from typing import NamedTuple
 from zlib import compress as compress_bytes
 from zlib import decompress
@@ -40,8 +40,8 @@ _HASH_BYTES = 8
 _HASH_BITS = 64
 # So many lines are compared at first.
 _LINES_COMPARED = 8
-# About so many values are counted at a time, each of which takes 100 bytes of memory meanwhile.
-_VALUES_COUNTED = 2**18
+# About so many values are counted or sorted at a time, each of which takes 100 bytes of memory meanwhile.
+_VALUES_AT_A_TIME = 2**18
 
 Span = tuple[int, int]
 
@@ -129,80 +129,106 @@ def find_repeats(text: Text) -> Iterator[tuple[int, list[Repeat]]]:
         yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
 
 
-def repeated(values: array[int]) -> set[int]:
-    """Those that occur more than once. They are hashes: a byte of each says when it is counted, some at a time."""
-    parts = len(values) // _VALUES_COUNTED + 1
-    byte = values.tobytes()[:: values.itemsize]
-    found: set[int] = set()
+def repeated(values: array[int]) -> bytes:
+    """For each of some hashes 1 where it occurs more than once, else 0."""
+    parts, part_of = _parts(values)
+    marks = []
     for part in range(parts):
-        is_counted = byte.translate(bytes(each % parts == part for each in range(256)))
-        times = Counter(compress(values, is_counted) if parts > 1 else values)
-        found.update(value for value, several in times.items() if several > 1)
-    return found
+        some = array(values.typecode, compress(values, _is_in(part, part_of)))
+        several = map((1).__lt__, map(Counter(some).__getitem__, some))
+        marks.append(iter(bytes(several)))
+    return bytes(map(next, map(marks.__getitem__, part_of)))
+
+
+def _parts(values: array[int]) -> tuple[int, bytes]:
+    """How many parts to take hashes in, so that equal ones are in one, and in which each is: a byte of it says."""
+    parts = min(len(values) // _VALUES_AT_A_TIME + 1, 256)
+    byte = memoryview(values).cast("B")[:: values.itemsize].tobytes()
+    return parts, byte.translate(bytes(each % parts for each in range(256)))
+
+
+def _is_in(part: int, part_of: bytes) -> bytes:
+    return part_of.translate(bytes(each == part for each in range(256)))
 
 
 class _Classes:
-    """Which windows are equal: `members` are the places of each class, ascending, by what `windows` has at any."""
+    """Which windows are equal.
+
+    Classes are numbered from 1; a window without one is of class 0. All members of a class stand together, ascending.
+    """
 
     def __init__(self, hashes: bytes) -> None:
         self._data = hashes
-        self.windows = self._hashes_of_windows(len(hashes) // _HASH_BYTES - LINES_MIN + 1)
-        self.members = self._find_members()
-        self._contents: dict[tuple[int, int, int], dict[int, list[int]]] = {}
+        self._class_of = array("I")
+        self._members = array("I")
+        self._ends = array("I", [0])
+        self._find_members(self._hashes_of_windows(len(hashes) // _HASH_BYTES - LINES_MIN + 1))
+        self._contents: dict[tuple[int, int, int], dict[int, array[int]]] = {}
 
     def _hashes_of_windows(self, windows: int) -> array[int]:
         step, size = _HASH_BYTES, _HASH_BYTES * LINES_MIN
         begins, ends = range(0, step * windows, step), range(size, size + step * windows, step)
         return array("q", map(hash, map(self._data.__getitem__, map(slice, begins, ends))))
 
-    def _find_members(self) -> dict[int, array[int]]:
-        is_repeated = bytes(map(repeated(self.windows).__contains__, self.windows))
-        places = compress(range(len(self.windows)), is_repeated)
-        found: defaultdict[int, array[int]] = defaultdict(lambda: array("I"))
-        tables = set()
-        for place, window in zip(places, compress(self.windows, is_repeated), strict=True):
-            members = found[window]
-            if members and place - members[-1] < LINES_MIN:
-                tables.add(window)
-            members.append(place)
-        for window in tables:
-            del found[window]
-        return found
+    def _find_members(self, windows: array[int]) -> None:
+        self._class_of.frombytes(bytes(self._class_of.itemsize * len(windows)))
+        is_repeated = repeated(windows)
+        places = array("I", compress(range(len(windows)), is_repeated))
+        parts, part_of = _parts(array("q", compress(windows, is_repeated)))
+        for part in range(parts):
+            some = sorted(compress(places, _is_in(part, part_of)), key=windows.__getitem__)
+            for _, members in groupby(some, windows.__getitem__):
+                self._add(list(members))
+
+    def _add(self, members: Sequence[int]) -> None:
+        """Make a class of equal windows, unless they are of a table."""
+        if any(place - before < LINES_MIN for before, place in pairwise(members)):
+            return
+        number = len(self._ends)
+        self._members.extend(members)
+        self._ends.append(len(self._members))
+        for place in members:
+            self._class_of[place] = number
+
+    def _members_of(self, number: int) -> Sequence[int]:
+        return self._members[self._ends[number - 1] : self._ends[number]] if number else ()
 
     def fresh(self) -> Iterator[int]:
         """The places of windows whose runs are to be looked at, ascending."""
-        is_fresh = bytearray(len(self.windows))
-        for members in self.members.values():
-            before = self.members.get(self.windows[members[0] - 1], ())
-            if len(before) != len(members) or [place + 1 for place in before] != members.tolist():
+        is_fresh = bytearray(len(self._class_of))
+        for number in range(1, len(self._ends)):
+            members = self._members_of(number)
+            before = self._members_of(self._class_of[members[0] - 1])
+            if len(before) != len(members) or any(place - one != 1 for one, place in zip(before, members, strict=True)):
                 for place in members:
                     is_fresh[place] = True
         return compress(range(len(is_fresh)), is_fresh)
 
     def later(self, place: int) -> Sequence[int]:
         """The next places of the same class."""
-        members = self.members[self.windows[place]]
-        at = bisect_right(members, place)
-        return members[at : at + _NEIGHBOURS]
+        number = self._class_of[place]
+        end = self._ends[number]
+        at = bisect_right(self._members, place, self._ends[number - 1], end)
+        return self._members[at : min(at + _NEIGHBOURS, end)]
 
     def places(self, start: int, end: int) -> Sequence[int]:
         """Every place where the same lines stand, ascending."""
-        windows = enumerate(self.windows[start:end])
-        offset, window = next((pair for pair in windows if pair[1] in self.members), (0, None))
-        if window is None:
+        numbers = enumerate(self._class_of[start:end])
+        offset, number = next((pair for pair in numbers if pair[1]), (0, 0))
+        if not number:
             return [start]
-        asked = (window, offset, end - start)
+        asked = (number, offset, end - start)
         if asked not in self._contents:
             self._contents[asked] = self._by_content(*asked)
         return self._contents[asked].get(self._content(start, end), [start])
 
-    def _by_content(self, window: int, offset: int, lines: int) -> dict[int, list[int]]:
-        """For what stands at several places with a window of a class `offset` lines in: these places."""
+    def _by_content(self, number: int, offset: int, lines: int) -> dict[int, array[int]]:
+        """For what stands at several places with a window of this class `offset` lines in: these places."""
         found: defaultdict[int, list[int]] = defaultdict(list)
-        for place in self.members[window]:
+        for place in self._members_of(number):
             if place > offset:
                 found[self._content(place - offset, place - offset + lines)].append(place - offset)
-        return {content: places for content, places in found.items() if len(places) > 1}
+        return {content: array("I", places) for content, places in found.items() if len(places) > 1}
 
     def _content(self, start: int, end: int) -> int:
         return hash(self._data[_HASH_BYTES * start : _HASH_BYTES * end])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.entry import path_fields
 from codebatch.model.task import SnapshotView
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch_workers.lint.config import LintConfig
@@ -28,12 +29,15 @@ def with_ruff_files(config: LintConfig, load: Callable[[], SnapshotView] | None)
 
 
 def _ruff_files(snapshot: SnapshotView) -> dict[str, str]:
-    """The files that configure ruff, and those that they extend, by path. Raises InvalidConfiguration."""
+    """The files that configure ruff, and those that they extend, by path. Raises InvalidConfiguration.
+
+    One below a directory whose name is no UTF-8 is passed over, for a configuration is JSON, which cannot say its path.
+    """
     found: dict[str, str] = {}
     for entry in snapshot.entries:
-        name = entry.path.rpartition(b"/")[2].decode("utf-8", "replace")
-        if entry.kind == "file" and name in _NAMES:
-            found.update(_with_extended(snapshot, entry.path.decode("utf-8", "replace")))
+        path, _ = path_fields(entry.path)
+        if entry.kind == "file" and isinstance(path, str) and posixpath.basename(path) in _NAMES:
+            found.update(_with_extended(snapshot, path))
     return dict(sorted(found.items()))
 
 

@@ -55,7 +55,15 @@ class ProjectRuff(Ruff):
     def arguments(self) -> list[str]:
         """What every call says before the names of files."""
         return [
-            *("check", "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
+            *(
+                "check",
+                "--no-cache",
+                "--no-respect-gitignore",
+                "--force-exclude",
+                "--quiet",
+                "--no-fix",
+                "--no-fix-only",
+            ),
             *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS), "--"),
         ]
 

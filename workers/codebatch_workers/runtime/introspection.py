@@ -1,6 +1,6 @@
 """What the command line asks of the code that workers run, answered in its own process and without a batch.
 
-`codebatch.system.plugins.ask` loads these by name, when they are asked: no other command loads a parser.
+`codebatch.system.plugins.load_question` loads these by name, when they are asked: no other command loads a parser.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
 
+# What begins so has no byte for each character of a name; UTF-32 of the other order begins as UTF-16 does.
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
 
 
@@ -46,11 +47,7 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
 
 def references_in(name: str, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> list[dict[str, Json]]:
     """The places of a name in a file (references.py)."""
-    if (
-        name.isascii()
-        and name.encode() not in content
-        and not content.startswith((BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE))
-    ):
+    if name.isascii() and name.encode() not in content and not content.startswith(_WIDE):
         return []  # Nearly every file: it need not be decoded.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name))
 

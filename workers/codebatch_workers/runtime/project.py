@@ -75,18 +75,20 @@ class BatchProject:
         return self._read(file)
 
     def source(self, file: Entry) -> SourceFile:
-        """A file as tasks of file scope see it. Raises ObjectMissing."""
-        every = self._plan.context_of(self._places[file.path])
+        """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""
+        every = self._plan.context_of(self._place_of(file.path))
         contexts = {name: value for name, value in every.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
         """The item that a record speaks of. Raises ValueError where there is no such file."""
-        path = path_from_fields(record.path, record.path_b64)
+        return self._place_of(path_from_fields(record.path, record.path_b64))
+
+    def _place_of(self, path: bytes) -> int:
         place = self._places.get(path)
         if place is None:
             what = "lies outside of what the batch is of" if path in self._elsewhere else "is no file of the snapshot"
-            raise ValueError(f"a record of {path!r}, which {what}")
+            raise ValueError(f"{path!r} {what}")
         return place
 
     @cached_property

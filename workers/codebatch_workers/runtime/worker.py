@@ -86,8 +86,10 @@ class Worker:
         self._work = self._plan.work()
         entries = snapshot_of(store, batch).entries
         self._items: list[Entry] = items_of(entries, self._plan.paths)
-        inside = {entry.path for entry in self._items}
-        self._outside = [entry for entry in items_of(entries) if entry.path not in inside] if self._plan.paths else []
+        self._outside: list[Entry] = []
+        if self._plan.paths:
+            inside = {entry.path for entry in self._items}
+            self._outside = [entry for entry in items_of(entries) if entry.path not in inside]
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,

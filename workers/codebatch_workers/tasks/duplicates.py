@@ -116,7 +116,8 @@ class _Finder:
 
     def _lay_out(self) -> None:
         """Read again the sources in which a fingerprint begins that occurs more than once, or that do so themselves."""
-        is_hot = bytes(map(repeated(self._hashes).__contains__, self._hashes))
+        is_hot = repeated(self._hashes)
+        del self._hashes
         for owner, source in enumerate(self._sources):
             is_whole = len(source.items) > 1
             if not is_whole and is_hot.find(1, source.start, source.end) < 0:
@@ -129,7 +130,7 @@ class _Finder:
             hot = compress(numbered, is_hot[source.start : source.end])
             for start, end in _stretches(hot, len(lines)):
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
-        del self._hashes, self._gaps, self._sources
+        del self._gaps, self._sources
 
     def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
         path, path_b64 = path_fields(self._paths[item])

@@ -1,0 +1,111 @@
+"""Which batch answers for a tree that an equal one was run of, by batches that are ended by hand."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from codebatch.application import ignore_note
+from codebatch.application.configuration import load_configuration
+from codebatch.application.freezing import freeze, rules_for
+from codebatch.application.planning import Planner, choose_pipeline, planner_of
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.errors import StoreUnwritable
+from codebatch.model.outcome import Outcome
+from codebatch.model.plan import Plan
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.standing import standing
+from codebatch.store.adoption import adopt_batch
+from codebatch.store.batches import Batch, batch_ids
+from codebatch.store.holders import new_holder_id
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
+from codebatch.store.store import Store, create_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store beside two equal trees."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("x = 1\n")
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _planner(store: Store, name: str, notes: list[str] | None = None, kind: type[Planner] = Planner) -> Planner:
+    tree = store.root.parent / name
+    note = ignore_note if notes is None else notes.append
+    configuration = load_configuration(tree)
+    with store.writing():
+        frozen = freeze(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
+    found = planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), note)
+    return kind(**{field: getattr(found, field) for field in Planner.__dataclass_fields__})
+
+
+def _end(batch: Batch) -> Batch:
+    """Have every task say nothing of every file, and merge."""
+    plan = batch.plan()
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    for shard in plan.shards:
+        outcome = Outcome(shard=shard.id, task="parse", start=0, end=shard.items, type="result")
+        committer.commit([encode_outcome(outcome, [b""] * shard.items, FrameWriter())], epoch=1, round_=1)
+    committer.close()
+    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    return batch
+
+
+def _run(store: Store, name: str, notes: list[str] | None = None) -> Batch:
+    batch, is_new = _planner(store, name, notes).find_or_make(again=False)
+    return _end(batch) if is_new else batch
+
+
+def test_two_equal_trees_do_not_adopt_each_other_for_ever(store: Store) -> None:
+    first, second = _run(store, "one"), _run(store, "two")
+    assert [_run(store, name).id for name in ("one", "two", "one")] == [first.id, second.id, first.id]
+    assert batch_ids(store) == [first.id, second.id]
+
+
+def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: Store) -> None:
+    damaged = _run(store, "one")
+    (damaged.root / "plan.json").write_text("{")
+    notes: list[str] = []
+    made = _run(store, "two", notes)
+    assert made.plan().items == 1
+    assert [note.partition(": ")[0] for note in notes if "batch" in note] == [f"{damaged.id} is passed over"]
+    assert _run(store, "one").plan().items == 1
+
+
+def test_what_another_made_while_we_planned_is_adopted_too(store: Store) -> None:
+    class Late(Planner):
+        def plan(self) -> Plan:
+            _run(self.store, "one")
+            return super().plan()
+
+    batch, is_new = _planner(store, "two", kind=Late).find_or_make(again=False)
+    assert not is_new
+    assert batch.about.sources == (str(store.root.parent / "two").encode(),)
+
+
+@pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])
+def test_a_file_that_gets_no_further_name_is_copied(store: Store, number: int) -> None:
+    """ext4 gives a file 65,000 names, btrfs fewer; one of another user may get none (fs.protected_hardlinks)."""
+    first = _run(store, "one")
+
+    def watch(operation: Operation) -> Fate | None:
+        return Fate(OSError(number, "refused")) if operation.call == "link" else None
+
+    watched = Store(RealFiles(WatchedCalls(RealCalls(), watch)), store.root, store.id)
+    if number == errno.ENOSPC:
+        with pytest.raises(StoreUnwritable):
+            adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
+        assert batch_ids(store) == [first.id]
+        return
+    adopted = adopt_batch(watched, first, sources=(b"/two",), stat_cache="", at_ns=1)
+    assert standing(adopted).is_over
+    assert (adopted.root / "plan.json").read_bytes() == (first.root / "plan.json").read_bytes()
+    assert (adopted.root / "plan.json").stat().st_nlink == 1

@@ -1,0 +1,139 @@
+"""Running again costs what the change costs, and says the same as running anew (SPEC.md "Reuse")."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .process import CommandLine, write
+
+FILE_TASKS = 4
+FILES = 24
+SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> CommandLine:
+    """A tree of several shards that was run once; configuration and store lie beside it."""
+    write(codebatch.directory / "codebatch.toml", SHARDS)
+    for number in range(FILES):
+        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    codebatch("run", "tree")
+    return codebatch
+
+
+def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
+    """Run, and hold the digest against that of a run that takes nothing over."""
+    answer: dict[str, Any] = codebatch("run", "tree", "--json", *options).json
+    anew = codebatch("run", "tree", "--json", "--store", "anew", "--again").json
+    assert anew["served"] == 0
+    assert answer["result_digest"] == anew["result_digest"]
+    assert answer["records"] == anew["records"]
+    return answer
+
+
+def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
+    write(project.directory / "tree" / "m07.py", "import sys\n")
+    ended = project("run", "tree")
+    assert f"taken over from older batches: {FILE_TASKS * (FILES - 1)} results (95.8 %)" in ended.text
+    new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
+    shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
+    own = [path for path in new.glob("outputs/*/[!d]*/*.zst") if path.stat().st_ino not in shared]
+    assert len(own) == FILE_TASKS, "the files of one shard"
+    write(project.directory / "tree" / "m07.py", "import sys, os\n")
+    assert _run(project)["executed"] == FILE_TASKS
+    assert project("query", "outputs", "--path", "m07.py", "--json").json
+
+
+def test_files_that_came_went_and_moved(project: CommandLine) -> None:
+    (project.directory / "tree" / "m03.py").unlink()
+    (project.directory / "tree" / "m04.py").rename(project.directory / "tree" / "moved.py")
+    write(project.directory / "tree" / "a.js", "let x = 1;\n")
+    os.chmod(project.directory / "tree" / "m09.py", 0o755)
+    assert _run(project)["executed"] == FILE_TASKS * 3
+    write(project.directory / "tree" / ".gitattributes", "m1*.py linguist-generated\n")
+    assert _run(project)["executed"] > FILE_TASKS * 10, "what is known of a file is in its key"
+
+
+def test_another_configuration_of_a_task_does_that_task_alone(project: CommandLine) -> None:
+    (old,) = project.directory.glob(".codebatch/batches/batch-*")
+    write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
+    assert _run(project)["executed"] == FILES
+    new = max(project.directory.glob(".codebatch/batches/batch-*"))
+    shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
+    for task in ("parse", "analyze", "symbols", "dependencies", "duplicates"):
+        assert all(path.stat().st_ino in shared for path in new.glob(f"outputs/*/{task}/*.zst")), task
+    assert not any(path.stat().st_ino in shared for path in new.glob("outputs/*/lint/*.zst"))
+
+
+def test_a_syntax_tree_that_is_wanted_too_parses_and_does_nothing_else(project: CommandLine) -> None:
+    assert project("run", "tree", "--emit-ast", "--json").json["executed"] == FILES
+
+
+@pytest.mark.parametrize("option", ["--no-cache", "--again"])
+def test_who_asks_for_it_takes_nothing_over(project: CommandLine, option: str) -> None:
+    write(project.directory / "tree" / "m07.py", "import sys\n")
+    assert _run(project, option)["served"] == 0
+
+
+def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", SHARDS)
+    for number in range(FILES):
+        write(codebatch.directory / "tree" / f"m{number:02d}.py", "import os\n")
+    codebatch("run", "tree", "--task", "parse")
+    write(codebatch.directory / "tree" / "m07.py", "import sys\n")
+    answer = _run(codebatch)
+    assert (answer["served"], answer["executed"]) == (FILES - 1, FILE_TASKS * FILES - (FILES - 1))
+
+
+def test_what_failed_is_done_again(codebatch: CommandLine) -> None:
+    codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
+    write(codebatch.directory / "tree" / "a.py", "import os\n" * 30_000)
+    write(codebatch.directory / "tree" / "b.py", "import os\n")
+    codebatch("run", "tree", "--file-seconds", "0.01", status=3)
+    write(codebatch.directory / "tree" / "c.py", "")
+    answer = codebatch("run", "tree", "--json").json
+    assert (answer["failures"], answer["status"]) == (0, "COMPLETED")
+
+
+def test_a_batch_stands_when_the_one_it_took_from_is_gone(project: CommandLine) -> None:
+    write(project.directory / "tree" / "m07.py", "import sys\n")
+    answer = project("run", "tree", "--json").json
+    shutil.rmtree(min(project.directory.glob(".codebatch/batches/batch-*")))
+    assert project("query", "outputs", "--json").json
+    assert project("summary", "--json").json["batch_id"] == answer["batch_id"]
+    write(project.directory / "tree" / "m07.py", "import sys, os\n")
+    assert _run(project)["executed"] == FILE_TASKS
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data)
+
+
+def _swap(path: Path) -> None:
+    path.write_bytes(next(each for each in path.parent.iterdir() if each != path and each.is_file()).read_bytes())
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, _swap, Path.unlink])
+@pytest.mark.parametrize("name", ["outputs/*/parse/000002-*", "plan.json"])
+def test_a_damaged_base_serves_nothing_that_is_damaged(
+    project: CommandLine, damage: Callable[[Path], None], name: str
+) -> None:
+    (path,) = project.directory.glob(f".codebatch/batches/*/{name}")
+    damage(path)
+    write(project.directory / "tree" / "m07.py", "import sys\n")
+    write(project.directory / "tree" / "m11.py", "import sys\n")
+    answer = _run(project)
+    if "parse" in name:
+        assert FILE_TASKS < answer["executed"] < FILE_TASKS * 8

@@ -1,0 +1,84 @@
+"""What a crew of processes hears of signals, and what it leaves behind."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from codebatch.coordinator.crew import DrainAsked, KilledFor
+from codebatch.coordinator.limits import Limits
+from codebatch.coordinator.process_crew import ProcessCrew
+from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.workers import Death, WorkerProcess
+from codebatch.engine.events import WorkerId
+from codebatch.errors import StoreUnwritable
+from codebatch.model.outcome import HolderId
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
+from tests.proof.plans import make_batch
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> ProcessCrew:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    return ProcessCrew(
+        make_batch(store, [b"a"], shard_items=1),
+        store_root=str(store.root),
+        coordinator=HolderId("0" * 32),
+        own_places={},
+        limits=Limits(file_seconds=1.0, project_seconds=1.0, memory_bytes=1 << 30),
+        running_ns=lambda: 0,
+    )
+
+
+class _Unburied:
+    """Stands in for a WorkerProcess whose directory cannot be removed."""
+
+    def __init__(self, log: list[str]) -> None:
+        self._log = log
+
+    def kill(self, reason: KilledFor) -> None:
+        self._log.append(reason)
+
+    def bury(self) -> Death:
+        self._log.append("buried")
+        raise StoreUnwritable("read-only")
+
+
+def test_every_worker_is_killed_though_none_can_be_tidied_up_after(crew: ProcessCrew) -> None:
+    log: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+    crew.begin()
+    for number in (1, 2):
+        crew._workers[WorkerId(number)] = cast("WorkerProcess", _Unburied(log))
+    with pytest.raises(StoreUnwritable):
+        crew.end()
+    assert log == ["abandoned", "abandoned", "buried", "buried"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+class _LateSignal(SignalCounter):
+    """A signal arrives between a look at how many there were and one at which was the first."""
+
+    _count = 0
+
+    @property
+    def count(self) -> int:
+        seen, self._count, self.first = self._count, 1, signal.SIGTERM
+        return seen
+
+    @count.setter
+    def count(self, count: int) -> None:
+        self._count = count
+
+
+def test_a_signal_between_two_looks_is_heard_once(crew: ProcessCrew) -> None:
+    crew._signals = _LateSignal()
+    crew.begin()
+    try:
+        assert [*crew.wait(), *crew.wait()] == [DrainAsked("SIGTERM")]
+    finally:
+        crew.end()

@@ -1,0 +1,14 @@
+"""Figures for people say no more than there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.model.quantities import percent_of
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "percent"), [(0, 3, 0.0), (2, 3, 66.6), (9_996, 10_000, 99.9), (3, 3, 100.0), (0, 0, 100.0)]
+)
+def test_a_share_is_never_rounded_up(part: int, whole: int, percent: float) -> None:
+    assert percent_of(part, whole) == percent
