@@ -134,7 +134,7 @@ class Batch:
             if match := REGISTER.match(name):
                 shard, start, task, round_ = match[1], int(match[2]), match[3], int(match[4])
                 try:
-                    commit = document((self.root / "outcomes" / name).read_bytes(), 2)
+                    commit = document((self.root / "outcomes" / name).read_bytes(), 3)
                     if commit["round"] != round_ or not all(map(self._is_possible, commit["outcomes"])):
                         continue
                 except ValueError:
@@ -189,6 +189,9 @@ class Batch:
         return records_of_rows(rows, found)
 
     def _bytes(self, outcome: Json) -> tuple[bytes, bytes]:
+        if file := outcome.get("file"):
+            data = (self.root / "results" / f"{file}.shard").read_bytes()
+            return data[: outcome.get("length", 0)], rows_of_trailer(data, file)
         length, rows = outcome.get("length", 0), ROW.size * (outcome["end"] - outcome["start"])
         with open(self.root / "results" / f"{outcome['segment']}.seg", "rb") as segment:
             segment.seek(outcome.get("offset", 0))

@@ -25,7 +25,7 @@ from codebatch.store.store import create_store, open_store
 from codebatch.system.cell import Cell
 from codebatch.system.files import RealFiles
 from tests import spec_reader
-from tests.cli.process import CommandLine, make_many, make_project, wait_until
+from tests.cli.process import CommandLine, make_many, make_project, wait_until, write
 from tests.execution.harness import open_latest
 from tests.proof.invariants import merged
 from tests.proof.plans import make_batch
@@ -132,6 +132,10 @@ def test_a_killed_run_and_the_finished_one_are_read_as_by_us(tmp_path: Path) -> 
     assert any(left for _, _, left in tally)
     _compare(store)
     codebatch(*RUN)
+    _compare(store)
+    _compare_outputs(store)
+    write(tmp_path / "many" / "another.py", "import os\n")
+    assert codebatch(*RUN, "--json").json["served"] > 0
     _compare(store)
     _compare_outputs(store)
 

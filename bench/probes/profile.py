@@ -34,7 +34,7 @@ from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.runtime.execution import Failed, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.execution import Failed, Kept, TaskRunner, UnitResults, iter_sources
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.syntax.source import SourceFile
 
@@ -123,7 +123,8 @@ class Pass:
             done.items.append(entry)
         for name in unit.tasks:
             with step(f"task {name}, batched part (ruff)"):
-                done.results[name] = self._runner.complete(name, sources, done.results[name])
+                partial = [result for result in done.results[name] if not isinstance(result, Kept)]
+                done.results[name] = [*self._runner.complete(name, sources, partial)]
         with step("encode records, count, compress"):
             encoded = list(self._runner.encode(unit, done))
         with step("commit"):

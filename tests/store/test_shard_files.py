@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.items import item_range, make_row
@@ -28,6 +28,7 @@ def _items(sizes: list[int]) -> list[bytes]:
     return [bytes(chance.choices(b"abcdefgh\n", k=size)) + b"\n" if size else b"" for size in sizes]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12))
 def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int]) -> None:
     items = _items(sizes)
