@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -49,8 +50,8 @@ def lint_all(
 class Snapshot(SnapshotView):
     """A snapshot of files by path; those that are given by name have content."""
 
-    def __init__(self, *paths: str, content: Mapping[str, bytes] | None = None) -> None:
-        self._content = {path.encode(): data for path, data in (content or {}).items()}
+    def __init__(self, *paths: str, content: Mapping[str, bytes] | Mapping[bytes, bytes] | None = None) -> None:
+        self._content = {os.fsencode(path): data for path, data in (content or {}).items()}
         every = sorted({*(path.encode() for path in paths), *self._content})
         self._entries = [Entry(path, "file", False, 0, Digest("")) for path in every]
 

@@ -14,13 +14,16 @@ from tests.cli.process import CommandLine, write
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nrequires-python = ">=3.9"\n[tool.ruff]\nextend = "config/base.toml"\n'
     'exclude = ["gen"]\n[tool.ruff.lint.per-file-ignores]\n"tests/*" = ["S101"]\n',
-    "config/base.toml": 'line-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I"]\n',
+    "config/base.toml": 'line-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I", "EXE"]\n',
     "sub/ruff.toml": 'lint.select = ["N"]\n',
     "a.py": "import sys\nimport os\nassert sys\ndef f(x):\n    return x == None  # a line that is too long\n",
     "b.py": "import os  # noqa: F401\nfrom typing import List\nx: List[int] = []\n",
     "sub/c.py": "import os\ndef Bad(): pass\n",
     "tests/d.py": "assert 1\n",
     "gen/e.py": "import os\n",
+    "run.py": "#!/usr/bin/env python3\n",
+    "not_run.py": "#!/usr/bin/env python3\n",
+    "no_script.py": "x = 1\n",
 }
 
 
@@ -28,6 +31,8 @@ FILES = {
 def project(tmp_path: Path) -> CommandLine:
     for path, text in FILES.items():
         write(tmp_path / path, text)
+    for name in ("run.py", "no_script.py"):
+        (tmp_path / name).chmod(0o755)
     write(tmp_path / "codebatch.toml", '[tasks.lint.ruff]\nconfig = "project"\n')
     return CommandLine(tmp_path)
 
@@ -49,7 +54,17 @@ def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
     for each in json.loads(said.stdout):
         path = str(Path(each["filename"]).relative_to(project.directory.resolve()))
         theirs.add((path, each["code"], each["location"]["row"], each["location"]["column"]))
-    assert {code for _, code, *_ in theirs} >= {"I001", "E501", "F401", "S101", "UP006", "D103", "N802"}
+    assert {code for _, code, *_ in theirs} >= {
+        "I001",
+        "E501",
+        "F401",
+        "S101",
+        "UP006",
+        "D103",
+        "N802",
+        "EXE001",
+        "EXE002",
+    }
     assert ours(project) == {each for each in theirs if not each[1].startswith("I0")}
 
 

@@ -59,7 +59,6 @@ class TodoPolicy(_Part, frozen=True, kw_only=True):
 
 
 class RuffSettings(_Part, frozen=True, kw_only=True):
-    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say, which planning puts here."""
+    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say (ruff_files.py)."""
 
     config: Literal["pinned", "project"] = "pinned"
-    files: dict[str, str] = {}
