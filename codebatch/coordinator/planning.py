@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
+from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
-from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
+from codebatch.system.plugins import implementation_digest, load_declaration, mismatch, tool_versions
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -191,7 +191,4 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
                 for field in ("version", "implementation_digest", "config", "tools")
                 if getattr(own, field) != getattr(task, field)
             ]
-            raise ToolMismatch(
-                f"the batch was planned with another {task.name} ({', '.join(different) or 'needed task'} differ)",
-                hint="use the installation that made the batch, or make a new batch with: codebatch run PATH",
-            )
+            raise mismatch(task.name, different)

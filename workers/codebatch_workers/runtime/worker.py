@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
@@ -118,7 +118,7 @@ class Worker:
                 case Assign(unit=unit, epoch=epoch):
                     try:
                         self._do(unit, epoch)
-                    except (InvalidConfiguration, StoreError) as error:
+                    except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
                             raise  # No fault of the disk: some task has used up this process's descriptors.
                         give_up(self._channel, error)
