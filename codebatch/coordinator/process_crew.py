@@ -12,6 +12,7 @@ from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.messages import ToWorker
 from codebatch.store.batches import Batch
@@ -35,7 +36,7 @@ class ProcessCrew:
         *,
         store_root: str,
         coordinator: HolderId,
-        own_places: Mapping[str, str],
+        own_places: Mapping[str, OwnPlace],
         limits: Limits,
         running_ns: Callable[[], int],
     ) -> None:

@@ -18,6 +18,7 @@ from codebatch.coordinator.crew import NONSENSE, KilledFor
 from codebatch.engine.events import WorkerId
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
@@ -140,7 +141,7 @@ class WorkerProcess:
 
 
 def start_worker(
-    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, str]
+    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, OwnPlace]
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own. Main thread only."""
     holder = new_holder_id()

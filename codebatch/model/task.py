@@ -82,6 +82,18 @@ class TaskDeclaration:
     configured_contexts: ConfiguredContexts | None = None
 
 
+class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a local task lies (workers/TASKS.md "Own tasks"), and by what else than its file it decides.
+
+    `python` is `/absolute/path.py:function`. `tools` are distributions; None means those that the file imports. `files`
+    are absolute paths of files that the task reads, by what the configuration calls them.
+    """
+
+    python: str
+    tools: tuple[str, ...] | None = None
+    files: dict[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     """A named list of tasks, needs before users."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
@@ -31,7 +32,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderId
     channel: int
     parent: int
-    own_tasks: dict[str, str] = {}
+    own_tasks: dict[str, OwnPlace] = {}
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

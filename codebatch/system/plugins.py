@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from codebatch.errors import InvalidConfiguration, ToolMismatch
@@ -15,7 +16,7 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.own_tasks import importing, said
+from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -27,7 +28,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
             raise InvalidConfiguration(
                 f"an installed package declares the task {name!r}", hint="give yours another name"
             )
-        return own.declaration
+        return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
@@ -83,12 +84,46 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
 
 
 def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
-    """The digest of the package that implements a task and of its sources; of one of the project's own, of its file."""
+    """The digest of the package that implements a task and of its sources.
+
+    Of one of the project's own, of its files and of what it imports that no distribution has brought, for want of a
+    version, instead of the package.
+    """
     own = catalogue.own_task(declaration.name)
-    if own is not None:
-        return own.digest
-    own_package = declaration.implementation.partition(":")[0].partition(".")[0]
-    return digest_pairs((name, package_digest(name)) for name in sorted({own_package, *declaration.sources}))
+    if own is None:
+        packages = {declaration.implementation.partition(":")[0].partition(".")[0], *declaration.sources}
+        return digest_pairs((name, package_digest(name)) for name in sorted(packages))
+    packages = {*declaration.sources, *(name for name in own.imports if not _providers(name) and _has_files(name))}
+    return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in sorted(packages))])
+
+
+def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
+    """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
+    tools = (*own.declaration.tools, *(tool for name in own.imports for tool in _providers(name)), *parse.tools)
+    return replace(
+        own.declaration,
+        tools=tuple(dict.fromkeys(tools)),
+        optional_tools=parse.optional_tools,
+        contexts=parse.contexts,
+    )
+
+
+@functools.cache
+def _providers(module: str) -> tuple[str, ...]:
+    """The installed distributions that a module is of: nearly always the one that is called so."""
+    from importlib.metadata import packages_distributions
+
+    if _installed_version(module) is not None:
+        return (module,)
+    return tuple(sorted(set(packages_distributions().get(module, ()))))  # 30 ms
+
+
+def _has_files(module: str) -> bool:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return False
+    return spec is not None and spec.has_location
 
 
 def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
@@ -132,6 +167,7 @@ def look_again() -> None:
     """Forget what was known of the packages that are installed: they may have been replaced. Costs 10 ms."""
     package_digest.cache_clear()
     _installed_version.cache_clear()
+    _providers.cache_clear()
 
 
 @functools.cache

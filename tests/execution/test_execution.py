@@ -18,7 +18,7 @@ from codebatch.model.outcome import Unit
 from codebatch.model.plan import PlannedTask, items_of
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
-from codebatch.model.task import TaskDeclaration
+from codebatch.model.task import OwnPlace, TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.pack_writer import PackWriter
@@ -278,7 +278,7 @@ def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() ->
 
 def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
-    catalogue = TaskCatalogue({"words": f"{tmp_path}/words.py:task"})
+    catalogue = TaskCatalogue({"words": OwnPlace(python=f"{tmp_path}/words.py:task")})
     planned = resolve_tasks(catalogue, ("parse", "words"))
     TaskRunner(catalogue, planned, tmp_path).set_up(["words"])
     (tmp_path / "words.py").write_text("def task(file): return [1]\n")
