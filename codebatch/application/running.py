@@ -62,6 +62,7 @@ class Execution:
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    `hash_seed`: of Python's hashes in workers.
     """
 
     configuration: Configuration
@@ -70,6 +71,7 @@ class Execution:
     memory_mb: int | None = None
     take_over: bool = False
     shuffle_seed: int | None = None
+    hash_seed: int = 0
 
     def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
         """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
@@ -89,6 +91,7 @@ class Execution:
                 ),
                 scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
                 watcher=listener,
+                hash_seed=self.hash_seed,
             )
 
 

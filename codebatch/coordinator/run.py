@@ -30,6 +30,7 @@ def execute(
     limits: Limits,
     scope: Scope,
     watcher: Watcher | None,
+    hash_seed: int = 0,
 ) -> int:
     """Do what is open in a batch, and merge once nothing is. Main thread only.
 
@@ -49,6 +50,7 @@ def execute(
         own_places=catalogue.own_places,
         limits=limits,
         running_ns=running_ns,
+        hash_seed=hash_seed,
     )
     coordinator = Coordinator(
         batch,

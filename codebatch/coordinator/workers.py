@@ -141,7 +141,13 @@ class WorkerProcess:
 
 
 def start_worker(
-    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, OwnPlace]
+    worker: WorkerId,
+    batch: Batch,
+    *,
+    store_root: str,
+    coordinator: HolderId,
+    own_places: Mapping[str, OwnPlace],
+    hash_seed: int,
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own. Main thread only."""
     holder = new_holder_id()
@@ -165,7 +171,7 @@ def start_worker(
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
-            environment=worker_environment(os.environ, holder),
+            environment=worker_environment(os.environ, holder, hash_seed),
             channel=theirs.fileno(),
             stderr=stderr_write,
         )
