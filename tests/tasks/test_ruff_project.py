@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
+from codebatch.model.digest import Digest
+from codebatch.model.plan import decode_plan
 from tests.cli.process import CommandLine, write
 
 FILES = {
@@ -68,11 +70,24 @@ def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
     assert ours(project) == {each for each in theirs if not each[1].startswith("I0")}
 
 
-def test_configuration_is_part_of_the_key(project: CommandLine) -> None:
-    first = project("run", ".", "--json").json["batch_id"]
-    assert project("run", ".", "--json").json["batch_id"] == first
+def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
+    """Run, and give the key of lint and the context of each file that was there from the beginning."""
+    batch = project.directory / ".codebatch" / "batches" / project("run", ".", "--json").json["batch_id"]
+    plan = decode_plan((batch / "plan.json").read_bytes())
+    (key,) = (task.key for task in plan.tasks if task.name == "lint")
+    paths = sorted(path.encode() for path in (*FILES, "codebatch.toml"))
+    return key, {path: plan.context_of(item)["ruff"] for item, path in enumerate(paths)}
+
+
+def test_configuration_is_in_the_keys_of_the_files_below_it(project: CommandLine) -> None:
+    key, contexts = planned(project)
+    write(project.directory / "pyproject.toml", FILES["pyproject.toml"].replace('"x"', '"x"\nversion = "2"'))
+    assert planned(project) == (key, contexts), "another version of the project is nothing to ruff"
     write(project.directory / "sub" / "ruff.toml", 'lint.select = ["F"]\n')
-    assert project("run", ".", "--json").json["batch_id"] != first
+    assert ("sub/c.py", "F401", 1, 8) not in ours(project)
+    key_after, contexts_after = planned(project)
+    assert key_after == key
+    assert {path for path in contexts if contexts[path] != contexts_after[path]} == {b"sub/c.py", b"sub/ruff.toml"}
     assert ("sub/c.py", "F401", 1, 8) in ours(project)
 
 
