@@ -24,6 +24,7 @@ from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.plugins import package_digest
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
@@ -293,6 +294,16 @@ def test_task_that_was_replaced_since_the_plan_is_not_run(field: str, tmp_path: 
     other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
     with pytest.raises(ToolMismatch, match=rf"planned with another parse \({field} differ\)"):
         TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
+
+
+def test_what_is_installed_is_looked_at_again_whenever_a_task_is_loaded(tmp_path: Path) -> None:
+    runner = TaskRunner(TaskCatalogue(), resolve_tasks(TaskCatalogue(), ("parse", "analyze")), tmp_path)
+    for tasks, is_looked_at in ((["parse"], True), (["parse"], False), (["parse", "analyze"], True)):
+        package_digest("codebatch.model.digest")
+        runner.set_up(tasks)
+        known = package_digest.cache_info().misses
+        package_digest("codebatch.model.digest")
+        assert (package_digest.cache_info().misses > known) == is_looked_at
 
 
 @pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
