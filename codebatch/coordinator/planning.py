@@ -182,6 +182,12 @@ def make_plan(
 def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
     configs = {task.name: task.config for task in plan.tasks}
+    for task in plan.tasks:
+        declaration = load_declaration(catalogue, task.name)
+        try:
+            effective_config(declaration, task.config)
+        except InvalidConfiguration as error:  # Not of a user: of a version with other settings.
+            raise mismatch(task.name, ["config"]) from error
     here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
         own = here[task.name]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codebatch.application.configuration import load_configuration
-from codebatch.coordinator.planning import resolve_tasks
-from codebatch.errors import InvalidConfiguration
-from codebatch.model.plan import PlannedTask
+from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.errors import InvalidConfiguration, ToolMismatch
+from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId
+from codebatch.model.plan import Plan, PlannedTask
+from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES
 from codebatch.system.plugins import load_declaration, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -125,3 +129,24 @@ def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
 def test_what_an_own_task_cannot_be_decided_by_is_refused(settings: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match=problem):
         _planned(tmp_path, settings.replace("'a\\u0000'", '"a\\u0000"'))
+
+
+def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versions() -> None:
+    (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
+
+    def check(task: PlannedTask) -> None:
+        plan = Plan(
+            digest=Digest(""),
+            snapshot_id=SnapshotId(""),
+            snapshot_digest=Digest(""),
+            pipeline="parse",
+            tasks=(task,),
+            shard_rule=ShardRule(),
+            shards=(),
+            contexts={},
+        )
+        check_tools(TaskCatalogue(), plan)
+
+    check(parse)
+    with pytest.raises(ToolMismatch, match=r"another parse \(config differ\)"):
+        check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))
