@@ -17,6 +17,7 @@ from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
 from codebatch.system.host import usable_cores
+from codebatch.system.own_tasks import SETTINGS as OWN_SETTINGS
 from codebatch.system.own_tasks import place_of
 from codebatch.system.regular import read_regular
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -74,7 +75,8 @@ class Configuration:
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         rows: list[tuple[str, Json, str]] = []
         for name, place in self.catalogue.own_places.items():
-            document["tasks"][name]["python"] = place  # type: ignore[index]
+            said = msgspec.to_builtins(place) | {"files": list(place.files)}
+            document["tasks"][name] |= {key: value for key, value in said.items() if value}  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:
@@ -139,10 +141,11 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
         settings = msgspec.convert(table, Settings)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidConfiguration(f"{path}: {error}") from error
-    own = {
-        name: place_of(name, task["python"], path.parent) for name, task in settings.tasks.items() if "python" in task
+    own = {name: place_of(name, task, path.parent) for name, task in settings.tasks.items() if "python" in task}
+    tasks = {
+        name: {key: task[key] for key in task if name not in own or key not in OWN_SETTINGS}
+        for name, task in settings.tasks.items()
     }
-    tasks = {name: {key: task[key] for key in task if key != "python"} for name, task in settings.tasks.items()}
     return Configuration(
         settings=msgspec.structs.replace(settings, tasks=tasks),
         file=path,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import partial
 
 from codebatch.application import Note, ignore_note
 from codebatch.application.configuration import Configuration
@@ -143,8 +142,7 @@ def planner_of(configuration: Configuration, store: Store, frozen: Frozen, pipel
     """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
     is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
-    load = partial(load_snapshot, store.files, store.root, frozen.snapshot_id)
-    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, load if is_of_project else None)
+    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, is_project=is_of_project)
     for each in notes:
         note(f"{each}, for what is run is not the project of {file}")
     return Planner(

@@ -63,7 +63,7 @@ class Execution:
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
-    `reuses`: what older batches have is taken over.
+    `hash_seed`: of Python's hashes in workers. `reuses`: what older batches have is taken over.
 
     Raises InvalidInput for a number that no batch can be executed with.
     """
@@ -75,6 +75,7 @@ class Execution:
     take_over: bool = False
     shuffle_seed: int | None = None
     reuses: bool = True
+    hash_seed: int = 0
 
     def __post_init__(self) -> None:
         refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
@@ -100,6 +101,7 @@ class Execution:
                 scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
                 watcher=listener,
                 reuses=self.reuses,
+                hash_seed=self.hash_seed,
             )
 
 

@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
         "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
         "rules": ("syntax:rules", "Rules of lint; trying out your own."),
+        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
     },
 }

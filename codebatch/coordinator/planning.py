@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import msgspec
 
-from codebatch.errors import InvalidConfiguration, InvalidInput, ToolMismatch
+from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule, cut_shards
-from codebatch.model.task import PIPELINES, Context, Json, Pipeline, SnapshotView, TaskDeclaration
+from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
-from codebatch.system.plugins import implementation_digest, load_declaration, tool_versions
+from codebatch.system.plugins import implementation_digest, load_declaration, mismatch, tool_versions
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -68,12 +68,12 @@ def prepare_tasks(
     catalogue: TaskCatalogue,
     names: Sequence[str],
     overrides: Mapping[str, Mapping[str, Json]],
-    load: Callable[[], SnapshotView] | None,
+    *,
+    is_project: bool,
 ) -> tuple[dict[str, Mapping[str, Json]], list[str]]:
-    """The overrides, with what tasks take from the tree's own files; and what is done in their stead, for people.
+    """The overrides to plan with, and what is done otherwise than they say, for people.
 
-    `load` gives the snapshot, None where it is not of the project that the overrides are of. Raises
-    InvalidConfiguration.
+    `is_project` is whether what is planned is the project that they are of. Raises InvalidConfiguration.
     """
     prepared, notes = dict(overrides), []
     for name in names:
@@ -82,7 +82,7 @@ def prepare_tasks(
             continue
         written = _config_of(declaration, overrides.get(declaration.name, {}))
         with _refusing(declaration):
-            config, note = declaration.prepare(written, load)
+            config, note = declaration.prepare(written, is_project=is_project)
         prepared[declaration.name] = msgspec.to_builtins(config)
         notes += [note] if note else []
     return prepared, notes
@@ -114,7 +114,7 @@ def resolve_tasks(
             implementation_digest=digest,
             config=config,
             tools=tools,
-            contexts=tuple(sorted(declaration.contexts)),
+            contexts=tuple(sorted(contexts_of(declaration, config))),
             key=task_key(
                 name=name,
                 version=declaration.version,
@@ -125,6 +125,13 @@ def resolve_tasks(
             ),
         )
     return tuple(planned.values())
+
+
+def contexts_of(declaration: TaskDeclaration, config: Mapping[str, Json]) -> Mapping[str, Context]:
+    """The contexts that a task declares as it is configured."""
+    if declaration.configured_contexts is None:
+        return declaration.contexts
+    return {**declaration.contexts, **declaration.configured_contexts(_config_of(declaration, config))}
 
 
 def missing_tools(catalogue: TaskCatalogue, tasks: Sequence[PlannedTask]) -> dict[str, str]:
@@ -152,7 +159,7 @@ def make_plan(
     items = items_of(snapshot.entries, paths)
     functions: dict[str, Context] = {}
     for task in tasks:
-        functions.update(load_declaration(catalogue, task.name).contexts)
+        functions.update(contexts_of(load_declaration(catalogue, task.name), task.config))
     contexts: dict[str, ContextTable] = {}
     for name in sorted(functions):
         context = functions[name](snapshot)
@@ -175,6 +182,12 @@ def make_plan(
 def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
     """Refuse to work on a plan whose tasks this installation would run differently. Raises ToolMismatch."""
     configs = {task.name: task.config for task in plan.tasks}
+    for task in plan.tasks:
+        declaration = load_declaration(catalogue, task.name)
+        try:
+            effective_config(declaration, task.config)
+        except InvalidConfiguration as error:  # Not of a user: of a version with other settings.
+            raise mismatch(task.name, ["config"]) from error
     here = {task.name: task for task in resolve_tasks(catalogue, plan.task_names, configs)}
     for task in plan.tasks:
         own = here[task.name]
@@ -184,7 +197,4 @@ def check_tools(catalogue: TaskCatalogue, plan: Plan) -> None:
                 for field in ("version", "implementation_digest", "config", "tools")
                 if getattr(own, field) != getattr(task, field)
             ]
-            raise ToolMismatch(
-                f"the batch was planned with another {task.name} ({', '.join(different) or 'needed task'} differ)",
-                hint="use the installation that made the batch, or make a new batch with: codebatch run PATH",
-            )
+            raise mismatch(task.name, different)

@@ -13,6 +13,7 @@ from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE
 from codebatch.protocol.messages import ToWorker
 from codebatch.store.batches import Batch
@@ -36,15 +37,20 @@ class ProcessCrew:
         *,
         store_root: str,
         coordinator: HolderId,
-        own_places: Mapping[str, str],
+        own_places: Mapping[str, OwnPlace],
         limits: Limits,
         running_ns: Callable[[], int],
+        hash_seed: int = 0,
     ) -> None:
-        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend."""
+        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
+
+        `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it.
+        """
         self._batch = batch
         self._store_root = store_root
         self._coordinator = coordinator
         self._own_places = own_places
+        self._hash_seed = hash_seed
         self._guard = Guard(limits)
         self._running_ns = running_ns
         self._workers: dict[WorkerId, WorkerProcess] = {}
@@ -83,6 +89,7 @@ class ProcessCrew:
             store_root=self._store_root,
             coordinator=self._coordinator,
             own_places=self._own_places,
+            hash_seed=self._hash_seed,
         )
         self._workers[worker] = started
         self._holders.add(started.holder)

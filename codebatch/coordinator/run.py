@@ -48,6 +48,7 @@ def execute(
     scope: Scope,
     watcher: Watcher | None,
     reuses: bool = True,
+    hash_seed: int = 0,
 ) -> Executed:
     """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
@@ -67,6 +68,7 @@ def execute(
         own_places=catalogue.own_places,
         limits=limits,
         running_ns=running_ns,
+        hash_seed=hash_seed,
     )
     coordinator = Coordinator(
         batch,

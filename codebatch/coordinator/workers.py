@@ -18,6 +18,7 @@ from codebatch.coordinator.crew import NONSENSE, KilledFor
 from codebatch.engine.events import WorkerId
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
@@ -140,7 +141,13 @@ class WorkerProcess:
 
 
 def start_worker(
-    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, str]
+    worker: WorkerId,
+    batch: Batch,
+    *,
+    store_root: str,
+    coordinator: HolderId,
+    own_places: Mapping[str, OwnPlace],
+    hash_seed: int,
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own, from a thread that outlives it."""
     holder = new_holder_id()
@@ -164,7 +171,7 @@ def start_worker(
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
-            environment=worker_environment(os.environ, holder),
+            environment=worker_environment(os.environ, holder, hash_seed),
             channel=theirs.fileno(),
             stderr=stderr_write,
         )

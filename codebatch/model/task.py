@@ -39,10 +39,12 @@ A context has a name; tasks that declare the same name must mean the same functi
 
 
 Prepare = Callable[..., tuple[msgspec.Struct, str]]
-"""`prepare(config, load)`: the configuration, with what a task takes from the tree's own files; and a word for people
-of what is done in their stead, empty where nothing is. `load()` is the snapshot; `load` is None where what is planned
-is not the project that the configuration is of, for no other tree's files may decide. Raises ValueError or
-InvalidConfiguration."""
+"""`prepare(config, is_project=…)`: the configuration to plan with; and a word for people of what is done otherwise than
+is written, empty where nothing is. Where what is planned is not the project that the configuration is of, none of the
+tree's files may decide. Raises ValueError or InvalidConfiguration."""
+
+ConfiguredContexts = Callable[..., Mapping[str, Context]]
+"""`configured_contexts(config)`: the contexts that a task has for its configuration, under names that no other has."""
 
 
 class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,7 +63,7 @@ class TaskDeclaration:
     needs, and no others.
     `config` is the type of its configuration: a struct whose fields all have defaults, may be written as JSON, and are
     checked in `__post_init__` (ValueError) before any batch is made. It should forbid unknown fields. `prepare` makes
-    the configuration of the plan of what is written, where they differ.
+    the configuration of the plan of what is written, where they differ. `configured_contexts` are declared besides.
     """
 
     name: str
@@ -77,6 +79,19 @@ class TaskDeclaration:
     config: type[msgspec.Struct] = NoConfig
     prepare: Prepare | None = None
     contexts: Mapping[str, Context] = field(default_factory=dict)
+    configured_contexts: ConfiguredContexts | None = None
+
+
+class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a local task lies (workers/TASKS.md "Own tasks"), and by what else than its file it decides.
+
+    `python` is `/absolute/path.py:function`. `tools` are distributions; None means those that the file imports. `files`
+    are absolute paths of files that the task reads, by what the configuration calls them.
+    """
+
+    python: str
+    tools: tuple[str, ...] | None = None
+    files: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

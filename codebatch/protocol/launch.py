@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from codebatch.model.outcome import HolderId
+from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
@@ -31,7 +32,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderId
     channel: int
     parent: int
-    own_tasks: dict[str, str] = {}
+    own_tasks: dict[str, OwnPlace] = {}
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
@@ -44,14 +45,14 @@ def decode_launch(argument: str) -> Launch:
     return msgspec.convert(json.loads(argument), Launch)
 
 
-def worker_environment(environment: Mapping[str, str], holder: HolderId) -> dict[str, str]:
+def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:
     """What a worker sees: an allow-list, and settings that keep results and core counts the same everywhere."""
     kept = {name: environment[name] for name in ENVIRONMENT_KEPT if name in environment}
     return kept | {
         HOLDER_VARIABLE: holder,
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(hash_seed),
         "PYTHONUTF8": "1",
         "RAYON_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",

@@ -5,27 +5,28 @@ annotated with a msgspec struct, the type of the task's configuration. One whose
 of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
 any files. The file is read once: its digest is that of what runs, and a worker refuses one that changed since the plan
 was made. Nothing is put on Python's path, so the file may import what is installed and nothing that lies beside it: the
-digest covers all of the project's code that is run.
+digest covers all of the project's code that is run. What else it reads of the project, `files` must name: these are in
+the digest too. `tools` are the distributions whose versions are in the key, of which the default is what is imported.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
-import hashlib
 import inspect
 import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from codebatch.errors import Interrupted, InvalidConfiguration
-from codebatch.model.digest import Digest
+from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
-from codebatch.model.task import TASK_NAME_PATTERN, NoConfig, TaskDeclaration
+from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
 from codebatch.system.regular import read_regular
 
 _PARAMETERS_MAX = 2
@@ -33,9 +34,13 @@ _STDOUT = 1
 _STDERR = 2
 _FILE_BYTES_MAX = 16 << 20
 
+SETTINGS = OwnPlace.__struct_fields__
+"""What `[tasks.NAME]` of a local task says that is not its own configuration."""
 
-def place_of(name: str, value: object, project: Path) -> str:
-    """Where an own task lies, from its `python` setting. Raises InvalidConfiguration."""
+
+def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace:
+    """Where an own task lies, from what its `[tasks.NAME]` says. Raises InvalidConfiguration."""
+    value = settings["python"]
     hint = f'write [tasks.{name}] python = "tools/{name}.py:task"'
     if not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"{name!r} is no name for a task", hint="small letters, digits, - and _")
@@ -47,16 +52,32 @@ def place_of(name: str, value: object, project: Path) -> str:
         raise InvalidConfiguration(f"the task {name!r} lies outside of the project: {whole}", hint=hint)
     if not whole.is_file():
         raise InvalidConfiguration(f"the task {name!r} is to be in {whole}, which is no file", hint=hint)
-    return f"{whole}:{function}"
+    try:
+        tools = msgspec.convert(settings.get("tools"), tuple[str, ...] | None)
+        files = {each: (project / each).resolve() for each in msgspec.convert(settings.get("files", ()), list[str])}
+    except (ValueError, OSError) as error:  # A path with a NUL in it is the former.
+        raise InvalidConfiguration(
+            f"`tools` or `files` of the task {name!r}: {error}", hint='write files = ["tools/words.txt"]'
+        ) from error
+    for each, path_there in files.items():
+        if not path_there.is_relative_to(project.resolve()):
+            raise InvalidConfiguration(f"{each!r} of the task {name!r} lies outside of the project", hint=hint)
+    return OwnPlace(
+        python=f"{whole}:{function}", tools=tools, files={each: str(there) for each, there in sorted(files.items())}
+    )
 
 
 class OwnTask(typing.NamedTuple):
-    """A task of the project's, loaded."""
+    """A task of the project's, loaded. `digest` is over its file and the `files` that it reads.
+
+    `imports` are the modules whose versions decide too, without those of the standard library.
+    """
 
     declaration: TaskDeclaration
     function: Callable[..., object]
     takes_config: bool
     digest: Digest
+    imports: tuple[str, ...]
 
 
 @contextlib.contextmanager
@@ -90,14 +111,15 @@ def said(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def load_own_task(name: str, place: str) -> OwnTask:
+def load_own_task(name: str, place: OwnPlace) -> OwnTask:
     """Run the file at a place and take its function. One of project scope needs what its catalogue says.
 
     Raises InvalidConfiguration where it cannot be loaded.
     """
-    path, _, attribute = place.rpartition(":")
+    path, _, attribute = place.python.rpartition(":")
     try:
-        source = read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
+        source = _read(path)
+        read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
         code = compile(source, path, "exec", dont_inherit=True)
@@ -117,11 +139,31 @@ def load_own_task(name: str, place: str) -> OwnTask:
     declaration = TaskDeclaration(
         name=name,
         version="1",
-        summary=(inspect.getdoc(function) or place).split("\n")[0],
-        implementation=place,
+        summary=(inspect.getdoc(function) or place.python).split("\n")[0],
+        implementation=place.python,
         records=KINDS,
         scope="project" if is_of_project else "file",
         needs=("parse",),
         config=config,
+        tools=place.tools or (),
     )
-    return OwnTask(declaration, function, takes_config, Digest(hashlib.sha256(source).hexdigest()))
+    imports = tuple(sorted(_imports(source))) if place.tools is None else ()
+    # The file itself has no name here: wherever it lies it is the same.
+    digest = digest_pairs([("", digest_bytes(source)), *read])
+    return OwnTask(declaration, function, takes_config, digest, imports)
+
+
+def _read(path: str) -> bytes:
+    return read_regular(Path(path), bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
+
+
+def _imports(source: bytes) -> set[str]:
+    """The modules at the top that any import in a source names, but for ours and those that come with Python."""
+    named: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            named.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            named.add(node.module or "")
+    tops = {name.partition(".")[0] for name in named}
+    return tops - sys.stdlib_module_names - {"", "codebatch", "codebatch_workers"}

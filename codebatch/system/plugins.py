@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import importlib.util
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from codebatch.errors import InvalidConfiguration
-from codebatch.model.digest import Digest, digest_pairs
+from codebatch.errors import InvalidConfiguration, ToolMismatch
+from codebatch.model.digest import Digest, digest_bytes, digest_pairs
+from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.own_tasks import importing, said
+from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -26,7 +28,7 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
             raise InvalidConfiguration(
                 f"an installed package declares the task {name!r}", hint="give yours another name"
             )
-        return own.declaration
+        return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
@@ -67,22 +69,61 @@ def package_digest(package: str) -> Digest:
         raise InvalidConfiguration(f"the package {package!r} is not installed as files")
     origin = Path(spec.origin)
     root = origin.parent
-    paths = [origin] if not spec.submodule_search_locations else sorted(p for p in root.rglob("*") if p.is_file())
-    whole = hashlib.sha256()
-    for path in paths:
-        relative = path.relative_to(root)
-        if "__pycache__" not in relative.parts:
-            whole.update(f"{relative.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return Digest(whole.hexdigest())
+    names = sorted(_iter_files(str(root))) if spec.submodule_search_locations else [origin.name]
+    return digest_pairs((name, digest_bytes((root / name).read_bytes())) for name in names)
+
+
+def _iter_files(directory: str, above: str = "") -> Iterator[str]:
+    """The files below a directory, relative to it. Every worker asks, and `Path.rglob` takes twice as long."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                yield above + entry.name
+            elif entry.name != "__pycache__":
+                yield from _iter_files(entry.path, f"{above}{entry.name}/")
 
 
 def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
-    """The digest of the package that implements a task and of its sources; of one of the project's own, of its file."""
+    """The digest of the package that implements a task and of its sources.
+
+    Of one of the project's own, of its files and of what it imports that no distribution has brought, for want of a
+    version, instead of the package.
+    """
     own = catalogue.own_task(declaration.name)
-    if own is not None:
-        return own.digest
-    own_package = declaration.implementation.partition(":")[0].partition(".")[0]
-    return digest_pairs((name, package_digest(name)) for name in sorted({own_package, *declaration.sources}))
+    if own is None:
+        packages = {declaration.implementation.partition(":")[0].partition(".")[0], *declaration.sources}
+        return digest_pairs((name, package_digest(name)) for name in sorted(packages))
+    packages = {*declaration.sources, *(name for name in own.imports if not _providers(name) and _has_files(name))}
+    return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in sorted(packages))])
+
+
+def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
+    """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
+    tools = (*own.declaration.tools, *(tool for name in own.imports for tool in _providers(name)), *parse.tools)
+    return replace(
+        own.declaration,
+        tools=tuple(dict.fromkeys(tools)),
+        optional_tools=parse.optional_tools,
+        contexts=parse.contexts,
+    )
+
+
+@functools.cache
+def _providers(module: str) -> tuple[str, ...]:
+    """The installed distributions that a module is of: nearly always the one that is called so."""
+    from importlib.metadata import packages_distributions
+
+    if _installed_version(module) is not None:
+        return (module,)
+    return tuple(sorted(set(packages_distributions().get(module, ()))))  # 30 ms
+
+
+def _has_files(module: str) -> bool:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return False
+    return spec is not None and spec.has_location
 
 
 def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
@@ -99,6 +140,34 @@ def tool_versions(declaration: TaskDeclaration) -> dict[str, str]:
         elif tool in declaration.tools:
             raise InvalidConfiguration(f"the task {declaration.name!r} needs {tool}, which is not installed")
     return versions
+
+
+def check_planned(catalogue: TaskCatalogue, task: PlannedTask) -> None:
+    """Refuse a task of a plan of which this process has another version. Raises ToolMismatch."""
+    declaration = load_declaration(catalogue, task.name)
+    here = {
+        "version": declaration.version,
+        "implementation_digest": implementation_digest(catalogue, declaration),
+        "tools": tool_versions(declaration),
+    }
+    different = [field for field, value in here.items() if value != getattr(task, field)]
+    if different:
+        raise mismatch(task.name, different)
+
+
+def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
+    """What is raised where fields of a planned task are others here; without any, it is a task that it needs."""
+    return ToolMismatch(
+        f"the batch was planned with another {task} ({', '.join(different) or 'needed task'} differ)",
+        hint="use the installation that made the batch, or make a new batch with: codebatch run PATH",
+    )
+
+
+def look_again() -> None:
+    """Forget what was known of the packages that are installed: they may have been replaced. Costs 10 ms."""
+    package_digest.cache_clear()
+    _installed_version.cache_clear()
+    _providers.cache_clear()
 
 
 @functools.cache

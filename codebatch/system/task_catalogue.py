@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import PIPELINES, OwnPlace
 from codebatch.system.own_tasks import OwnTask, load_own_task
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ ENTRY_POINT_GROUP = "codebatch.tasks"
 class TaskCatalogue:
     """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
 
-    `own_places`: where each own task lies, as `/absolute/path.py:function`.
+    `own_places`: where each own task lies.
     """
 
-    def __init__(self, own_places: Mapping[str, str] | None = None) -> None:
+    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None) -> None:
         self.own_places = dict(own_places or {})
         self._own: dict[str, OwnTask] = {}
 

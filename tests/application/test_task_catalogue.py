@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codebatch.application.configuration import load_configuration
-from codebatch.errors import InvalidConfiguration
+from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.errors import InvalidConfiguration, ToolMismatch
+from codebatch.model.digest import Digest
+from codebatch.model.entry import SnapshotId
+from codebatch.model.plan import Plan, PlannedTask
+from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES
-from codebatch.system.plugins import load_declaration
+from codebatch.system.plugins import load_declaration, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
@@ -48,3 +54,99 @@ def test_file_of_an_own_task_runs_once_in_a_catalogue(tmp_path: Path, capfd: pyt
 def test_own_task_takes_no_installed_ones_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfiguration, match="an installed package declares the task 'parse'"):
         load_declaration(_project(tmp_path / "one", "parse(file)"), "parse")
+
+
+def _planned(root: Path, settings: str = "", code: str = "") -> PlannedTask:
+    """An own task as it is planned now."""
+    (root / "own.py").write_text(f"{code}\ndef words(file): return []\n")
+    (root / "codebatch.toml").write_text(f'[tasks.words]\npython = "own.py:words"\n{settings}\n')
+    look_again()
+    return resolve_tasks(load_configuration(root).catalogue, ("parse", "words"))[1]
+
+
+def test_key_of_an_own_task_covers_the_files_that_it_says_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("one")
+    (tmp_path / "other.txt").write_text("one")
+    settings = "files = ['words.txt', 'other.txt']"
+    first = _planned(tmp_path, settings)
+    assert first.config == {}, "it is no setting of the task's"
+    (tmp_path / "words.txt").write_text("two")
+    second = _planned(tmp_path, settings)
+    (tmp_path / "unread.txt").write_text("two")
+    assert _planned(tmp_path, "files = ['other.txt', 'words.txt']") == second
+    assert _planned(tmp_path, settings, "# code").key != second.key != first.key
+    assert _planned(tmp_path).implementation_digest != second.implementation_digest
+
+
+def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
+    here, there = _planned(tmp_path / "here"), _planned(tmp_path / "there")
+    assert here == there
+    assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "added"),
+    [
+        ("", "import os, pluggy._hooks\nfrom codebatch import run", {"pluggy"}),
+        ("", "def f():\n  try: from _pytest import config\n  except ImportError: import nowhere", {"pytest"}),
+        ("tools = ['mypy']", "import pluggy", {"mypy"}),
+        ("tools = []", "import pluggy", set()),
+    ],
+)
+def test_tools_of_an_own_task_are_what_it_imports_or_says(
+    settings: str, code: str, added: set[str], tmp_path: Path
+) -> None:
+    assert set(_planned(tmp_path, settings, code).tools) - set(_planned(tmp_path).tools) == added
+
+
+def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "path").mkdir()
+    monkeypatch.syspath_prepend(tmp_path / "path")
+    keys = set()
+    for value in (1, 2):
+        (tmp_path / "path" / "beside_all.py").write_text(f"x = {value}\n")
+        keys.add(_planned(tmp_path, "", "import beside_all").key)
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("files = ['../words.txt']", "lies outside of the project"),
+        ("files = ['none.txt']", "No such file"),
+        ("files = ['.']", "no regular file"),
+        ("files = 'words.txt'", "Expected `array`, got `str`"),
+        ("files = ['a\\u0000']", "`tools` or `files` of the task 'words'"),
+        ("tools = ['no-such-tool']", "needs no-such-tool, which is not installed"),
+        ("tools = [1]", "Expected `str`, got `int`"),
+    ],
+)
+def test_what_an_own_task_cannot_be_decided_by_is_refused(settings: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match=problem):
+        _planned(tmp_path, settings.replace("'a\\u0000'", '"a\\u0000"'))
+
+
+def test_batch_of_a_version_that_had_other_settings_is_refused_as_another_versions() -> None:
+    (parse,) = resolve_tasks(TaskCatalogue(), ("parse",))
+
+    def check(task: PlannedTask) -> None:
+        plan = Plan(
+            digest=Digest(""),
+            snapshot_id=SnapshotId(""),
+            snapshot_digest=Digest(""),
+            pipeline="parse",
+            tasks=(task,),
+            shard_rule=ShardRule(),
+            shards=(),
+            contexts={},
+        )
+        check_tools(TaskCatalogue(), plan)
+
+    check(parse)
+    with pytest.raises(ToolMismatch, match=r"another parse \(config differ\)"):
+        check(msgspec.structs.replace(parse, config={**parse.config, "gone": 1}))

@@ -95,6 +95,22 @@ def test_an_installation_that_would_answer_otherwise_refuses_to_join(codebatch: 
     assert codebatch("run", "--batch", "latest", "--json").json["status"] == "COMPLETED"
 
 
+def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: CommandLine, tmp_path: Path) -> None:
+    """A task replaces it and takes its worker with it; the next worker is another codebatch than what planned."""
+    package = tmp_path / "installed" / "codebatch_workers"
+    shutil.copytree(Path(codebatch_workers.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    write(codebatch.directory / "codebatch.toml", "[tasks.replacing]\npython = 'replacing.py:task'\n")
+    replaced = package / "tasks" / "lint.py"
+    write(
+        codebatch.directory / "replacing.py",
+        f"import os\ndef task(file):\n    open({str(replaced)!r}, 'a').write('# another release\\n')\n    os.abort()\n",
+    )
+    installed = CommandLine(codebatch.directory, {"PYTHONPATH": str(package.parent)})
+    ended = installed("run", "project", "-j", "1", "--json", status=2)
+    assert ended.error["code"] == "tool_mismatch"
+    assert "implementation_digest differ" in ended.error["message"]
+
+
 def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     again = codebatch("run", "project", "--again", "--json").json

@@ -10,19 +10,21 @@ from typing import Literal
 import msgspec
 import pytest
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing
+from codebatch.coordinator.planning import resolve_tasks
+from codebatch.errors import InvalidConfiguration, ObjectMissing, ToolMismatch
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Unit
 from codebatch.model.plan import PlannedTask, items_of
 from codebatch.model.record import Diagnostic, File, Metric, Record
 from codebatch.model.shard import ShardId
-from codebatch.model.task import TaskDeclaration
+from codebatch.model.task import OwnPlace, TaskDeclaration
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
+from codebatch.system.plugins import package_digest
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
@@ -279,14 +281,31 @@ def test_task_sees_the_contexts_that_it_and_its_needs_declare_and_no_others() ->
 
 def test_own_task_that_changed_since_the_plan_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "words.py").write_text("def task(file): return []\n")
-    catalogue = TaskCatalogue({"words": f"{tmp_path}/words.py:task"})
-    own = catalogue.own_task("words")
-    assert own is not None
-    planned = Runner({"words": Each(lambda _: [])}, {})._planned["words"]
-    as_planned = msgspec.structs.replace(planned, implementation_digest=own.digest)
-    TaskRunner(catalogue, [as_planned], tmp_path).set_up(["words"])
-    with pytest.raises(InvalidConfiguration, match="has changed since the batch was planned"):
-        TaskRunner(catalogue, [planned], tmp_path).set_up(["words"])
+    catalogue = TaskCatalogue({"words": OwnPlace(python=f"{tmp_path}/words.py:task")})
+    planned = resolve_tasks(catalogue, ("parse", "words"))
+    TaskRunner(catalogue, planned, tmp_path).set_up(["words"])
+    (tmp_path / "words.py").write_text("def task(file): return [1]\n")
+    with pytest.raises(ToolMismatch, match=r"planned with another words \(implementation_digest differ\)"):
+        TaskRunner(TaskCatalogue(catalogue.own_places), planned, tmp_path).set_up(["words"])
+
+
+@pytest.mark.parametrize("field", ["implementation_digest", "tools", "version"])
+def test_task_that_was_replaced_since_the_plan_is_not_run(field: str, tmp_path: Path) -> None:
+    (planned,) = resolve_tasks(TaskCatalogue(), ("parse",))
+    TaskRunner(TaskCatalogue(), [planned], tmp_path).set_up(["parse"])
+    other = msgspec.structs.replace(planned, **{field: {"tools": {}}.get(field, "0")})
+    with pytest.raises(ToolMismatch, match=rf"planned with another parse \({field} differ\)"):
+        TaskRunner(TaskCatalogue(), [other], tmp_path).set_up(["parse"])
+
+
+def test_what_is_installed_is_looked_at_again_whenever_a_task_is_loaded(tmp_path: Path) -> None:
+    runner = TaskRunner(TaskCatalogue(), resolve_tasks(TaskCatalogue(), ("parse", "analyze")), tmp_path)
+    for tasks, is_looked_at in ((["parse"], True), (["parse"], False), (["parse", "analyze"], True)):
+        package_digest("codebatch.model.digest")
+        runner.set_up(tasks)
+        known = package_digest.cache_info().misses
+        package_digest("codebatch.model.digest")
+        assert (package_digest.cache_info().misses > known) == is_looked_at
 
 
 @pytest.mark.parametrize(("scope", "verb"), [("file", "run_file"), ("project", "run_project")])
@@ -296,6 +315,7 @@ def test_what_is_made_must_be_a_task_of_the_declared_scope(
     runner = TaskRunner(TaskCatalogue(), [Runner({"one": Each(lambda _: [])}, {})._planned["one"]], tmp_path)
     declared = TaskDeclaration(name="one", version="1", summary="", implementation="m:f", records=(), scope=scope)
     monkeypatch.setattr(execution, "load_declaration", lambda *_: declared)
+    monkeypatch.setattr(execution, "check_planned", lambda *_: None)
 
     def set_up(**verbs: object) -> None:
         monkeypatch.setattr(execution, "load_implementation", lambda _: lambda _: SimpleNamespace(**verbs))

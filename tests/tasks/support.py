@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -49,10 +50,9 @@ def lint_all(
 class Snapshot(SnapshotView):
     """A snapshot of files by path; those that are given by name have content."""
 
-    def __init__(self, *paths: str | bytes, content: Mapping[str, bytes] | None = None) -> None:
-        self._content = {path.encode(): data for path, data in (content or {}).items()}
-        named = (path.encode() if isinstance(path, str) else path for path in paths)
-        every = sorted({*named, *self._content})
+    def __init__(self, *paths: str, content: Mapping[str, bytes] | Mapping[bytes, bytes] | None = None) -> None:
+        self._content = {os.fsencode(path): data for path, data in (content or {}).items()}
+        every = sorted({*(path.encode() for path in paths), *self._content})
         self._entries = [Entry(path, "file", False, 0, Digest("")) for path in every]
 
     @property

@@ -53,7 +53,7 @@ def test_packages_are_the_directories_above_with_an_init() -> None:
     found = {entry.path: directories_of_packages(context(entry)) for entry in snapshot.entries}
     assert found[b"a/b/c/m.py"] == [b"", b"a", b"a/b/c"]
     assert found[b"a/b/c/tool"] == [b"", b"a", b"a/b/c"]
-    assert found[b"a/b/c/t.txt"] == []
+    assert found[b"a/b/c/t.txt"] == [b"", b"a", b"a/b/c"]
     assert found[b"a/__init__.py"] == [b"", b"a"]
 
 

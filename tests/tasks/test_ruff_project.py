@@ -9,18 +9,23 @@ from pathlib import Path
 import pytest
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
+from codebatch.model.digest import Digest
+from codebatch.model.plan import decode_plan
 from tests.cli.process import CommandLine, write
 
 FILES = {
     "pyproject.toml": '[project]\nname = "x"\nrequires-python = ">=3.9"\n[tool.ruff]\nextend = "config/base.toml"\n'
     'exclude = ["gen"]\n[tool.ruff.lint.per-file-ignores]\n"tests/*" = ["S101"]\n',
-    "config/base.toml": 'fix = true\nline-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I"]\n',
+    "config/base.toml": 'fix = true\nline-length = 40\n[lint]\nselect = ["E", "F", "S", "UP", "D103", "I", "EXE"]\n',
     "sub/ruff.toml": 'fix-only = true\nlint.select = ["N"]\n',
     "a.py": "import sys\nimport os\nassert sys\ndef f(x):\n    return x == None  # a line that is too long\n",
     "b.py": "import os  # noqa: F401\nfrom typing import List\nx: List[int] = []\n",
     "sub/c.py": "import os\ndef Bad(): pass\n",
     "tests/d.py": "assert 1\n",
     "gen/e.py": "import os\n",
+    "run.py": "#!/usr/bin/env python3\n",
+    "not_run.py": "#!/usr/bin/env python3\n",
+    "no_script.py": "x = 1\n",
 }
 
 
@@ -28,6 +33,8 @@ FILES = {
 def project(tmp_path: Path) -> CommandLine:
     for path, text in FILES.items():
         write(tmp_path / path, text)
+    for name in ("run.py", "no_script.py"):
+        (tmp_path / name).chmod(0o755)
     write(tmp_path / "codebatch.toml", '[tasks.lint.ruff]\nconfig = "project"\n')
     return CommandLine(tmp_path)
 
@@ -49,15 +56,38 @@ def test_answers_are_those_of_ruff_in_the_tree(project: CommandLine) -> None:
     for each in json.loads(said.stdout):
         path = str(Path(each["filename"]).relative_to(project.directory.resolve()))
         theirs.add((path, each["code"], each["location"]["row"], each["location"]["column"]))
-    assert {code for _, code, *_ in theirs} >= {"I001", "E501", "F401", "S101", "UP006", "D103", "N802"}
+    assert {code for _, code, *_ in theirs} >= {
+        "I001",
+        "E501",
+        "F401",
+        "S101",
+        "UP006",
+        "D103",
+        "N802",
+        "EXE001",
+        "EXE002",
+    }
     assert ours(project) == {each for each in theirs if not each[1].startswith("I0")}
 
 
-def test_configuration_is_part_of_the_key(project: CommandLine) -> None:
-    first = project("run", ".", "--json").json["batch_id"]
-    assert project("run", ".", "--json").json["batch_id"] == first
+def planned(project: CommandLine) -> tuple[Digest, dict[bytes, bytes]]:
+    """Run, and give the key of lint and the context of each file that was there from the beginning."""
+    batch = project.directory / ".codebatch" / "batches" / project("run", ".", "--json").json["batch_id"]
+    plan = decode_plan((batch / "plan.json").read_bytes())
+    (key,) = (task.key for task in plan.tasks if task.name == "lint")
+    paths = sorted(path.encode() for path in (*FILES, "codebatch.toml"))
+    return key, {path: plan.context_of(item)["ruff"] for item, path in enumerate(paths)}
+
+
+def test_configuration_is_in_the_keys_of_the_files_below_it(project: CommandLine) -> None:
+    key, contexts = planned(project)
+    write(project.directory / "pyproject.toml", FILES["pyproject.toml"].replace('"x"', '"x"\nversion = "2"'))
+    assert planned(project) == (key, contexts), "another version of the project is nothing to ruff"
     write(project.directory / "sub" / "ruff.toml", 'lint.select = ["F"]\n')
-    assert project("run", ".", "--json").json["batch_id"] != first
+    assert ("sub/c.py", "F401", 1, 8) not in ours(project)
+    key_after, contexts_after = planned(project)
+    assert key_after == key
+    assert {path for path in contexts if contexts[path] != contexts_after[path]} == {b"sub/c.py", b"sub/ruff.toml"}
     assert ("sub/c.py", "F401", 1, 8) in ours(project)
 
 

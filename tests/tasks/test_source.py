@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch_workers.syntax.languages import detect, has_grammar
-from codebatch_workers.syntax.source import HUGE_BYTES_MIN
+from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
 from tests.tasks.support import source
 
 
@@ -231,3 +232,39 @@ def test_bounds_of_what_is_binary_and_huge() -> None:
         assert source("a.txt", b"x" * at + b"\0").is_binary is is_binary
     for size, file_class in ((HUGE_BYTES_MIN, "text"), (HUGE_BYTES_MIN + 1, "huge")):
         assert source("a.txt", b"x" * size).file_class == file_class
+
+
+def test_who_sees_less_shares_what_does_not_follow_from_it_and_nothing_else() -> None:
+    contexts = {"attributes": b"", "language": b"cpp", "packages": b"p/"}
+    file = source("a.h", b"class A { };", contexts)
+    without_packages, without_language = (
+        file.seeing(frozenset({"attributes", "language"})), file.seeing(frozenset({"attributes", "packages"}))
+    )  # fmt: skip
+    assert (without_packages.language, without_language.language) == ("cpp", "c")
+    assert set(without_packages.contexts) == {"attributes", "language"}
+    assert set(file.contexts) == set(contexts)
+    assert without_packages.tree is file.tree is not None
+    assert without_language.tree is not file.tree
+    assert set(without_packages.seeing(frozenset({"packages", "language"})).contexts) == {"language"}
+    for seen in (without_packages, without_language):
+        assert file.seeing(frozenset(seen.contexts)) is seen
+        assert seen.seeing(frozenset(seen.contexts)) is seen
+    file.release()
+    assert not any("tree" in each.__dict__ for each in (file, without_packages, without_language))
+
+
+def test_file_goes_as_soon_as_nobody_has_it() -> None:
+    """Cycles would keep contents and trees until they are looked for, after many units."""
+    file = source("a.h", b"class A { };", {"language": b"cpp", "packages": b"p/", "attributes": b""})
+    content = file.content
+    for seen in (frozenset({"attributes", "language"}), frozenset({"packages"})):
+        assert file.seeing(seen).utf8 == content
+    gc.collect()
+    gc.disable()
+    try:
+        before = sys.getrefcount(content)
+        del file
+        assert sys.getrefcount(content) < before
+        assert not [each for each in gc.get_objects() if isinstance(each, SourceFile) and each.content is content]
+    finally:
+        gc.enable()

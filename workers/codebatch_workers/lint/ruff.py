@@ -1,9 +1,10 @@
-"""ruff over the Python files of a unit, with the answers that it would give over the whole tree.
+"""ruff over the Python files of a unit, with the answers that it gives about each of them alone.
 
 ruff looks at neighbours: package roots, excluded names, ignore and configuration files. So the files are written
 below an empty directory at their relative paths, with an empty `__init__.py` wherever the snapshot has one above them;
-each is named on the command line, which no exclusion applies to; and no configuration is read. ruff knows UTF-8 only:
-what it is given is `SourceFile.utf8`. That directory lies in memory where it can, else in the store.
+each is named on the command line, which no exclusion applies to; and no configuration is read. A file that cannot be
+written at its path is asked about alone, at another. ruff knows UTF-8 only: what it is given is `SourceFile.utf8`.
+That directory lies in memory where it can, else in the store.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -32,10 +33,11 @@ SYNTAX_ERROR = "invalid-syntax"
 UNREADABLE = "E902"
 
 _ARGUMENT_BYTES_MAX = 100_000
-# Longer paths might not fit below the scratch directory; the file then stands alone, under its last name.
+# Longer paths might not fit below the scratch directory; the file then stands under its last name.
 _PATH_BYTES_MAX = 2000
 _NAME_BYTES_MAX = 240
-_ALONE = b"codebatch-alone"
+# Else whether an import is of the project, which F401 tells, follows from which files are there.
+WITHOUT_SOURCES = ("--config", "src = []")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _OK_STATUS = (0, 1)
 
@@ -65,6 +67,7 @@ def arguments(codes: Iterable[str]) -> list[str]:
     return [
         "check",
         "--isolated",
+        *WITHOUT_SOURCES,
         "--no-cache",
         "--no-respect-gitignore",
         "--quiet",
@@ -123,10 +126,22 @@ class Ruff:
         return self._check_below(self._scratch, files)
 
     def _check_below(self, scratch: Path, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
+        together: dict[Hashable, list[SourceFile]] = {}
+        for file in files:
+            key = self.beside(file) if _place(file.path) == file.path else file
+            together.setdefault(key, []).append(file)
+        found: dict[SourceFile, list[Finding]] = {}
+        for group in together.values():
+            found.update(zip(group, self._ask(scratch, group), strict=True))
+        return [_diagnostics(file, found[file]) for file in files]
+
+    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[Finding]]:
+        """What ruff finds in files that stand beside each other."""
         directory = os.fsencode(os.path.realpath(scratch)) + b"/ruff"
         shutil.rmtree(directory, ignore_errors=True)
         tree = _FilesOnDisk(directory)
         try:
+            tree.write(self.beside(files[0]))
             names = tree.materialise(files)
             found: dict[str, list[Finding]] = {os.fsdecode(directory + b"/" + name): [] for name in names}
             for chunk in _chunks(names):
@@ -136,7 +151,11 @@ class Ruff:
                     found[finding.filename].append(finding)
         finally:
             tree.remove()
-        return [_diagnostics(file, findings) for file, findings in zip(files, found.values(), strict=True)]
+        return found.values()
+
+    def beside(self, _file: SourceFile) -> tuple[tuple[bytes, str], ...]:
+        """Paths and texts of what ruff must find beside a file. Files of which that differs are asked about apart."""
+        return ()
 
     def arguments(self) -> list[str]:
         """What every call says before the names of files."""
@@ -177,29 +196,33 @@ class _FilesOnDisk:
         self._made: dict[bytes, Callable[[bytes], None]] = {}
         os.mkdir(directory)
 
-    def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
-        """Write the files and the packages above them; the name of each, relative to the directory."""
-        packages_made: set[bytes] = set()
-        names: dict[bytes, None] = {}
-        for index, file in enumerate(files):
-            name = _portable(file.path)
-            if name is None or name in names:
-                name = b"%s-%d/%s" % (_ALONE, index, _last_name(file.path))
-            else:
-                packages = file.contexts.get("packages", b"")
-                for package in directories_of_packages(packages) if packages not in packages_made else ():
-                    init = b"/".join(filter(None, (_portable(package) or b"", b"__init__.py")))
-                    if init not in self._made:
-                        self._write(init, b"")
-                packages_made.add(packages)
-            self._write(name, file.utf8)
-            names[name] = None
-        return list(names)
+    def write(self, texts: Iterable[tuple[bytes, str]]) -> None:
+        """Write texts at the places of their paths."""
+        for path, text in texts:
+            self._write(_place(path), text.encode("utf-8"))
 
-    def _write(self, name: bytes, content: bytes) -> None:
+    def materialise(self, files: Sequence[SourceFile]) -> list[bytes]:
+        """Write the files, but for those that are there, and the packages above them; the place of each."""
+        places = [_place(file.path) for file in files]
+        for place, file in zip(places, files, strict=True):
+            self._write(place, file.utf8, is_executable=file.executable)
+        for packages in {
+            file.contexts.get("packages", b"")
+            for place, file in zip(places, files, strict=True)
+            if _keeps_directories(place, file.path)
+        }:
+            for package in directories_of_packages(packages):
+                self._write(_place(package + b"/__init__.py" if package else b"__init__.py"), b"")
+        return places
+
+    def _write(self, name: bytes, content: bytes, *, is_executable: bool = False) -> None:
+        """Write a file that is not there yet. Raises FileExistsError where two names are one to the file system."""
+        if name in self._made:
+            return
         self._make_directory(name.rpartition(b"/")[0])
+        mode = 0o700 if is_executable else 0o600
         # Descriptors cost half of what file objects do, and there are thousands of small files.
-        descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(self._directory + b"/" + name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         self._made[name] = os.unlink
         try:
             view = memoryview(content)
@@ -226,10 +249,12 @@ class _FilesOnDisk:
 
 
 def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
-    """Names, as many together as a command line takes: nearly always all."""
+    """Names as ruff is told them, as many together as a command line takes: nearly always all."""
     chunk: list[bytes] = []
     size = 0
-    for name in names:
+    for place in names:
+        # A name alone could be `-`, which is its standard input.
+        name = b"./" + place
         size += len(name) + 1
         if chunk and size > _ARGUMENT_BYTES_MAX:
             yield chunk
@@ -238,24 +263,27 @@ def _chunks(names: Sequence[bytes]) -> Iterable[list[bytes]]:
     yield chunk
 
 
-def _portable(path: bytes) -> bytes | None:
-    """A path as ruff can repeat it, in JSON: invalid UTF-8 escaped; None where it would become too long."""
+def _place(path: bytes) -> bytes:
+    """Where ruff is given what has a path: there, if ruff can repeat it, in JSON, and it fits.
+
+    Else with invalid UTF-8 escaped; where that is too long, under the last name; where that is, under another.
+    """
     try:
         path.decode("utf-8")
     except UnicodeDecodeError:
         path = path.decode("utf-8", "backslashreplace").encode("utf-8")
-    if len(path) > _PATH_BYTES_MAX:
-        return None
-    if len(path) > _NAME_BYTES_MAX and max(map(len, path.split(b"/"))) > _NAME_BYTES_MAX:
-        return None
-    return path
-
-
-def _last_name(path: bytes) -> bytes:
+    if len(path) <= _PATH_BYTES_MAX and (
+        len(path) <= _NAME_BYTES_MAX or max(map(len, path.split(b"/"))) <= _NAME_BYTES_MAX
+    ):
+        return path
     name = path.rpartition(b"/")[2]
-    if _portable(name) == name:
+    if len(name) <= _NAME_BYTES_MAX:
         return name
     return b"module.pyi" if name.endswith(b".pyi") else b"module.py"
+
+
+def _keeps_directories(place: bytes, path: bytes) -> bool:
+    return place.count(b"/") == path.count(b"/")
 
 
 def _diagnostics(file: SourceFile, findings: Sequence[Finding]) -> list[Diagnostic]:

@@ -1,72 +1,143 @@
-"""ruff's configuration files in a snapshot: with `[tasks.lint.ruff] config = "project"` they are part of lint's key."""
+"""ruff's configuration files in a snapshot: a context of lint where `[tasks.lint.ruff] config = "project"`."""
 
 from __future__ import annotations
 
+import json
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from codebatch.errors import InvalidConfiguration
-from codebatch.model.entry import path_fields
-from codebatch.model.task import SnapshotView
+from codebatch.model.entry import Entry, display_path, is_safe_path
+from codebatch.model.nearest import Nearest, parent_of
+from codebatch.model.task import Context, SnapshotView
 from codebatch.model.toml import TomlError, parse_toml
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.settings import RuffSettings
 
-_NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+CONTEXT = "ruff"
+
+_PYPROJECT = b"pyproject.toml"
+_NAMES = (b"ruff.toml", b".ruff.toml", _PYPROJECT)
 _EXTENDS_MAX = 10
+# What ruff asks a pyproject.toml for beside [tool.ruff].
+_PYTHON_KEYS = ("requires-python", "requires_python")
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, str], ...])
 
 
-def with_ruff_files(config: LintConfig, load: Callable[[], SnapshotView] | None) -> tuple[LintConfig, str]:
-    """`TaskDeclaration.prepare` of lint: with the tree's own files where the project is to say, pinned elsewhere."""
-    if config.ruff.config == "pinned":
+def pinned_elsewhere(config: LintConfig, *, is_project: bool) -> tuple[LintConfig, str]:
+    """`TaskDeclaration.prepare` of lint: in another tree than the project no file of it decides."""
+    if is_project or config.ruff.config == "pinned":
         return config, ""
-    if load is None:
-        return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
-    ruff = RuffSettings(config="project", files=_ruff_files(load()))
-    return msgspec.structs.replace(config, ruff=ruff), ""
+    return msgspec.structs.replace(config, ruff=RuffSettings()), "ruff: the pinned rules"
 
 
-def _ruff_files(snapshot: SnapshotView) -> dict[str, str]:
-    """The files that configure ruff, and those that they extend, by path. Raises InvalidConfiguration.
+def contexts_of_ruff(config: LintConfig) -> Mapping[str, Context]:
+    """`TaskDeclaration.configured_contexts` of lint."""
+    return {CONTEXT: ruff_files_context} if config.ruff.config == "project" else {}
 
-    One below a directory whose name is no UTF-8 is passed over, for a configuration is JSON, which cannot say its path.
+
+def ruff_files_context(view: SnapshotView) -> Callable[[Entry], bytes]:
+    """Of a file: the files in the directories above it that configure ruff, and those that they extend.
+
+    Of a pyproject.toml that is what ruff asks it for. Raises InvalidConfiguration where one extends what is not there.
     """
-    found: dict[str, str] = {}
-    for entry in snapshot.entries:
-        path, _ = path_fields(entry.path)
-        if entry.kind == "file" and isinstance(path, str) and posixpath.basename(path) in _NAMES:
-            found.update(_with_extended(snapshot, path))
-    return dict(sorted(found.items()))
+    own: dict[bytes, dict[bytes, str]] = {}
+    for entry in view.entries:
+        directory, _, name = entry.path.rpartition(b"/")
+        if entry.kind == "file" and name in _NAMES and (files := dict(_with_extended(view, entry.path))):
+            own.setdefault(directory, {}).update(files)
+    if not any(_decides(text, path) for path, text in own.get(b"", {}).items() if b"/" not in path):
+        # Else ruff would look for one above the tree.
+        own.setdefault(b"", {})[b"ruff.toml"] = ""
+    nearest: Nearest[Mapping[bytes, str]] = Nearest()
+    for directory, files in own.items():
+        nearest.put(directory, files)
+    encoded: dict[bytes, bytes] = {}
+
+    def context(entry: Entry) -> bytes:
+        directory = parent_of(entry.path)
+        value = encoded.get(directory)
+        if value is None:
+            together = {path: text for files in nearest.above(entry.path) for path, text in files.items()}
+            value = encoded[directory] = _encode(sorted(together.items()))
+        return value
+
+    return context
 
 
-def _with_extended(snapshot: SnapshotView, path: str) -> Iterator[tuple[str, str]]:
+def ruff_files_of(context: bytes) -> tuple[tuple[bytes, str], ...]:
+    """What `ruff_files_context` said: paths and texts. Raises ValueError for what it never says: plans may lie."""
+    files = _decoder.decode(context) if context else ((b"ruff.toml", ""),)
+    if not all(is_safe_path(path) for path, _ in files):
+        raise ValueError("a file that configures ruff leads out of the tree")
+    return files
+
+
+def _with_extended(view: SnapshotView, path: bytes) -> Iterator[tuple[bytes, str]]:
     wanted = path
     for _ in range(_EXTENDS_MAX):
-        content = snapshot.read(wanted.encode())
+        content = view.read(wanted)
         if content is None:
             raise InvalidConfiguration(
-                f"ruff's configuration in {path} extends {wanted}, which is not in the snapshot",
+                f"ruff's configuration in {display_path(path)} extends {display_path(wanted)}, which is not in the "
+                "snapshot",
                 hint='set [tasks.lint.ruff] config = "pinned"',
             )
         text = content.decode("utf-8", "replace")
-        settings = _settings(text, wanted)
-        # A pyproject.toml without a table for ruff still says which Python is meant.
-        yield wanted, text
-        extended = settings.get("extend")
+        settings: object = None
+        try:
+            document = parse_toml(text)
+        except TomlError:
+            pass  # ruff may know better, or says so.
+        else:
+            settings = document
+            if _is_pyproject(wanted):
+                text, settings = _asked_for(document, text)
+        if text or wanted != path or not _is_pyproject(path):
+            yield wanted, text
+        extended = settings.get("extend") if isinstance(settings, dict) else None
         if not isinstance(extended, str):
             return
-        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(wanted), extended))
+        wanted = posixpath.normpath(posixpath.join(parent_of(wanted), extended.encode("utf-8")))
 
 
-def _settings(text: str, path: str) -> dict[str, object]:
-    try:
-        document = parse_toml(text)
-    except TomlError:
-        return {}
-    if posixpath.basename(path) != "pyproject.toml":
-        return document
-    tool = document.get("tool")
-    ruff = tool.get("ruff") if isinstance(tool, dict) else None
-    return ruff if isinstance(ruff, dict) else {}
+def _asked_for(document: Mapping[str, object], text: str) -> tuple[str, object]:
+    """Of a pyproject.toml what ruff asks for, as TOML, and its settings; all of it where it is not as it should be."""
+    tool, project = document.get("tool", {}), document.get("project", {})
+    if not isinstance(tool, dict) or not isinstance(project, dict):
+        return text, None
+    asked: dict[str, object] = {}
+    if "ruff" in tool:
+        asked["tool"] = {"ruff": tool["ruff"]}
+    if python := {key: project[key] for key in _PYTHON_KEYS if key in project}:
+        asked["project"] = python
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in asked.items()), tool.get("ruff")
+
+
+def _decides(text: str, path: bytes) -> bool:
+    """Whether ruff takes its settings from a file at the top, and looks no higher."""
+    return not _is_pyproject(path) or not text.startswith("project = ")
+
+
+def _is_pyproject(path: bytes) -> bool:
+    return path.rpartition(b"/")[2] == _PYPROJECT
+
+
+def _toml(value: object) -> str:
+    """A value that TOML was read as."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list():
+            return f"[{', '.join(map(_toml, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{_toml(key)} = {_toml(held)}' for key, held in value.items())}}}"
+        case _:
+            # A number, a date or a time: Python writes them as TOML does.
+            return str(value)

@@ -1,26 +1,27 @@
 """ruff as a project has configured it: `[tasks.lint.ruff] config = "project"`.
 
-The project's configuration files are part of the task's configuration, hence of its key (ruff_files.py). They are
-written beside the unit's files, so ruff finds them as it does in the tree; where the tree has none at its root, an
-empty one stands there, so that none of the machine's or the user's is found. Rules that look at other files are left
-out, for a file's neighbours are not all there.
+The configuration files above a file are a context of it (ruff_files.py). They are written beside it, so ruff finds them
+as it does in the tree; where the tree has none at its root, an empty one stands there, so that none of the machine's or
+the user's is found. Rules that look at other files are left out, for a file's neighbours are not all there.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from codebatch.model.record import Diagnostic, Severity
 from codebatch_workers.api.protocols import MemoryDirectory
-from codebatch_workers.lint.ruff import SYNTAX_ERROR, UNREADABLE, Finding, Ruff
+from codebatch_workers.lint.ruff import SYNTAX_ERROR, UNREADABLE, WITHOUT_SOURCES, Finding, Ruff
+from codebatch_workers.lint.ruff_files import CONTEXT, ruff_files_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
 
 # isort asks which modules are the project's own; INP which directories are packages; TC too; A005 and N999 the path.
 LOOKS_AT_OTHERS = ("I", "INP", "TC001", "TC002", "TC003")
-_ROOT_NAMES = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+DEFAULT_VERSION = "3.11"
+"""The Python that this ruff takes for meant where nobody says which. It stands above the tree, for ruff looks there."""
+
 # By the beginning of a code, the longest that fits: what the pinned list does not know.
 _SEVERITIES: Mapping[str, Severity] = {
     "": "info",
@@ -40,13 +41,10 @@ _SEVERITIES: Mapping[str, Severity] = {
 
 
 class ProjectRuff(Ruff):
-    """ruff with the configuration files of a project, by path."""
+    """ruff with the configuration files of a project."""
 
-    def __init__(self, files: Mapping[str, str], scratch: Path, memory: MemoryDirectory | None = None) -> None:
+    def __init__(self, scratch: Path, memory: MemoryDirectory | None = None) -> None:
         super().__init__(["F"], scratch, memory)
-        self._files = dict(files)
-        if not any(name in files for name in _ROOT_NAMES):
-            self._files["ruff.toml"] = ""
 
     def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
         """As Ruff, without the syntax errors, which `parse` reports."""
@@ -55,24 +53,18 @@ class ProjectRuff(Ruff):
     def arguments(self) -> list[str]:
         """What every call says before the names of files."""
         return [
-            *(
-                "check",
-                "--no-cache",
-                "--no-respect-gitignore",
-                "--force-exclude",
-                "--quiet",
-                "--no-fix",
-                "--no-fix-only",
-            ),
+            *("check", *WITHOUT_SOURCES, "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
+            *("--no-fix", "--no-fix-only"),
             *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS), "--"),
         ]
 
-    def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
-        for path, text in self._files.items():
-            target = Path(os.fsdecode(directory), path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        return super()._call(directory, names)
+    def beside(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:
+        """The files that configure ruff for a file."""
+        return ruff_files_of(file.contexts.get(CONTEXT, b""))
+
+    def _ask(self, scratch: Path, files: Sequence[SourceFile]) -> Iterable[list[Finding]]:
+        (scratch / "pyproject.toml").write_text(f'[project]\nrequires-python = ">={DEFAULT_VERSION}"\n')
+        return super()._ask(scratch, files)
 
 
 def project_severity(code: str) -> Severity:

@@ -7,7 +7,6 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.model.entry import is_safe_path
 from codebatch.model.record import Severity
 
 DEFAULT_TODO_WORDS = ("TODO", "FIXME", "XXX", "HACK")
@@ -60,15 +59,6 @@ class TodoPolicy(_Part, frozen=True, kw_only=True):
 
 
 class RuffSettings(_Part, frozen=True, kw_only=True):
-    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say, which planning puts here.
-
-    `files` are written at their paths below a worker's own directory, and plans may be a stranger's.
-    """
+    """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say (ruff_files.py)."""
 
     config: Literal["pinned", "project"] = "pinned"
-    files: dict[str, str] = {}
-
-    def __post_init__(self) -> None:
-        for path in self.files:
-            if not is_safe_path(path.encode()):
-                raise ValueError(f"`ruff.files` has a path that leads out of the tree: {path!r}")

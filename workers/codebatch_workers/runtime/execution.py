@@ -31,7 +31,7 @@ from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outc
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import said
-from codebatch.system.plugins import load_declaration, load_implementation
+from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
 from codebatch_workers.runtime.given import check_records
@@ -117,7 +117,12 @@ class TaskRunner:
         self._frames = FrameWriter()
 
     def set_up(self, tasks: Sequence[str]) -> None:
-        """Load the tasks that are not loaded yet. Raises InvalidConfiguration."""
+        """Load the tasks that are not loaded yet.
+
+        Raises InvalidConfiguration, or ToolMismatch where what they are made of has changed since the plan was made.
+        """
+        if not self._loaded.keys() >= set(tasks):
+            look_again()
         for name in tasks:
             self._task(name)
 
@@ -285,6 +290,13 @@ class TaskRunner:
         return task
 
     def _set_up(self, name: str) -> Task:
+        """Load a task, which must be the plan's. That is looked at once it is imported, so that no change is missed."""
+        try:
+            return self._load(name)
+        finally:
+            check_planned(self._catalogue, self._planned[name])
+
+    def _load(self, name: str) -> Task:
         """Load a task. Where that fails no file is to blame, but the configuration or the task."""
         declaration = load_declaration(self._catalogue, name)
         planned = self._planned[name]
@@ -298,8 +310,6 @@ class TaskRunner:
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
-                if own.digest != planned.implementation_digest:
-                    raise ValueError("its file has changed since the batch was planned")
                 wrap = ProjectFunction if declaration.scope == "project" else FileFunction
                 return wrap(own.function, config if own.takes_config else None)
             factory = load_implementation(declaration)

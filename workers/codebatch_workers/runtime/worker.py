@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
@@ -124,7 +124,7 @@ class Worker:
                 case Assign(unit=unit, epoch=epoch, served=served):
                     try:
                         self._do(unit, epoch, served)
-                    except (InvalidConfiguration, StoreError) as error:
+                    except (InvalidConfiguration, StoreError, ToolMismatch) as error:
                         if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EMFILE:
                             raise  # No fault of the disk: some task has used up this process's descriptors.
                         give_up(self._channel, error)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from codebatch.model.entry import Entry
 from codebatch.model.task import SnapshotView
-from codebatch_workers.syntax.languages import language_of_path
 
 _C_SOURCES = (b".c",)
 _CPP_SOURCES = (b".cc", b".cpp", b".cxx", b".c++", b".C", b".hpp", b".hh", b".hxx")
@@ -66,10 +65,10 @@ def _winner(balance: int | None) -> bytes:
 
 
 def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
-    """Of a file that may be Python: the directories above it with an `__init__.py`, NUL-separated, outermost first.
+    """Of a file: the directories above it with an `__init__.py`, NUL-separated, outermost first.
 
-    ruff takes them for packages, and some of its rules ask in which package a module is. A file whose path names no
-    language may be Python by its shebang: it is answered for too.
+    ruff takes them for packages, and some of its rules ask in which package a module is. Whatever its path says, a file
+    may be Python by its shebang or by `.gitattributes`.
     """
     packages = {_parent(entry.path) for entry in view.entries if entry.kind == "file" and _is_init(entry.path)}
     known: dict[bytes, bytes] = {}
@@ -84,9 +83,7 @@ def packages_context(view: SnapshotView) -> Callable[[Entry], bytes]:
         return held
 
     def context(entry: Entry) -> bytes:
-        if entry.kind != "file" or language_of_path(entry.path) not in ("python", None):
-            return b""
-        return above(_parent(entry.path))
+        return above(_parent(entry.path)) if entry.kind == "file" else b""
 
     return context
 

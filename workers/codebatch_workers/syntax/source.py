@@ -2,7 +2,8 @@
 
 Positions count what people see: lines from 1, columns in code points from 1, a byte order mark not counted. A line ends
 at LF and nowhere else: the CR of CRLF is the last character of its line, and a lone CR is a character like any other.
-Offsets are into `utf8`, the content without its mark, transcoded to UTF-8 where it was something else.
+Offsets are into `utf8`, the content without its mark, transcoded to UTF-8 where it was something else. The module is as
+long as it is because every value is made of others of the same file, and kept beside them.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ _MINIFIED_BYTES_MIN = 2048
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _ASCII_FOR_ALL = bytes([*range(0x80), *[ord("x")] * 0x80])
+# The contexts of which anything here is made.
+_LANGUAGE_FOLLOWS_FROM = frozenset({"attributes", "language"})
+
 # What opens blocks at the start of a line. A scanner's state must fit into 1,024 bytes, and theirs is written beyond
 # (tree-sitter-yaml issue 48: from 254 levels on, of which two may begin in one column; tree-sitter-markdown issue 243).
 _YAML_DEEP = re.compile(rb"\n[ \t?:-]{120}")
@@ -91,11 +95,15 @@ class SourceFile:
     Its methods are many, for each is one value that is derived from others, and kept beside them.
     """
 
+    # These are not with what is kept, which others that see less may share.
+    __slots__ = ("__dict__", "_views", "contexts")
+
     def __init__(self, path: bytes, content: bytes, executable: bool, contexts: Mapping[str, bytes]) -> None:
         self.path = path
         self.content = content
         self.executable = executable
         self.contexts = contexts
+        self._views: dict[frozenset[str], SourceFile] = {}
         self.path_fields: tuple[str | UnsetType, str | UnsetType] = path_fields(path)
 
     # -- What it is ---------------------------------------------------------------------------------------------------
@@ -332,7 +340,10 @@ class SourceFile:
         return {}
 
     def derived(self, make: Callable[[SourceFile], T]) -> T:
-        """What a function makes of this file: made once, and kept for whichever task asks next."""
+        """What a function makes of this file: made once, and kept for whichever task asks next.
+
+        It must look at no other contexts than those that the language follows from.
+        """
         return self._made(self._derived, make)
 
     @_kept
@@ -354,17 +365,22 @@ class SourceFile:
         return {}
 
     def seeing(self, contexts: frozenset[str]) -> SourceFile:
-        """This file with no other contexts than these: itself where it has none, else one that shares nothing with it.
+        """This file with no other contexts than these: itself where it has none.
 
-        Who may not see a context may not see either what was derived from it, such as the tree.
+        Who may not see a context may not see either what was derived from it, such as the tree: where its language may
+        be another one, it is a file that shares nothing with this one.
         """
         if self.contexts.keys() <= contexts:
             return self
-        narrower = self._narrower.get(contexts)
-        if narrower is None:
+        other = self._views.get(contexts) or self._narrower.get(contexts)
+        if other is None:
             seen = {name: value for name, value in self.contexts.items() if name in contexts}
-            narrower = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, seen)
-        return narrower
+            if self.contexts.keys() & _LANGUAGE_FOLLOWS_FROM <= contexts:
+                other = self._views[contexts] = SourceFile.__new__(SourceFile)
+                other.__dict__, other._views, other.contexts = self.__dict__, {}, seen
+            else:
+                other = self._narrower[contexts] = SourceFile(self.path, self.content, self.executable, seen)
+        return other
 
     def release(self) -> None:
         """Drop the tree, what was found in it, and the text, but for its bytes; whoever asks again pays again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.ruff_files import with_ruff_files
+from codebatch_workers.lint.ruff_files import contexts_of_ruff, pinned_elsewhere
 from codebatch_workers.syntax.attributes import attributes_context
 from codebatch_workers.syntax.contexts import language_context, packages_context
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, GRAMMAR_TOOLS
@@ -64,8 +64,9 @@ LINT = TaskDeclaration(
     tools=("ruff", *GRAMMAR_TOOLS),
     optional_tools=EXTRA_GRAMMAR_TOOLS,
     config=LintConfig,
-    prepare=with_ruff_files,
+    prepare=pinned_elsewhere,
     contexts={"attributes": attributes_context, "language": language_context, "packages": packages_context},
+    configured_contexts=contexts_of_ruff,
 )
 
 DEPENDENCIES = TaskDeclaration(

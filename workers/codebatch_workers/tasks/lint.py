@@ -36,7 +36,7 @@ def create(environment: TaskEnvironment[LintConfig]) -> Lint:
     """The task."""
     config = environment.config
     if config.ruff.config == "project":
-        ruff = ProjectRuff(config.ruff.files, environment.scratch, environment.try_memory())
+        ruff = ProjectRuff(environment.scratch, environment.try_memory())
         return Lint(config, ruff, is_project=True)
     return Lint(config, shared_ruff(environment))
 

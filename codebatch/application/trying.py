@@ -1,0 +1,120 @@
+"""Trying a task: whether it says the same of the same files however the work on them is cut and ordered."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+
+from codebatch.application.freezing import freeze, rules_for
+from codebatch.application.planning import Planner, planner_of
+from codebatch.application.running import Execution, Listener
+from codebatch.application.stores import StorePlace
+from codebatch.coordinator.loop import Scope
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import Entry
+from codebatch.model.shard import ShardRule
+from codebatch.model.task import Pipeline, task_name
+from codebatch.query.records import BatchRecords
+from codebatch.snapshotting.roots import resolve_sources
+from codebatch.store.store import Store
+from codebatch.system.plugins import load_declaration
+from codebatch.system.task_catalogue import TaskCatalogue
+
+_OTHER_SEED = 1
+_OTHER_SHARDS = 8
+_OTHER_FILES_AVERAGE_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A file of which a task did not say the same twice: the first lines that differ, empty where one said no more."""
+
+    path: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What became of it. `failures` are results of the task that failed the first time. `signal_status` as in `Ran`."""
+
+    task: str
+    files: int
+    records: int
+    failures: int
+    differences: tuple[Difference, ...]
+    signal_status: int = 0
+
+
+def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
+    """Run a task and what it needs twice over paths, the second time in small shards, another order and hash seed.
+
+    It is done in a store for the time being. Main thread only. Raises CodebatchError.
+    """
+    configuration = execution.configuration
+    task = task_name(name)
+    resolve_sources(tuple(paths), None)
+    pipeline = Pipeline(name="full", summary="", tasks=_with_needs(configuration.catalogue, task))
+    with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
+        store = StorePlace(Path(directory) / "store").open_or_make()
+        with store.writing():
+            frozen = freeze(store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False)
+            planner = planner_of(configuration, store, frozen, pipeline, listener.note)
+        first, status = _run(execution, planner, store, listener)
+        if status:
+            return Tried(task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status)
+        average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
+        other = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
+        small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
+        second, status = _run(other, replace(planner, shard_rule=small), store, listener)
+        return Tried(
+            task=task,
+            files=frozen.files,
+            records=first.counts(task).records,
+            failures=first.source.tally((task,)).failed,
+            differences=() if status else tuple(_differences(task, first, second)),
+            signal_status=status,
+        )
+
+
+def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
+    """A task behind all that it needs. Raises InvalidConfiguration, or InvalidInput where they need one another."""
+    ordered: dict[str, None] = {}
+    waiting: list[str] = []
+
+    def add(name: str) -> None:
+        if name in waiting:
+            raise InvalidInput(f"the tasks {', '.join(waiting)} need one another in a circle")
+        waiting.append(name)
+        for need in load_declaration(catalogue, name).needs:
+            if need not in ordered:
+                add(need)
+        waiting.pop()
+        ordered[name] = None
+
+    add(task)
+    return tuple(ordered)
+
+
+def _run(execution: Execution, planner: Planner, store: Store, listener: Listener) -> tuple[BatchRecords, int]:
+    """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
+    with store.writing():
+        batch = planner.make(planner.plan(), reuses=False)
+    executed = execution.execute(store, batch, Scope(), listener)
+    return BatchRecords(store, batch), executed.signal_status
+
+
+def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterator[Difference]:
+    for item, entry in enumerate(first.items):
+        one, other = (records.source.item_lines(task, item) or b"" for records in (first, second))
+        if one != other:
+            yield _first_difference(entry, one, other)
+
+
+def _first_difference(entry: Entry, one: bytes, other: bytes) -> Difference:
+    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue=b"")
+    first, second = next((pair for pair in pairs if pair[0] != pair[1]), (one, other))
+    return Difference(path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace"))

@@ -1,0 +1,234 @@
+"""What a file task says of a file follows from what is in the key of its result: from nothing else in its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codebatch.coordinator.planning import contexts_of, resolve_tasks
+from codebatch.model.entry import Entry
+from codebatch.model.plan import contexts_seen
+from codebatch.model.task import Json
+from codebatch.system.plugins import load_declaration
+from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch_workers.runtime.execution import Failed, TaskRunner
+from codebatch_workers.syntax.source import SourceFile
+from tests.tasks.support import Snapshot
+
+FILE_TASKS = ("parse", "analyze", "symbols", "lint")
+PROJECT = {"lint": {"ruff": {"config": "project"}}}
+
+Said = dict[tuple[bytes, str], bytes]
+
+
+class Units:
+    """The files of a tree, given to tasks in units."""
+
+    def __init__(
+        self, files: Mapping[bytes, bytes], scratch: Path, overrides: Mapping[str, Mapping[str, Json]] | None = None
+    ) -> None:
+        tasks = resolve_tasks(TaskCatalogue(), FILE_TASKS, overrides)
+        snapshot = Snapshot(content=files)
+        contexts: dict[str, Callable[[Entry], bytes]] = {}
+        for task in tasks:
+            for name, context in contexts_of(load_declaration(TaskCatalogue(), task.name), task.config).items():
+                contexts[name] = context(snapshot)
+        self._runner = TaskRunner(TaskCatalogue(), tasks, scratch)
+        self._seen = contexts_seen(tasks)
+        self._files = [
+            (files[entry.path], entry.path, {name: context(entry) for name, context in contexts.items()})
+            for entry in snapshot.entries
+        ]
+
+    @property
+    def keys(self) -> dict[tuple[bytes, str], tuple[object, ...]]:
+        """What the key of each result holds beside the key of its task."""
+        return {
+            (path, task): (content, _is_executable(path), {name: contexts[name] for name in self._seen[task]})
+            for content, path, contexts in self._files
+            for task in FILE_TASKS
+        }
+
+    def say(self, units: Iterable[Sequence[int]], tasks: Sequence[str] = FILE_TASKS) -> Said:
+        """What the tasks say of the items of some units."""
+        said: Said = {}
+        for unit in units:
+            sources = [self._source(item) for item in unit]
+            results = [self._runner.run_item(source, tasks) for source in sources]
+            for source in sources:
+                source.release()
+            for task in tasks:
+                done = self._runner.complete(task, sources, [each[task] for each in results])
+                for source, result in zip(sources, done, strict=True):
+                    said[source.path, task] = (
+                        f"failed: {result.reason}".encode()
+                        if isinstance(result, Failed)
+                        else msgspec.json.Encoder().encode_lines(result)
+                    )
+        return said
+
+    def alone(self) -> Said:
+        """What they say of each file by itself."""
+        return self.say([item] for item in range(len(self._files)))
+
+    def together(self, *, backwards: bool = False) -> Said:
+        """What they say of all files in one unit."""
+        items = range(len(self._files))
+        return self.say([items[::-1] if backwards else items])
+
+    def _source(self, item: int) -> SourceFile:
+        content, path, contexts = self._files[item]
+        return SourceFile(path, content, executable=_is_executable(path), contexts=contexts)
+
+
+def _is_executable(path: bytes) -> bool:
+    return path.endswith(b".sh")
+
+
+UNUSED = b"import os\n"
+MIXED = {
+    b".gitattributes": b"gen/* linguist-generated\n*.inc linguist-language=PHP\nvendor/** linguist-vendored\n",
+    b"a.c": b"#define X(a) a\nint main(void) { if (1) return X(2); }\n",
+    b"a.h": b"class A;\nint f(int a) { return a; }\n",
+    b"b/a.h": b"class A { int x; };\n",
+    b"b/a.cc": b"#include \"a.h\"\nnamespace n { int f() { return 1; } }\n",
+    b"page.html": b"<html><script>var a = 1;</script><p>x</p>\n",
+    b"style.css": b"a { color: red }\na { }\n",
+    b"main.go": b"package main\nimport \"fmt\"\nfunc main() { fmt.Println(1) // TODO x\n}\n",
+    b"lib.rs": b"mod a;\npub fn f<T>(x: T) -> T { x }\n",
+    b"Main.java": b"import java.util.List;\nclass Main extends Base { int f() { return 1; } }\n",
+    b"web/a.ts": b"import { b } from './b';\nimport c from 'c';\nexport const a: number = b;\n",
+    b"web/a.js": b"const a = require('x'), b = 2;\nif (a) { b == 1 }\n<<<<<<< HEAD\n",
+    b"web/min.js": b"var a=1;" * 500,
+    b"x.rb": b"require_relative 'y'\nclass A < B\n def f; end\nend\n",
+    b"x.inc": b"<?php\nclass A { function f() { return g(); } }\n",
+    b"run.sh": b"#!/bin/sh\nif true; then\n  echo $1\nfi\n",
+    b"notes.md": b"# A\n\n```py\nx = 1\n```\ntrailing  \n",
+    b"d.json": b"{\"a\": [1, 2,]}\n",
+    b"d.yaml": b"a: 1\na: 2\n",
+    b"empty.py": b"",
+    b"bin": b"\0\1\2",
+    b"gen/x.py": b"import os\nx = (\n",
+    b"vendor/y.py": UNUSED,
+    b"py/__init__.py": b"import other\nimport py.m\nfrom . import m\n",
+    b"py/m.py": b"import os\nimport py.m\ndef f(x=[]):\n    return x is 1  # noqa: F632\n",
+    b"other.py": b"def f():\n  return\nreturn 1\n",
+    b"utf16.py": "x = 'ü'\n".encode("utf-16"),
+    b"latin.py": b"# -*- coding: latin-1 -*-\nx = '\xfc' ; import os\n",
+    b"tool": b"#!/usr/bin/env python3\nimport os\n",
+}  # fmt: skip
+
+# Names at which ruff, which is given files, could be led astray by what else is there.
+HOSTILE = {
+    b".gitattributes": b"*.dat linguist-language=Python\n- linguist-language=Python\n",
+    b"-": UNUSED,
+    b"@b.py": UNUSED,
+    b"a b.py": UNUSED,
+    b"A/m.py": b"import A.m\nimport os\n",
+    b"a/m.py": b"import a.m\nimport os\n",
+    b"a/__init__.py": b"import os\nimport a.m\nimport d\n",
+    b"a/x.dat": b"import a.x\nimport os\nfrom a import x\n",
+    b"a/__init__.py.d/m.py": UNUSED,
+    b"b/__init__.py/m.py": b"import b.m\nimport os\n",
+    b"b/c/__init__.py": b"import b\nimport a\n",
+    b"d.py": b"def f(): yield\n",
+    b"d.pyi": b"import os as os\ndef f(): ...\ndef f(): ...\n",
+    b"d\xff/m.py": b"import os\nimport m\n",
+    b"d\xff/__init__.py": b"from d import m\nimport os\n",
+    b"d\\xff/m.py": b"import os\nimport m\n",
+    b"n\xfe.py": UNUSED,
+    b"n\\xfe.py": b"import re\n",
+    b"n\xfe.pyi": UNUSED,
+    b"line\nend.py": UNUSED,
+    b"book.ipynb": b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n',
+    b"code.dat": UNUSED,
+    b"codebatch-alone-0/x.py": UNUSED,
+    b"pyproject.toml": b"[tool.ruff]\nlint.select = ['D100']\n",
+    b"ruff.toml": b"broken",
+    b"/".join([b"e" * 200] * 11) + b"/x.py": UNUSED,
+    b"/".join([b"f" * 200] * 11) + b"/x.py": b"import re\n",
+    b"\xfa" * 250 + b".py": UNUSED,
+    b"\xfb" * 250 + b".py": b"import re\n",
+}
+
+
+# The name of one, escaped, is in the package of the other.
+ESCAPED = {b"p\xff/m.py": b"from . import m\nprint(m)\n", b"p\\xff/__init__.py": UNUSED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", [MIXED, HOSTILE, ESCAPED], ids=["mixed", "hostile", "escaped"])
+def test_file_alone_is_told_as_in_any_unit(files: Mapping[bytes, bytes], tmp_path: Path) -> None:
+    units = Units(files, tmp_path)
+    alone = units.alone()
+    assert alone == units.together() == units.together(backwards=True)
+    for task in FILE_TASKS[1:]:
+        assert units.say([range(len(files))], [task]).items() <= alone.items()
+    assert not [key for key, said in alone.items() if said.startswith(b"failed")]
+
+
+@pytest.mark.slow
+def test_file_alone_is_told_by_the_rules_of_a_project_as_in_any_unit(tmp_path: Path) -> None:
+    configured = {
+        b"ruff.toml": b"extend = 'more/base.toml'\nlint.per-file-ignores = {'a/x.dat' = ['F401']}\n",
+        b"more/base.toml": b"lint.select = ['ALL']\n",
+        b"a/pyproject.toml": b"[tool.ruff]\nlint.select = ['F', 'D']\nnamespace-packages = ['a/n']\n",
+        b"a/n/p/__init__.py": UNUSED,
+        b"a/n/x.py": UNUSED,
+        b"a/q/__init__.py": b"import z\n",
+        b"a/z.py": UNUSED,
+        b"d\xff/ruff.toml": b"lint.select = ['D']\n",
+        b"d\\xff/ruff.toml": b"lint.select = ['E']\n",
+    }
+    units = Units({**HOSTILE, b"pyproject.toml": b"[project]\nversion = '1'\n", **configured}, tmp_path, PROJECT)
+    alone = units.alone()
+    assert alone == units.together() == units.together(backwards=True)
+    assert not [key for key, said in alone.items() if said.startswith(b"failed")]
+
+
+@pytest.mark.slow
+def test_configuration_that_ruff_cannot_read_fails_what_is_below_it_alone(tmp_path: Path) -> None:
+    files = {b"x/ruff.toml": b"broken", b"x/y.py": UNUSED, b"z.py": UNUSED}
+    said = Units(files, tmp_path, PROJECT).together()
+    assert {key for key, value in said.items() if value.startswith(b"failed")} == {(b"x/y.py", "lint")}
+
+
+_NAMES = [b"__init__.py", b"m.py", b"m.pyi", b"n.dat", b"tool", b"x\xff.py", b"x\\xff.py"]
+_PATHS = [b"/".join(filter(None, (directory, name))) for directory in (b"", b"a", b"a/b", b"A") for name in _NAMES]
+_SOURCES = [b"import a\nimport m\nimport a.m\n", b"#!/usr/bin/python3\nfrom . import m\nimport tool\n", b"x = (\n"]
+_RUFF_FILES = {
+    b"pyproject.toml": [b"[project]\nversion = '1'\n", b"[project]\nrequires-python = '>=3.12'\n[tool.ruff]\n"],
+    b"a/ruff.toml": [b"lint.select = ['E', 'D']\n", b"extend = '../more.toml'\n"],
+    b"more.toml": [b"lint.select = ['F', 'UP']\n", b"line-length = 10\nlint.select = ['E501']\n"],
+}
+_ATTRIBUTES = [b"*.dat linguist-language=Python", b"a/* linguist-generated", b"tool linguist-language=Ruby"]
+_trees = st.builds(
+    lambda sources, ruff, attributes: {
+        b"more.toml": b"", **sources, **ruff, b".gitattributes": b"".join(line + b"\n" for line in attributes)
+    },
+    st.dictionaries(st.sampled_from(_PATHS), st.sampled_from(_SOURCES), max_size=10),
+    st.fixed_dictionaries({}, optional={path: st.sampled_from(texts) for path, texts in _RUFF_FILES.items()}),
+    st.lists(st.sampled_from(_ATTRIBUTES), max_size=2),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@given(before=_trees, after=_trees, overrides=st.sampled_from([{}, PROJECT]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_results_of_equal_keys_are_equal_in_any_two_trees(
+    before: Mapping[bytes, bytes],
+    after: Mapping[bytes, bytes],
+    overrides: Mapping[str, Mapping[str, Json]],
+    tmp_path: Path,
+) -> None:
+    one, other = (Units(tree, tmp_path, overrides) for tree in (before, {**before, **after}))
+    said, said_after = one.together(), other.together()
+    keys, keys_after = one.keys, other.keys
+    for key, said_before in said.items():
+        if keys[key] == keys_after[key]:
+            assert said_before == said_after[key], key
