@@ -51,6 +51,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "rules": ("syntax:rules", "Rules of lint; trying out your own."),
         "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
+        "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
     },
 }
 
