@@ -18,6 +18,7 @@ from codebatch.store.holders import HolderFile
 from codebatch.store.outputs import Manifest
 from codebatch.store.snapshots import SnapshotDocument
 from codebatch.store.store import create_store
+from codebatch.store.untrusted import UntrustedFile
 from codebatch.system.files import RealFiles
 
 ROOT = Path(__file__).parent.parent
@@ -79,6 +80,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "holder file": HolderFile,
     "commit file": Commit,
     "manifest.json": Manifest,
+    "untrusted.json": UntrustedFile,
 }
 
 

@@ -26,7 +26,7 @@ from codebatch.model.misses import (
 )
 from codebatch.model.outcome import HolderId, Outcome
 from codebatch.model.plan import PlannedTask, contexts_seen
-from codebatch.model.result_key import Items, same_items
+from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.query.records import BatchRecords
 from codebatch.store.bases import Base, open_base
@@ -35,6 +35,7 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
+from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.task_catalogue import TaskCatalogue
 
 _PATHS_SHOWN_MAX = 3
@@ -149,6 +150,7 @@ class _Asked:
         self._plan = records.plan
         self._items = Items(records.items, records.plan.contexts)
         self._own = set(self._plan.task_names) - (catalogue.installed.keys() - catalogue.own_places.keys())
+        self._untrusted = untrusted_keys(records.store)
         self._seen = contexts_seen(self._plan.tasks)
         batch = records.batch
         self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
@@ -229,7 +231,13 @@ class _Asked:
         if link.round > 1:
             return "", _ROUND
         base, differences = nearest([*found, *self._unsound])
-        return base, differences or _NOT_TAKEN
+        return base, differences or self._of_untrusted(task) or _NOT_TAKEN
+
+    def _of_untrusted(self, task: PlannedTask) -> Differences:
+        needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
+        keys = {each.name: result_key(each) for each in self._plan.tasks if each.name in needed}
+        found = sorted(name for name, key in keys.items() if key in self._untrusted)
+        return tuple(Difference(field="untrusted", name=name, old=keys[name]) for name in found)
 
     def _of_project(self, task: PlannedTask, old: _Old) -> Differences:
         if task.name not in old.tasks:

@@ -33,6 +33,7 @@ Field = Literal[
     "base",
     "bases",
     "own_task",
+    "untrusted",
     "round",
     "not_taken",
     "unknown",
