@@ -190,9 +190,11 @@ class _Asked:
         links = [link for link in links if link.type != "cancelled"]
         if not links:
             return TaskMisses(task=task.name, served=0, executed=0, reasons=())
-        if any(part.file for part in links[0].outcome.parts):
+        found = [(old.id, self._of_project(task, old)) for old in self._old]
+        is_known = links[0].outcome.served >= 0
+        if any(part.file for part in links[0].outcome.parts) or (not is_known and _is_served_by(found)):
             return TaskMisses(task=task.name, served=1, executed=0, reasons=())
-        base, differences = self._chosen(task, links[0], [(old.id, self._of_project(task, old)) for old in self._old])
+        base, differences = self._chosen(task, links[0], found)
         return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:

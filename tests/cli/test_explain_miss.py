@@ -101,6 +101,21 @@ def test_a_damaged_result_of_a_base_is_told(project: CommandLine) -> None:
     assert explain(project)["lint"] == (1, FILES - 1, {"object": 1})
 
 
+def test_a_batch_without_outcomes_is_told_by_comparison(project: CommandLine) -> None:
+    write(project.directory / "tree" / "m00.py", "import sys\n")
+    project("run", "tree")
+    write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
+    project("run", "tree")
+    told = explain(project)
+    assert (told["parse"], told["duplicates"]) == ((0, FILES, {}), (0, 1, {}))
+    assert told["lint"] == (FILES, 0, {"config off": FILES})
+    for batch in project.directory.glob(".codebatch/batches/*"):
+        shutil.rmtree(batch / "outcomes")
+        shutil.rmtree(batch / "results")
+    assert explain(project) == told
+    assert explain(project, "latest~1", "--task", "parse") == {"parse": (1, FILES - 1, {"object": 1})}
+
+
 def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "a.py", "import os\n" * 30_000)
     write(codebatch.directory / "tree" / "b.py", "import os\n")
