@@ -7,7 +7,7 @@ import hashlib
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codebatch.application.running import Execution, Listener
 from codebatch.application.trying import Difference, first_difference
@@ -60,7 +60,7 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
         return Verified(files=0)
     paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
     with store.writing(), _hidden(execution.configuration.catalogue, said, paths, is_whole=share >= 1) as again:
-        executed = replace(execution, reuses=False).execute(store, again, Scope(), listener)
+        executed = execution.execute(store, again, Scope(), listener)
         if executed.signal_status:
             return Verified(files=len(chosen), signal_status=executed.signal_status)
         verified = _compare(said, BatchRecords(store, again), len(chosen))

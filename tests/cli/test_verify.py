@@ -9,7 +9,7 @@ import pytest
 from codebatch.application.stores import open_store
 from codebatch.model.result_key import result_key
 from codebatch.store.batches import resolve_batch
-from codebatch.store.untrusted import UntrustedKey, distrust
+from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 
 from .process import CommandLine, write
 from .test_explain_miss import FILES, SHARDS, explain
@@ -61,20 +61,25 @@ def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) 
             "second": '{"kind":"metric","path":"m05.py","metric":"mood","value":7}',
         }
     ]
-    assert [each["task"] for each in told["untrusted"]] == ["fickle"]
+    (caught,) = told["untrusted"]
+    assert caught["task"] == "fickle"
+    assert [each.key for each in load_untrusted(open_store(root / ".codebatch"))] == [caught["key"]]
     ended = project("verify", "latest", "--sample", "99.9", status=1)
     assert ended.lines[0] == "fickle: m05.py"
     assert ended.lines[-1] == "12 files, 60 results, 1 of them told otherwise"
     mood.write_text("bad")
     told = project("verify", "--sample", "99%", "--json", status=1).json
     assert (told["failed"], told["different"]) == (1, 1)
+    project("run", "tree", "--again", status=3)
     mood.write_text("fine")
+    told = project("verify", "--sample", "99%", "--json", status=1).json
+    assert (told["results"], told["failed"]) == (FILES * 5 - 1, 0), "what failed then is no result"
     write(root / "tools" / "own.py", FICKLE.format(mood=str(mood)).replace("m05.py", "none"))
     project("run", "tree")
     mood.write_text("bad")
     ended = project("verify", "--sample", "100%", status=3)
     assert ended.lines[-1] == "1 result could not be had again"
-    assert (_names(root)[:1], len(_names(root))) == (before, 2), "nothing is left over of what was done again"
+    assert (_names(root)[:1], len(_names(root))) == (before, 3), "nothing is left over of what was done again"
 
 
 def _distrust(project: CommandLine, task: str) -> str:
@@ -109,6 +114,8 @@ def test_a_project_task_is_not_taken_over_where_what_it_needs_was_caught(project
     assert "lint" not in needs["duplicates"]
     _distrust(project, "analyze")
     write(project.directory / "codebatch.toml", SHARDS + "[tasks.lint]\noff = ['F401']\n")
+    for task in ("parse", "analyze", "symbols"):  # Now it could be taken over: all that it needs has results.
+        project("run", "tree", "--task", task)
     project("run", "tree")
     told = explain(project)
     assert told["duplicates"] == (1, 0, {"untrusted analyze": 1})
