@@ -33,6 +33,7 @@ from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.store import Store
 from codebatch.system.disk_usage import tree_bytes
+from codebatch.system.files import Lock
 
 WORST_MAX = 10
 FAILURES_MAX = 20
@@ -71,25 +72,28 @@ class Execution:
     take_over: bool = False
     shuffle_seed: int | None = None
 
-    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
-        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
+    def execute(self, store: Store, lock: Lock, batch: Batch, scope: Scope, listener: Listener) -> int:
+        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it.
+
+        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch.
+        """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
-        with store.writing():
-            return execute(
-                store,
-                batch,
-                catalogue=self.configuration.catalogue,
-                jobs=jobs,
-                limits=Limits(
-                    file_seconds=self.file_seconds or settings.file_seconds_max,
-                    project_seconds=settings.project_seconds_max,
-                    memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
-                ),
-                scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
-                watcher=listener,
-            )
+        return execute(
+            store,
+            batch,
+            catalogue=self.configuration.catalogue,
+            jobs=jobs,
+            limits=Limits(
+                file_seconds=self.file_seconds or settings.file_seconds_max,
+                project_seconds=settings.project_seconds_max,
+                memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+            ),
+            scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
+            watcher=listener,
+            store_lock=lock.descriptor,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,42 +211,43 @@ def run_paths(
     if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
-    with store.writing():
+    with store.writing() as lock:
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
         batch, is_new = planner.find_or_make(again=again)
-    stands, _ = standing(batch)
-    action: Action = "ran" if is_new else _found(stands)
-    listener.chosen(batch, action)
-    status = 0
-    if not _is_over(stands):
-        status = execution.execute(store, batch, scope_of(batch, task), listener)
-        with store.writing():
+        stands, _ = standing(batch)
+        action: Action = "ran" if is_new else _found(stands)
+        listener.chosen(batch, action)
+        status = 0
+        if not _is_over(stands):
+            status = execution.execute(store, lock, batch, scope_of(batch, task), listener)
             batch = planner.answering_one(batch)
-    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+        return _ran(execution, store, batch, action, began, signal_status=status, task=task)
 
 
 def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
-    scope = scope_of(batch, task)
-    if _is_over(stands):
-        return _ran(execution, store, batch, _found(stands), began)
-    action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
-    status = execution.execute(store, batch, scope, listener)
-    return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+    with store.writing() as lock:
+        stands, _ = standing(batch)
+        scope = scope_of(batch, task)
+        if _is_over(stands):
+            return _ran(execution, store, batch, _found(stands), began)
+        action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
+        status = execution.execute(store, lock, batch, scope, listener)
+        return _ran(execution, store, batch, action, began, signal_status=status, task=task)
 
 
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
-    stands, _ = standing(batch)
-    if stands.state is BatchState.COMPLETED and stands.outputs is not None:
-        return _ran(execution, store, batch, "up to date", began)
-    status = execution.execute(store, batch, Scope(retry_failed=True), listener)
-    return _ran(execution, store, batch, "continued", began, signal_status=status)
+    with store.writing() as lock:
+        stands, _ = standing(batch)
+        if stands.state is BatchState.COMPLETED and stands.outputs is not None:
+            return _ran(execution, store, batch, "up to date", began)
+        status = execution.execute(store, lock, batch, Scope(retry_failed=True), listener)
+        return _ran(execution, store, batch, "continued", began, signal_status=status)
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
@@ -258,8 +263,9 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         return ShardsRan(states={}, open=())
-    status = execution.execute(store, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
-    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    with store.writing() as lock:
+        status = execution.execute(store, lock, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
+        ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
         shard: "failed" if any(ledger.unsuccessful(shard, name) for name in scope.tasks) else "done"
         for shard in sorted(chosen)

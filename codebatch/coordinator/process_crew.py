@@ -38,14 +38,18 @@ class ProcessCrew:
         own_places: Mapping[str, str],
         limits: Limits,
         running_ns: Callable[[], int],
+        store_lock: int | None = None,
     ) -> None:
-        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend."""
+        """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend; `store_lock`
+        is the descriptor of our lock of the store, which workers inherit.
+        """
         self._batch = batch
         self._store_root = store_root
         self._coordinator = coordinator
         self._own_places = own_places
         self._guard = Guard(limits)
         self._running_ns = running_ns
+        self._store_lock = store_lock
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
@@ -83,6 +87,7 @@ class ProcessCrew:
             store_root=self._store_root,
             coordinator=self._coordinator,
             own_places=self._own_places,
+            store_lock=self._store_lock,
         )
         self._workers[worker] = started
         self._holders.add(started.holder)

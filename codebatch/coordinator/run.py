@@ -30,9 +30,11 @@ def execute(
     limits: Limits,
     scope: Scope,
     watcher: Watcher | None,
+    store_lock: int | None = None,
 ) -> int:
     """Do what is open in a batch, and merge once nothing is. Main thread only.
 
+    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
     Returns 0, or the exit status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
@@ -49,6 +51,7 @@ def execute(
         own_places=catalogue.own_places,
         limits=limits,
         running_ns=running_ns,
+        store_lock=store_lock,
     )
     coordinator = Coordinator(
         batch,

@@ -140,9 +140,15 @@ class WorkerProcess:
 
 
 def start_worker(
-    worker: WorkerId, batch: Batch, *, store_root: str, coordinator: HolderId, own_places: Mapping[str, str]
+    worker: WorkerId,
+    batch: Batch,
+    *,
+    store_root: str,
+    coordinator: HolderId,
+    own_places: Mapping[str, str],
+    store_lock: int | None,
 ) -> WorkerProcess:
-    """Start a worker in an empty directory of its own. Main thread only."""
+    """Start a worker in an empty directory of its own, which holds our lock of the store too. Main thread only."""
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
@@ -160,12 +166,13 @@ def start_worker(
             channel=theirs.fileno(),
             parent=os.getpid(),
             own_tasks=dict(own_places),
+            store_lock=store_lock,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
             environment=worker_environment(os.environ, holder),
-            channel=theirs.fileno(),
+            inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )
     except BaseException:

@@ -65,8 +65,8 @@ class Store:
         return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared).
+    def writing(self) -> Iterator[Lock]:
+        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared): from the snapshot to the end.
 
         Who comes while nobody else has it sweeps what the dead left first, where the store can be written.
         """
@@ -82,7 +82,7 @@ class Store:
                     self._sweep()
             if alone is not None:
                 alone.share()
-            yield
+            yield lock
         finally:
             lock.release()
 

@@ -359,19 +359,22 @@ class RealFiles:
 
 
 class Lock:
-    """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec."""
+    """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec.
 
-    def __init__(self, calls: SystemCalls, fd: int) -> None:
+    Who is given the descriptor holds the same lock, and nobody undoes it (LOCK_UN): it ends when the last one closes.
+    """
+
+    def __init__(self, calls: SystemCalls, descriptor: int) -> None:
         self._calls = calls
-        self._fd = fd
+        self.descriptor = descriptor
 
     def share(self) -> None:
         """Hold it together with others from now on; waits for one who took it alone in between."""
-        self._calls.flock(self._fd, fcntl.LOCK_SH)
+        self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give the lock up."""
-        self._calls.close(self._fd)
+        """Give up our part in the lock."""
+        self._calls.close(self.descriptor)
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:

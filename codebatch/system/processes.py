@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -73,10 +73,11 @@ def _children() -> set[int]:
 
 
 def start_process(
-    arguments: list[str], *, cwd: Path, environment: dict[str, str], channel: int, stderr: int
+    arguments: list[str], *, cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, so that a terminal's Ctrl-C does not reach it.
 
+    Of our descriptors it gets those that are `inherited`, by their numbers.
     Must be called from the main thread: the kernel ties the death signal to the thread.
     """
     return subprocess.Popen(
@@ -86,7 +87,7 @@ def start_process(
         stdin=subprocess.DEVNULL,
         stdout=stderr,
         stderr=stderr,
-        pass_fds=(channel,),
+        pass_fds=inherited,
         start_new_session=True,
     )
 
