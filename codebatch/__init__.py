@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         StoreCorrupt,
         StoreError,
         StoreForeign,
+        StoreInUse,
         StoreNotFound,
         StoreUnwritable,
         ToolMismatch,
@@ -102,6 +103,7 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreForeign",
+    "StoreInUse",
     "StoreNotFound",
     "StoreUnwritable",
     "Summary",
@@ -140,7 +142,8 @@ _NAMES = {
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration "
         "InvalidId InvalidInput NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
-        "StoreError StoreForeign StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
+        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId "
+        "UnreadablePath"
     ),
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",

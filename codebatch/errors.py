@@ -145,6 +145,15 @@ class StoreUnwritable(StoreError):
     code = "store_unwritable"
 
 
+class StoreInUse(StoreError):
+    """Somebody writes to the store, and what was asked for needs it alone."""
+
+    code = "store_in_use"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or "run the same command again when that run has ended")
+
+
 class SnapshotUnstable(StoreError):
     """A file kept changing while it was read, so no consistent snapshot can be had."""
 

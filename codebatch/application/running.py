@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from codebatch.application.collecting import Collected, tidy
 from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.application.freezing import Frozen, freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
@@ -18,7 +19,7 @@ from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import execute
 from codebatch.coordinator.score import Progress
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
@@ -56,6 +57,9 @@ class Listener:
 
     def update(self, progress: Progress) -> None:
         """How far the work is: at each commit, and ten times a second."""
+
+    def collected(self, collected: Collected) -> None:
+        """What nobody needs any more is gone. Not called where nothing went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +227,9 @@ def run_paths(
         if not _is_over(stands):
             status = execution.execute(store, lock, batch, scope_of(batch, task), listener)
             batch = planner.answering_one(batch)
-        return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+        ran = _ran(execution, store, batch, action, began, signal_status=status, task=task)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
@@ -232,11 +238,13 @@ def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None
     with store.writing() as lock:
         stands, _ = standing(batch)
         scope = scope_of(batch, task)
-        if _is_over(stands):
-            return _ran(execution, store, batch, _found(stands), began)
         action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
-        status = execution.execute(store, lock, batch, scope, listener)
-        return _ran(execution, store, batch, action, began, signal_status=status, task=task)
+        status = 0
+        if not _is_over(stands):
+            status = execution.execute(store, lock, batch, scope, listener)
+        ran = _ran(execution, store, batch, action, began, signal_status=status, task=task)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
@@ -247,7 +255,9 @@ def resume(execution: Execution, store: Store, batch: Batch, listener: Listener)
         if stands.state is BatchState.COMPLETED and stands.outputs is not None:
             return _ran(execution, store, batch, "up to date", began)
         status = execution.execute(store, lock, batch, Scope(retry_failed=True), listener)
-        return _ran(execution, store, batch, "continued", began, signal_status=status)
+        ran = _ran(execution, store, batch, "continued", began, signal_status=status)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
@@ -272,6 +282,21 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
         if not any(ledger.holes(shard, name) for name in scope.tasks)
     }
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=status)
+
+
+def _tidy(execution: Execution, ran: Ran, listener: Listener) -> None:
+    """Let go what nobody needs, at the end of a run that was not broken off. What was just run stays, whatever the
+    clock says by which its id was made.
+    """
+    if ran.signal_status:
+        return
+    try:
+        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, spared={ran.batch.id})
+    except StoreError as error:
+        listener.note(f"what is old stays: {error.message}")
+        return
+    if collected is not None and not collected.is_nothing:
+        listener.collected(collected)
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:

@@ -13,17 +13,20 @@ import msgspec
 
 from codebatch.application import running
 from codebatch.application.asking import shown_paths
+from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.freezing import Frozen
 from codebatch.application.running import Action, Execution, Listener, Ran
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
-from codebatch.cli.show import failure_lines, summary_lines
+from codebatch.cli.show import collected_line, failure_lines, summary_lines
 from codebatch.coordinator.progress import choose_display
 from codebatch.coordinator.score import Progress
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
+
+COLLECTED_SHOWN_MAX = 5
 
 _ACTIONS: dict[Action, str] = {
     "ran": "new",
@@ -79,6 +82,12 @@ class _Teller(Listener):
 
     def update(self, progress: Progress) -> None:
         self._display.update(progress)
+
+    def collected(self, collected: Collected) -> None:
+        gone = (*collected.batches, *collected.snapshots)
+        more = f" and {len(gone) - COLLECTED_SHOWN_MAX:,} more" if len(gone) > COLLECTED_SHOWN_MAX else ""
+        named = f": {', '.join(gone[:COLLECTED_SHOWN_MAX])}{more}" if gone else ""
+        self.note(f"{collected_line(collected)}{named}")
 
 
 def _running(function: Callable[..., int]) -> Callable[..., int]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from codebatch.model.entry import display_path
-from codebatch.model.quantities import count_of
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.filters import JsonRecord
 from codebatch.query.summary import Summary
+
+if TYPE_CHECKING:
+    from codebatch.application.collecting import Collected
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8
@@ -80,6 +84,19 @@ def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
         yield f"  {record_line(record)}"
     if left:
         yield f"  {left:,} more"
+
+
+def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
+    """What went from a store, or would go, in one line."""
+    if collected.is_nothing:
+        return "nothing to collect"
+    counted = [
+        *([count_of(len(collected.batches), "batch").replace("batchs", "batches")] if collected.batches else []),
+        *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
+        *([count_of(collected.objects, "object")] if collected.objects else []),
+    ]
+    done = "would collect" if is_dry else "collected"
+    return f"{done} {', '.join(counted) or 'second copies of objects'}: {human_bytes(collected.freed_bytes)}"
 
 
 def _ranked(counts: dict[str, int], limit: int) -> str:

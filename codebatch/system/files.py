@@ -91,6 +91,12 @@ class Files(FileReader, Protocol):
         Files in it must have come from `write_new`. On return the name is on disk, whoever gave it.
         """
 
+    def retire(self, path: Path) -> Path:
+        """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that.
+
+        Durable after `sync_directory`. What is killed before it removes it leaves what `unfinished` lists.
+        """
+
     def sync_directory(self, path: Path) -> None:
         """On return every name linked into or renamed within the directory so far is on disk."""
 
@@ -272,6 +278,12 @@ class RealFiles:
         # Also where it is another's: who renamed it may have died before this.
         self.sync_directory(path.parent)
         return is_ours
+
+    def retire(self, path: Path) -> Path:
+        hidden = _temporary_beside(path)
+        with refusals(path):
+            self._calls.rename(path, hidden)
+        return hidden
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):
