@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         AmbiguousId,
         BatchIncomplete,
         CodebatchError,
+        CollectedMeanwhile,
         CorruptFile,
         EnvironmentBroken,
         InternalError,
@@ -70,6 +71,7 @@ __all__ = [
     "BatchIncomplete",
     "BatchStatus",
     "CodebatchError",
+    "CollectedMeanwhile",
     "Completeness",
     "CorruptFile",
     "Cycle",
@@ -140,10 +142,10 @@ _NAMES = {
     "application.running": "Listener Ran run",
     "application.stores": "open_store",
     "errors": (
-        "AmbiguousId BatchIncomplete CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration "
-        "InvalidId InvalidInput NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
-        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId "
-        "UnreadablePath"
+        "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
+        "InternalError InvalidConfiguration InvalidId InvalidInput NotInStore NothingToDo ObjectMissing "
+        "SnapshotUnstable SourceUnreadable StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
+        "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",

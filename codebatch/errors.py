@@ -54,6 +54,14 @@ class NotInStore(UnknownId):
         self.name = name
 
 
+class CollectedMeanwhile(UnknownId):
+    """A batch that went while it was read: nothing is damaged."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} was collected meanwhile", hint="see what there is: codebatch batch list")
+        self.name = name
+
+
 class AmbiguousId(InvalidInput):
     """A prefix that names several things."""
 

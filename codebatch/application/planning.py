@@ -10,7 +10,7 @@ from codebatch.application import Note
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
@@ -76,7 +76,7 @@ class Planner:
             if (batch.about.plan_digest, batch.about.pipeline) == wanted:
                 try:
                     standing(batch)
-                except StoreCorrupt as error:
+                except (StoreCorrupt, UnknownId) as error:
                     self.note(f"{batch.id} is passed over: {error.message}")
                     continue
                 return batch

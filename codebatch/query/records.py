@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Iterator
 from functools import cached_property
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
 from codebatch.query.sources import RecordSource, find_source
-from codebatch.store.batches import Batch, snapshot_of
+from codebatch.store.batches import Batch, check_is_there, snapshot_of
+from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
@@ -39,7 +41,8 @@ class BatchRecords:
     @cached_property
     def items(self) -> list[Entry]:
         """What the batch works on, in path order."""
-        return items_of(self.snapshot.entries, self.batch.about.paths)
+        with self._look_again():
+            return items_of(self.snapshot.entries, self.batch.about.paths)
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -69,9 +72,28 @@ class BatchRecords:
         lines = self.source.item_lines(task, item)
         return None if lines is None else decode_records(lines)
 
+    def read_object(self, entry: Entry) -> bytes:
+        """The content of an entry. Raises ObjectMissing."""
+        with self._look_again():
+            return self._objects.read(entry.object, entry.size)
+
     def find_item(self, path: bytes) -> int | None:
         """The item at a path."""
         if not self.batch.about.paths:
-            return self.snapshot.find_item(path)
+            with self._look_again():
+                return self.snapshot.find_item(path)
         place = bisect.bisect_left(self.items, path, key=lambda entry: entry.path)
         return place if place < len(self.items) and self.items[place].path == path else None
+
+    @cached_property
+    def _objects(self) -> ObjectStore:
+        return self.store.objects()
+
+    @contextlib.contextmanager
+    def _look_again(self) -> Iterator[None]:
+        """Tell a snapshot or an object that went with the batch from one that is damaged."""
+        try:
+            yield
+        except StoreCorrupt:
+            check_is_there(self.batch.files, self.batch.root)
+            raise

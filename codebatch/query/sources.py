@@ -16,7 +16,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs
@@ -86,7 +86,12 @@ class RecordSource(Protocol):
 def find_source(batch: Batch, plan: Callable[[], Plan]) -> RecordSource:
     """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
-    return Unmerged(Outcomes(batch.files, batch.root), plan) if outputs is None else Merged(outputs, plan)
+    if outputs is not None:
+        return Merged(outputs, plan)
+    unmerged = Unmerged(Outcomes(batch.files, batch.root), plan)
+    unmerged.look()
+    check_is_there(batch.files, batch.root)
+    return unmerged
 
 
 class Merged:
@@ -152,6 +157,10 @@ class Unmerged:
     def __init__(self, outcomes: Outcomes, plan: Callable[[], Plan]) -> None:
         self._outcomes = outcomes
         self._plan = plan
+
+    def look(self) -> None:
+        """Look now. Who does not is answered from what there is when the first question comes."""
+        self._ledger  # noqa: B018 - it is kept
 
     @property
     def place(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
@@ -37,6 +37,7 @@ def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
         tally = outputs.manifest.tally()
         return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
     ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
+    check_is_there(batch.files, batch.root)
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger

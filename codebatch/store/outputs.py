@@ -23,7 +23,7 @@ from codebatch.model.items import ROW_BYTES, item_range, iter_items
 from codebatch.model.outcome import Counts
 from codebatch.protocol.record_frames import decode_range, iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.documents import read_document
 from codebatch.system.file_reader import FileReader
 
@@ -133,6 +133,7 @@ class Outputs:
         try:
             data = self.files.read_range(path, offset, length)
         except FileNotFoundError as error:
+            check_is_there(self.files, self.root.parent.parent)
             raise self._corrupt(path, "it is missing") from error
         if len(data) != length:
             raise self._corrupt(path, "it is cut")
@@ -165,6 +166,7 @@ def current_outputs(batch: Batch) -> Outputs | None:
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
         except FileNotFoundError as error:
+            check_is_there(batch.files, batch.root)
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
         if not _is_of(manifest, batch, name):
             raise StoreCorrupt(f"{path} is of another batch", hint=hint)
