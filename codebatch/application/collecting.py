@@ -13,6 +13,7 @@ from codebatch.store import layout
 from codebatch.store.batches import batch_ids
 from codebatch.store.collection import Going, choose, collect
 from codebatch.store.pins import pinned_ids
+from codebatch.store.settling import UNSETTLED
 from codebatch.store.snapshots import snapshot_ids
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -21,13 +22,15 @@ from codebatch.system.disk_usage import bytes_of_alone, iter_files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What went, or would go. `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs.
+    """What went, or would go. Of the batches that were settled their outputs are left.
 
-    `freed_bytes` are those of files that have no other name.
+    `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `freed_bytes` are those of
+    files that have no other name.
     """
 
     batches: tuple[str, ...]
     snapshots: tuple[str, ...]
+    settled: tuple[str, ...]
     packs: int
     packs_rewritten: int
     objects: int
@@ -35,7 +38,7 @@ class Collected:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing went."""
+        """Whether nothing went that anybody could miss."""
         return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
 
 
@@ -64,7 +67,7 @@ def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note
 
 
 def tidy(store: Store, *, keep: int, spared: Collection[str]) -> Collected | None:
-    """What `run` does at its end, but for these batches: as `collect_garbage`, with a look at the objects once a day.
+    """What `run` does at its end, but for these batches and the latest: as `collect_garbage`, and objects once a day.
 
     None where somebody else writes, or we may not. Raises StoreError.
     """
@@ -73,6 +76,7 @@ def tidy(store: Store, *, keep: int, spared: Collection[str]) -> Collected | Non
             held.enter_context(store.alone())
         except (StoreInUse, StoreUnwritable):
             return None
+        spared = {*spared, *batch_ids(store)[-1:]}
         going = choose(store, keep=keep, now_ns=wall_ns(), passed_over=ignore_note, spared=spared, with_objects=None)
         return _collect(store, going, ignore_note)
 
@@ -85,13 +89,15 @@ def _collect(store: Store, going: Going, note: Note) -> Collected:
 
 def _told(going: Going) -> Collected:
     packs = going.packs
+    unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
     return Collected(
+        settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
         batches=tuple(sorted(path.name for path in going.batches)),
         snapshots=tuple(sorted(path.name for path in going.snapshots)),
         packs=len(packs.given_up) - packs.rewritten if packs else 0,
         packs_rewritten=packs.rewritten if packs else 0,
         objects=packs.dead if packs else 0,
-        freed_bytes=bytes_of_alone([*going.batches, *going.snapshots]) + (packs.dead_bytes if packs else 0),
+        freed_bytes=bytes_of_alone([*going.batches, *going.snapshots, *unsettled]) + (packs.dead_bytes if packs else 0),
     )
 
 

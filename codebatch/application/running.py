@@ -274,6 +274,9 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     if not chosen:
         return ShardsRan(states={}, open=())
     with store.writing() as lock:
+        stands, _ = standing(batch)
+        if stands.state is BatchState.COMPLETED and _is_over(stands):
+            return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
         status = execution.execute(store, lock, batch, Scope(tasks=scope.tasks, shards=chosen), Listener())
         ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {

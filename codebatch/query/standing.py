@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
-from codebatch.store.batches import Batch, check_is_there
+from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, current_outputs
+from codebatch.store.outputs import Outputs, current_outputs, outputs_meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,15 @@ def standing(batch: Batch) -> tuple[Standing, Ledger | None]:
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
-        tally = outputs.manifest.tally()
-        return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs), None
+        return _as_merged(outputs), None
     ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
-    check_is_there(batch.files, batch.root)
+    if (settled := outputs_meanwhile(batch)) is not None:
+        return _as_merged(settled), None
     tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     return Standing(state=state, tally=tally, holders=live, outputs=outputs), ledger
+
+
+def _as_merged(outputs: Outputs) -> Standing:
+    tally = outputs.manifest.tally()
+    return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=(), outputs=outputs)

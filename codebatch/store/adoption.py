@@ -46,6 +46,8 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
             files.sync_directory(building.root / directory)
         files.sync_directory(building.root / layout.OUTPUTS)
         files.create_exclusive(batch.root / layout.PLAN_FILE, building.root / layout.PLAN_FILE)
+        if files.size(batch.root / layout.SETTLED_FILE) is not None:
+            files.create_exclusive(batch.root / layout.SETTLED_FILE, building.root / layout.SETTLED_FILE)
         files.write_new(building.root / layout.BATCH_FILE, encode_document(about))
         published = files.publish_directory(building.root, store.batches / about.batch_id)
     except BaseException:

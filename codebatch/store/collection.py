@@ -6,8 +6,9 @@ Then, for who has the store alone (`Store.alone`), in this order, each step on d
 1. Batches get hidden names. Nothing that is left names them.
 2. So do snapshots that no batch which is left names.
 3. What is hidden is removed; whoever is killed before leaves it to the next one that writes (store/leftovers.py).
-4. Packs go, or are written anew (store/repacking.py).
-5. Stat caches go. They are only ever a loss of speed.
+4. Batches are settled (store/settling.py).
+5. Packs go, or are written anew (store/repacking.py).
+6. Stat caches go. They are only ever a loss of speed.
 
 So at every instant, and after power loss, what is left names only what is there. What a batch or snapshot names that
 cannot be read is not known: then no snapshot and no object goes.
@@ -18,13 +19,14 @@ from __future__ import annotations
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.model.digest import Digest
 from codebatch.model.outcome import Counts
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch
@@ -34,6 +36,7 @@ from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.pins import pinned_ids
 from codebatch.store.repacking import Repacking, choose_packs, repack
+from codebatch.store.settling import is_to_settle, read_settled, settle_batch
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 
@@ -44,8 +47,12 @@ UNNAMED_DAYS_MAX = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed."""
+    """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
 
+    Of the batches to settle, their outputs are all that stays.
+    """
+
+    to_settle: list[tuple[Batch, Digest]] = field(default_factory=list)
     batches: list[Path] = field(default_factory=list)
     snapshots: list[Path] = field(default_factory=list)
     stat_caches: list[Path] = field(default_factory=list)
@@ -64,14 +71,16 @@ def choose(
     """What may go: a look, which changes nothing.
 
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
-    pipeline, or among as many others; that are pinned, held, or `spared` by their ids. All others stay. `with_objects`:
-    None is once a day. `passed_over` is told what is damaged. Raises StoreForeign.
+    pipeline, or among as many others; that are pinned, held, or `spared` by their ids. All others stay. COMPLETED ones
+    are settled, but for those that are spared. `with_objects`: None is once a day. `passed_over` is told what is
+    damaged. Raises StoreForeign.
     """
     pinned = set(pinned_ids(store))
     batches, is_all_known = _read_batches(store, passed_over)
     going = [batch for batch in _old_batches(batches, keep, pinned) if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]
-    found = Going(batches=[batch.root for batch in going])
+    to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
+    found = Going(batches=[batch.root for batch in going], to_settle=to_settle)
     if not is_all_known:
         return found
     named = {batch.about.snapshot_id for batch in left} | pinned
@@ -88,12 +97,7 @@ def choose(
     needed = _needed_objects(store, left, staying, passed_over) if with_objects else None
     if needed is None:
         return found
-    return Going(
-        batches=found.batches,
-        snapshots=found.snapshots,
-        stat_caches=found.stat_caches,
-        packs=choose_packs(store.objects(), needed),
-    )
+    return replace(found, packs=choose_packs(store.objects(), needed))
 
 
 def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
@@ -109,6 +113,8 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
             files.sync_directory(paths[0].parent)
     for path in hidden:
         files.remove_tree(path)
+    for batch, result_digest in going.to_settle:
+        settle_batch(batch, result_digest)
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
             passed_over(
@@ -156,10 +162,23 @@ def _how_it_ended(batch: Batch) -> BatchState | None:
     if is_held(batch):
         return None
     try:
+        if read_settled(batch) is not None:
+            return BatchState.COMPLETED
         outputs = current_outputs(batch)
     except StoreCorrupt:
         return None
     return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
+
+
+def _settled_digest(batch: Batch) -> Digest | None:
+    """The result digest of a batch of which something goes with settling; None of any other."""
+    if not is_to_settle(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
+        return None
+    settled = read_settled(batch)
+    if settled is not None:
+        return settled.result_digest
+    outputs = current_outputs(batch)
+    return None if outputs is None else outputs.manifest.result_digest
 
 
 def is_held(batch: Batch) -> bool:

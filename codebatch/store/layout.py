@@ -39,6 +39,7 @@ STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
+SETTLED_FILE = "settled.json"
 HOLDERS = "holders"
 JOURNAL = "journal"
 LEASES = "leases"

@@ -35,7 +35,7 @@ def test_run_keeps_as_many_as_are_configured_and_names_what_goes(codebatch: Comm
     assert len(said) == 2
     assert left["batch_id"] not in "".join(said)
     assert codebatch("query", "outputs", "--json").json
-    assert codebatch("gc").text.startswith("collected") is False
+    assert codebatch("gc", "--json").json["batches"] == []
     assert codebatch("config", "show", "--json").json["store"]["value"] == {"keep": 1}
 
 
@@ -123,3 +123,33 @@ def test_store_that_cannot_be_written_is_looked_at_and_left(codebatch: CommandLi
         for path in [*directories, *files]:
             path.chmod(0o755 if path.is_dir() else 0o644)
     assert len(codebatch("batch", "list", "--json").json) == 3
+
+
+def test_batches_before_the_latest_are_settled_and_answer_all_the_same(codebatch: CommandLine) -> None:
+    _run_thrice(codebatch)
+    ids = [row["batch_id"] for row in codebatch("batch", "list", "--json").json]
+    batches = codebatch.directory / ".codebatch" / "batches"
+    assert [(batches / each / "settled.json").exists() for each in ids] == [True, True, False]
+    before = [_answers(codebatch, each) for each in (ids[0], ids[2])]
+    assert codebatch("gc", "--json").json["settled"] == [ids[2]]
+    assert codebatch("gc").lines == ["nothing to collect"]
+    assert [_answers(codebatch, each) for each in (ids[0], ids[2])] == before
+    assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
+    (outputs,) = (batches / ids[2] / "outputs").iterdir()
+    (outputs / "manifest.json").unlink()
+    assert codebatch("batch", "list", "--json").json[2]["status"] == "DAMAGED"
+    assert codebatch("status", "--json", status=4).error["code"] == "store_corrupt"
+    again = codebatch("run", "tree", "--pipeline", "parse", "--json").json
+    assert (again["action"], again["batch_id"] in ids) == ("ran", False)
+
+
+def _answers(codebatch: CommandLine, batch: str) -> list[object]:
+    shard = codebatch("shards", "--task", "parse", "--batch", batch, "--json").json
+    return [
+        shard,
+        codebatch("status", "--batch", batch, "--json").json,
+        codebatch("tasks", "--batch", batch, "--json").json,
+        codebatch("query", "outputs", "--batch", batch, "--json").json,
+        codebatch("run-shard", "--task", "parse", "--shard", shard[0]["shard_id"], "--batch", batch, "--json").json,
+        codebatch("resume", "--batch", batch, "--json").json["result_digest"],
+    ]

@@ -35,7 +35,7 @@ QUESTIONS: dict[str, Callable[[Question], object]] = {
 }
 
 
-def _ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> tuple[object, bool]:
+def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> tuple[object, bool]:
     """Ask, and have something done before a call of the reader; what it says, and whether the call came."""
     calls = 0
 
@@ -78,7 +78,7 @@ def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
     hidden = store.root / "hidden"
     ends = set()
     for at in range(1, 1000):
-        answer, is_reached = _ask_while(store.root, question, at, lambda: batch.root.rename(hidden))
+        answer, is_reached = ask_while(store.root, question, at, lambda: batch.root.rename(hidden))
         if not is_reached:
             break
         hidden.rename(batch.root)
@@ -105,7 +105,7 @@ def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(stor
         (store.root / "objects" / f"{name}.idx").unlink()
 
     for at in range(1, 1000):
-        answer, is_reached = _ask_while(store.root, question, at, gather)
+        answer, is_reached = ask_while(store.root, question, at, gather)
         assert not [*(store.root / "objects").glob("*.bad")]
         for path in (store.root / "objects").iterdir():
             path.unlink()
