@@ -33,7 +33,6 @@ from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.store import Store
-from codebatch.system.disk_usage import tree_bytes
 from codebatch.system.files import Lock
 
 WORST_MAX = 10
@@ -118,7 +117,6 @@ class Ran:
     worst: tuple[JsonRecord, ...]
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
-    store_bytes: int
     signal_status: int
     task: str | None
 
@@ -347,7 +345,6 @@ def _ran(
         worst=tuple(worst_findings(records, WORST_MAX)) if stands.state.is_final else (),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
-        store_bytes=tree_bytes(store.root),
         signal_status=signal_status,
         task=task,
     )

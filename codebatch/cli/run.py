@@ -52,7 +52,6 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     seconds: float
     action: str
-    store_bytes: int
     paths: tuple[str, ...]
 
 
@@ -235,12 +234,10 @@ def _answer(answering: Answering, ran: Ran) -> int:
         failures=summary.failures,
         seconds=ran.seconds,
         action=ran.action,
-        store_bytes=ran.store_bytes,
         paths=shown_paths(batch),
     )
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
-    size = human_bytes(answer.store_bytes)
-    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s, store {size}"]
+    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if stands.state.is_final:
         lines += summary_lines(summary, ran.worst)
     if ran.failures:

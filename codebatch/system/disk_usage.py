@@ -8,11 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
-def tree_bytes(root: Path) -> int:
-    """Bytes of all files below a directory, each inode once."""
-    return sum({found.st_ino: found.st_size for _, found in iter_files(root)}.values())
-
-
 def bytes_of_alone(roots: Iterable[Path]) -> int:
     """Bytes of the files that have no name but those below some directories: what removing these makes free."""
     names: dict[int, int] = {}
