@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import StoreInUse, StoreUnwritable
 from codebatch.store import layout
-from codebatch.store.batches import batch_ids
+from codebatch.store.batches import Batch, batch_ids
 from codebatch.store.collection import Going, choose, collect
 from codebatch.store.pins import pinned_ids
 from codebatch.store.settling import UNSETTLED
@@ -66,18 +65,27 @@ def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note
         return _collect(store, choose(store, keep=keep, now_ns=wall_ns(), passed_over=note), note)
 
 
-def tidy(store: Store, *, keep: int, spared: Collection[str]) -> Collected | None:
-    """What `run` does at its end, but for these batches and the latest: as `collect_garbage`, and objects once a day.
+def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
+    """What `run` does at its end: as `collect_garbage`, but of the batches of the source that was run, and the objects
+    once a day. What was run stays as it is, whatever the clock says by which its id was made, and so does the latest.
 
-    None where somebody else writes, or we may not. Raises StoreError.
+    How much of other sources is kept is for those to say that are run there. None where somebody else writes, or we may
+    not. Raises StoreError.
     """
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(store.alone())
         except (StoreInUse, StoreUnwritable):
             return None
-        spared = {*spared, *batch_ids(store)[-1:]}
-        going = choose(store, keep=keep, now_ns=wall_ns(), passed_over=ignore_note, spared=spared, with_objects=None)
+        going = choose(
+            store,
+            keep=keep,
+            now_ns=wall_ns(),
+            passed_over=ignore_note,
+            spared={ran.id, *batch_ids(store)[-1:]},
+            of=ran.about.sources,
+            with_objects=None,
+        )
         return _collect(store, going, ignore_note)
 
 

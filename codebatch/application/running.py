@@ -286,13 +286,11 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
 
 
 def _tidy(execution: Execution, ran: Ran, listener: Listener) -> None:
-    """Let go what nobody needs, at the end of a run that was not broken off. What was just run stays, whatever the
-    clock says by which its id was made.
-    """
+    """Let go what nobody needs, at the end of a run that was not broken off."""
     if ran.signal_status:
         return
     try:
-        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, spared={ran.batch.id})
+        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
         listener.note(f"what is old stays: {error.message}")
         return

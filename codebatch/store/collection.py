@@ -16,6 +16,7 @@ cannot be read is not known: then no snapshot and no object goes.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -66,18 +67,19 @@ def choose(
     now_ns: int,
     passed_over: PassedOver,
     spared: Collection[str] = (),
+    of: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
 ) -> Going:
     """What may go: a look, which changes nothing.
 
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
-    pipeline, or among as many others; that are pinned, held, or `spared` by their ids. All others stay. COMPLETED ones
-    are settled, but for those that are spared. `with_objects`: None is once a day. `passed_over` is told what is
-    damaged. Raises StoreForeign.
+    pipeline, or among as many others; that are pinned, held, or `spared` by their ids; and, where it is given, those
+    that are not `of` a source. All others stay. COMPLETED ones are settled, but for those that are spared.
+    `with_objects`: None is once a day. `passed_over` is told what is damaged. Raises StoreForeign.
     """
     pinned = set(pinned_ids(store))
     batches, is_all_known = _read_batches(store, passed_over)
-    going = [batch for batch in _old_batches(batches, keep, pinned) if batch.id not in spared]
+    going = [batch for batch in _old_batches(batches, keep, pinned, of) if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]
     to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
     found = Going(batches=[batch.root for batch in going], to_settle=to_settle)
@@ -103,18 +105,20 @@ def choose(
 def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
     """Remove it. Only for who has had the store alone since it was chosen.
 
-    On return it is gone, and will not come back with power. Raises StoreUnwritable: then a part of it is gone.
+    On return it is gone, and will not come back with power. What somebody removes by hand meanwhile is passed over.
+    Raises StoreUnwritable: then a part of it is gone.
     """
     files = store.files
     hidden = []
     for paths in (going.batches, going.snapshots):
-        hidden += [files.retire(path) for path in paths]
+        hidden += [gone for path in paths if (gone := files.retire(path)) is not None]
         if paths:
             files.sync_directory(paths[0].parent)
     for path in hidden:
         files.remove_tree(path)
     for batch, result_digest in going.to_settle:
-        settle_batch(batch, result_digest)
+        with contextlib.suppress(FileNotFoundError):
+            settle_batch(batch, result_digest)
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
             passed_over(
@@ -137,7 +141,7 @@ def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], b
     return batches, len(batches) == len(names)
 
 
-def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str]) -> list[Batch]:
+def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None) -> list[Batch]:
     def group(batch: Batch) -> tuple[object, ...]:
         return batch.about.sources, batch.about.paths, batch.about.pipeline
 
@@ -145,7 +149,7 @@ def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str]) -> li
     ended: Counter[tuple[object, ...]] = Counter()
     old = []
     for batch in batches:
-        if batch.id in pinned or sizes[group(batch)] <= keep:
+        if batch.id in pinned or sizes[group(batch)] <= keep or of not in (None, batch.about.sources):
             continue
         state = _how_it_ended(batch)
         if state is None:

@@ -91,8 +91,8 @@ class Files(FileReader, Protocol):
         Files in it must have come from `write_new`. On return the name is on disk, whoever gave it.
         """
 
-    def retire(self, path: Path) -> Path:
-        """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that.
+    def retire(self, path: Path) -> Path | None:
+        """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that, None of none.
 
         Durable after `sync_directory`. What is killed before it removes it leaves what `unfinished` lists.
         """
@@ -279,11 +279,12 @@ class RealFiles:
         self.sync_directory(path.parent)
         return is_ours
 
-    def retire(self, path: Path) -> Path:
+    def retire(self, path: Path) -> Path | None:
         hidden = _temporary_beside(path)
-        with refusals(path):
+        with refusals(path), contextlib.suppress(FileNotFoundError):
             self._calls.rename(path, hidden)
-        return hidden
+            return hidden
+        return None
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):

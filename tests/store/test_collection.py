@@ -18,6 +18,7 @@ from codebatch.application.collecting import collect_garbage, stats_of, tidy
 from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
+from codebatch.store.adoption import adopt_batch
 from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.collection import DAY_NS, choose, collect
 from codebatch.store.holders import Holder, HolderFile, new_holder_id
@@ -26,6 +27,7 @@ from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.pins import pin, pinned_ids, unpin
 from codebatch.store.repacking import choose_packs, repack
+from codebatch.store.settling import read_settled
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.clock import wall_ns
@@ -131,21 +133,59 @@ def test_snapshot_that_no_batch_names_stays_for_14_days_or_while_it_is_pinned(st
 def test_dry_run_tells_the_same_and_changes_nothing(store: Store) -> None:
     for second in range(3):
         make_merged(store, [b"%d" % second], second=second)
-    os.utime(store.root / "snapshots" / snapshot_ids(store.files, store.root)[0], ns=(0, 0))
+    for path in (store.root / "snapshots").iterdir():
+        os.utime(path, ns=(0, 0))
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
     told = collect_garbage(store, keep=1, is_dry=True)
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
-    assert (len(told.batches), told.is_nothing) == (2, False)
+    assert (len(told.batches), len(told.snapshots), told.packs, told.objects) == (2, 2, 2, 2)
     size = stats_of(store).bytes
     assert collect_garbage(store, keep=1) == told
-    assert size - stats_of(store).bytes >= told.freed_bytes > 0
+    written = (open_batch(store, told.settled[0]).root / "settled.json").stat().st_size
+    indexes = 2 * (24 + 32 + 3 * 8 + 32)  # those of packs of one object
+    assert size - stats_of(store).bytes == told.freed_bytes - written + indexes
 
 
 def test_gc_does_not_wait_for_who_writes(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
     with store.writing(), pytest.raises(StoreInUse):
         collect_garbage(store, keep=1)
     with store.writing():
-        assert tidy(store, keep=1, spared=()) is None
+        assert tidy(store, keep=1, ran=batch) is None
+
+
+def test_run_collects_of_its_own_source_alone_and_never_what_was_run(store: Store) -> None:
+    """How much is kept of another one its own configuration says."""
+    batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
+    elsewhere = [
+        adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=at * 10**9)
+        for at, batch in enumerate(batches, 3)
+    ]
+    collected = tidy(store, keep=1, ran=batches[0])
+    assert collected is not None
+    assert collected.batches == (batches[1].id,)
+    assert [read_settled(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
+    assert len(collect_garbage(store, keep=1).batches) == 3
+
+
+def test_what_is_removed_by_hand_meanwhile_is_passed_over(store: Store) -> None:
+    batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
+    going = choose(store, keep=1, now_ns=0, passed_over=ignore_note)
+    for batch in batches[1:]:
+        store.files.remove_tree(batch.root)
+    collect(store, going, ignore_note)
+    assert batch_ids(store) == []
+
+
+def test_link_in_a_batch_that_goes_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
+    precious = write(tmp_path / "outside" / "precious", "x")
+    old = make_merged(store, [b"a"], second=1)
+    make_merged(store, [b"b"], second=2)
+    (old.root / "outputs" / "link").symlink_to(tmp_path / "outside")
+    (old.root / "link").symlink_to(precious)
+    _collect(store, keep=1)
+    assert not old.root.exists()
+    assert precious.exists()
 
 
 def test_run_looks_at_objects_once_a_day(store: Store) -> None:
