@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -153,3 +154,31 @@ def _answers(codebatch: CommandLine, batch: str) -> list[object]:
         codebatch("run-shard", "--task", "parse", "--shard", shard[0]["shard_id"], "--batch", batch, "--json").json,
         codebatch("resume", "--batch", batch, "--json").json["result_digest"],
     ]
+
+
+@pytest.mark.slow
+def test_runs_collections_and_questions_beside_one_another_all_come_to_a_true_end(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", KEEP_ONE)
+    tree = codebatch.directory / "tree"
+    make_many(tree, 10)
+    codebatch("run", "tree", "--pipeline", "parse")
+    said: dict[str, set[str]] = {"gc": set(), "files": set()}
+    for version in range(5):
+        write(tree / "a.py", f"x = {version}\n")
+        running = codebatch.start("run", "tree", "--pipeline", "parse", "--json")
+        while running.poll() is None:
+            for command, codes in said.items():
+                asked = codebatch.start(command, "--json")
+                stdout, stderr = asked.communicate(timeout=60)
+                shown = stderr.decode()
+                assert "Traceback" not in shown
+                is_answer = asked.returncode in (0, 3)  # Of a batch that is not done yet, which is said.
+                codes.add("" if is_answer else json.loads(shown.splitlines()[-1])["error"]["code"])
+                assert json.loads(stdout) if is_answer else not stdout
+        assert codebatch.finish(running).json["status"] == "COMPLETED"
+    assert said["gc"] <= {"", "store_in_use"}
+    assert said["files"] <= {"", "unknown_id"}
+    codebatch("gc")
+    assert len(codebatch("files", "--json").json) == 11
+    assert len(codebatch("batch", "list", "--json").json) == 1
+    assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
