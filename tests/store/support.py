@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codebatch.application import ignore_note
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import items_of
 from codebatch.model.shard import ProjectWork
 from codebatch.store.batches import Batch
+from codebatch.store.collection import DAY_NS, choose, collect
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
 from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
 from codebatch_workers.runtime.project import BatchProject
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
@@ -58,3 +61,11 @@ def work(store: Store, batch: Batch) -> None:
         encoded = runner.run_project(unit, project, plan.shards, ledger.inputs(task))
         committer.commit([encoded], epoch=1, round_=1)
     committer.close()
+
+
+def collect_all(store: Store, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
+    """Long after everything was made, where no time is given."""
+    note = ignore_note if notes is None else notes.append
+    now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns
+    with store.alone():
+        collect(store, choose(store, keep=keep, now_ns=now_ns, passed_over=note), note)

@@ -9,26 +9,27 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from codebatch.application import ignore_note
 from codebatch.application.collecting import collect_garbage, stats_of, tidy
 from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
-from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
+from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.record import Ast
+from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.collection import DAY_NS, choose, collect
 from codebatch.store.holders import Holder, HolderFile, new_holder_id
 from codebatch.store.leftovers import sweep_unfinished
-from codebatch.store.objects import ObjectStore
+from codebatch.store.outcomes import Committer, encode_outcome
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.pins import pin, pinned_ids, unpin
-from codebatch.store.repacking import choose_packs, repack
+from codebatch.store.repacking import choose_packs
 from codebatch.store.settling import read_settled
-from codebatch.store.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import RealFiles
@@ -37,8 +38,10 @@ from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
 from tests.cli.process import write
-from tests.proof.plans import make_batch
-from tests.store.support import make_merged
+from tests.proof.invariants import merged
+from tests.proof.plans import CheapRunner, make_batch
+from tests.store import support
+from tests.store.support import collect_all, make_merged
 
 PLACE = Path("/a/b/store")
 
@@ -48,18 +51,8 @@ def store(tmp_path: Path) -> Store:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def _collect(store: Store, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
-    """Long after everything was made, where no time is given."""
-    note = ignore_note if notes is None else notes.append
-    now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns
-    with store.alone():
-        collect(store, choose(store, keep=keep, now_ns=now_ns, passed_over=note), note)
-
-
 def _check_readable(store: Store, batch_id: str) -> None:
     """All that a batch names is there: its snapshot, every object, every record."""
-    from tests.proof.invariants import merged
-
     batch = open_batch(store, batch_id)
     objects = store.objects()
     for entry in load_snapshot(store.files, store.root, batch.about.snapshot_id).entries:
@@ -69,7 +62,7 @@ def _check_readable(store: Store, batch_id: str) -> None:
 
 def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(store: Store) -> None:
     batches = [make_merged(store, [b"shared", b"own-%d" % second], second=second) for second in range(4)]
-    _collect(store, keep=2)
+    collect_all(store, keep=2)
     assert batch_ids(store) == [batch.id for batch in batches[2:]]
     assert snapshot_ids(store.files, store.root) == sorted(batch.about.snapshot_id for batch in batches[2:])
     for batch in batches[2:]:
@@ -86,7 +79,7 @@ def _entries(store: Store, batch: Batch) -> list[Entry]:
 def test_of_those_that_failed_as_many_stay_and_they_push_out_none_that_is_complete(store: Store) -> None:
     complete = make_merged(store, [b"complete"], second=0)
     failed = [make_merged(store, [b"fails-%d" % second], second=second) for second in range(1, 4)]
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert batch_ids(store) == [complete.id, failed[-1].id]
 
 
@@ -97,11 +90,11 @@ def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: Store) -> No
     pin(store, pinned.id)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
     holder = Holder(store.files, held.root, about)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     holder.close()
     assert batch_ids(store) == [pinned.id, held.id, pending.id, latest.id]
     unpin(store, pinned.id)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert batch_ids(store) == [pending.id, latest.id]
     assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}
 
@@ -120,12 +113,12 @@ def test_snapshot_that_no_batch_names_stays_for_14_days_or_while_it_is_pinned(st
     snapshot = store.root / "snapshots" / batch.about.snapshot_id
     taken_ns = snapshot.stat().st_mtime_ns
     (entry,) = load_snapshot(store.files, store.root, snapshot.name).entries
-    _collect(store, keep=1, now_ns=taken_ns + 14 * DAY_NS)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS)
     pin(store, snapshot.name)
-    _collect(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
     assert store.objects().read(entry.object)
     unpin(store, snapshot.name[:9])
-    _collect(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
     assert not snapshot.exists()
     assert not store.objects().has(entry.object)
 
@@ -183,7 +176,7 @@ def test_link_in_a_batch_that_goes_is_removed_and_not_followed(store: Store, tmp
     make_merged(store, [b"b"], second=2)
     (old.root / "outputs" / "link").symlink_to(tmp_path / "outside")
     (old.root / "link").symlink_to(precious)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert not old.root.exists()
     assert precious.exists()
 
@@ -193,7 +186,7 @@ def test_run_looks_at_objects_once_a_day(store: Store) -> None:
         return choose(store, keep=1, now_ns=now_ns, passed_over=ignore_note, with_objects=None).packs is not None
 
     assert looks(0)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     looked_ns = (store.root / "cache" / "objects-collected").stat().st_mtime_ns
     assert [looks(looked_ns + at) for at in (-1, 0, DAY_NS - 1, DAY_NS)] == [True, False, False, True]
 
@@ -210,7 +203,7 @@ def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(st
     path.write_bytes(b"damaged")
     before = {*(store.root / "objects").iterdir()}
     notes: list[str] = []
-    _collect(store, keep=1, notes=notes)
+    collect_all(store, keep=1, notes=notes)
     assert {*(store.root / "objects").iterdir()} == before
     assert kept.id in batch_ids(store)
     assert "stay" in notes[0]
@@ -219,10 +212,6 @@ def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(st
 def test_objects_that_records_of_open_and_of_ended_work_name_stay(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from codebatch.model.record import Ast
-    from tests.proof.plans import CheapRunner
-    from tests.store import support
-
     with PackWriter(store.objects()) as writer:
         tree = writer.add(b"a tree")
         writer.add(b"nobody's" * 1000)
@@ -236,15 +225,41 @@ def test_objects_that_records_of_open_and_of_ended_work_name_stay(
     monkeypatch.setattr(CheapRunner, "run_item", run_item)
     batch = make_batch(store, [b"a"], shard_items=1)
     support.work(store, batch)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert store.objects().read(tree) == b"a tree"
     support.merge(batch)
     store.files.remove_tree(batch.root / "outcomes")
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert store.objects().read(tree) == b"a tree"
     store.files.remove_tree(batch.root)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert not store.objects().has(tree)
+
+
+def test_snapshot_that_is_taken_again_is_young(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    snapshot = store.root / "snapshots" / batch.about.snapshot_id
+    before = {path.name for path in snapshot.iterdir()}
+    os.utime(snapshot, ns=(0, 0))
+    mark_as_taken(store.files, store.root, snapshot.name)
+    assert wall_ns() - snapshot.stat().st_mtime_ns < DAY_NS
+    assert {path.name for path in snapshot.iterdir()} == before
+
+
+def test_objects_that_are_named_by_what_is_done_again_stay(store: Store) -> None:
+    """The batch is merged with a failure, and `resume` was broken off after it had done that again."""
+    with PackWriter(store.objects()) as writer:
+        tree = writer.add(b"a tree")
+    batch = make_merged(store, [b"fails"])
+    (shard,) = batch.plan().shards
+    counts = Counts(kinds={"ast": 1})
+    outcome = Outcome(shard=shard.id, task="symbols", start=0, end=1, type="result", counts=counts)
+    line = msgspec.json.encode(Ast(path="fails", object=tree, format="x")) + b"\n"
+    committer = Committer(store.files, batch.root, new_holder_id())
+    committer.commit([encode_outcome(outcome, [line], FrameWriter())], epoch=2, round_=2)
+    committer.close()
+    collect_all(store, keep=1)
+    assert store.objects().read(tree) == b"a tree"
 
 
 # -- Killed, without power, on a full disk ----------------------------------------------------------------------------
@@ -276,7 +291,7 @@ def test_whoever_is_killed_collecting_at_any_call_leaves_all_that_is_needed(
         mortal = disk.calls()
         is_over = False
         try:
-            _collect(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), keep=2)
+            collect_all(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), keep=2)
             is_over = True
         except Killed:
             mortal.exit()
@@ -286,7 +301,7 @@ def test_whoever_is_killed_collecting_at_any_call_leaves_all_that_is_needed(
         for batch_id in batch_ids(store):
             _check_readable(store, batch_id)
         assert batch_ids(store)[-2:] == batches[1:]
-        _collect(store, keep=2)
+        collect_all(store, keep=2)
         assert batch_ids(store) == batches[1:]
         _check_left(store)
         if is_over:
@@ -319,7 +334,7 @@ def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, li
 
         is_over = False
         try:
-            _collect(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), keep=2)
+            collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), keep=2)
             is_over = True
         except StoreUnwritable:
             pass
@@ -331,94 +346,22 @@ def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, li
             return
 
 
-# -- Packs ------------------------------------------------------------------------------------------------------------
+def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, list[str]]) -> None:
+    """Killed as the old one goes, and without power: a disk may write the one name and not the other."""
+    disk, batches = copy.deepcopy(old)
 
+    def die(operation: Operation) -> Fate | None:
+        is_it = operation.call == "unlink" and operation.path.suffix == ".pack"
+        return Fate(Killed(), share=1) if is_it else None
 
-def _objects(disk: Disk) -> ObjectStore:
-    return ObjectStore(RealFiles(disk.calls()), PLACE)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    packs=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), min_size=1, max_size=5),
-    needed=st.sets(st.integers(0, 12)),
-)
-def test_after_repacking_what_is_needed_can_be_read_and_no_pack_is_in_good_part_dead(
-    packs: list[list[int]], needed: set[int]
-) -> None:
-    """Packs overlap, as those of two who wrote at the same time do."""
-    disk = Disk()
-    RealFiles(disk.calls()).make_directory(PLACE)
-    disk.sync()
-    contents = {number: bytes([number]) * (number * number + 1) for number in range(13)}
-    writers = [PackWriter(_objects(disk)) for _ in packs]
-    for writer, numbers in zip(writers, packs, strict=True):
-        for number in numbers:
-            writer.add(contents[number])
-    for writer in writers:
-        writer.seal()
-    objects = _objects(disk)
-    keys = {number: bytes.fromhex(_digest(contents[number])) for number in contents}
-    there = {number for numbers in packs for number in numbers}
-    wanted = {keys[number] for number in needed}
-    assert repack(objects, choose_packs(objects, wanted)) == []
-    disk.lose_power()
-    objects = _objects(disk)
-    for number in there & needed:
-        assert objects.read(_digest(contents[number])) == contents[number]
-    assert choose_packs(objects, wanted).given_up == []
-
-
-def _digest(content: bytes) -> Digest:
-    from codebatch.model.digest import digest_bytes
-
-    return digest_bytes(content)
-
-
-def _two_in_a_pack(store: Store) -> tuple[Digest, Digest, Path]:
-    with PackWriter(store.objects()) as writer:
-        small, large = writer.add(b"small"), writer.add(os.urandom(5000))
-    (pack,) = (store.root / "objects").glob("*.pack")
-    return small, large, pack
-
-
-def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: Store) -> None:
-    small, _, pack = _two_in_a_pack(store)
-    data = bytearray(pack.read_bytes())
-    data[data.index(b"small")] ^= 1
-    pack.write_bytes(data)
-    objects = store.objects()
-    assert repack(objects, choose_packs(objects, {bytes.fromhex(small)})) == [pack.stem]
-    assert pack.read_bytes() == data
-
-
-def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: Store) -> None:
-    """The pack that is to go holds the only sound copy."""
-    writers = [PackWriter(store.objects()) for _ in range(2)]
-    small, _ = (writer.add(b"small") for writer in writers)
-    other = [writers[at].add(os.urandom(4000)) for at in range(2)]
-    for writer in writers:
-        writer.seal()
-    needed = {bytes.fromhex(each) for each in (small, *other)}
-    (stays,) = [path for path in (store.root / "objects").glob("*.pack") if b"small" in path.read_bytes()][:1]
-    data = bytearray(stays.read_bytes())
-    data[data.index(b"small")] ^= 1
-    stays.write_bytes(data)
-    objects = store.objects()
-    at = next(at for at in range(2) if objects.read(other[at]) not in stays.read_bytes())
-    repack(objects, choose_packs(objects, needed - {bytes.fromhex(other[at])}))
-    assert store.objects().read(small) == b"small"
-
-
-def test_what_lies_among_packs_and_is_none_of_ours_stays(store: Store) -> None:
-    _, _, pack = _two_in_a_pack(store)
-    hostile = [write(pack.parent / name, "x") for name in ("notes.pack", f"{'0' * 63}.pack", ".hidden", "readme")]
-    torn = write(pack.parent / f"{'1' * 64}.pack", "torn")
-    orphans = [write(pack.parent / f"{'2' * 64}{suffix}", "x") for suffix in (".idx", ".bad")]
-    _collect(store, keep=1)
-    assert not pack.exists()
-    assert [path for path in [*hostile, torn] if not path.exists()] == []
-    assert [path for path in orphans if path.exists()] == []
+    with pytest.raises(Killed):
+        collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), die)), PLACE), keep=2)
+    for seed in range(40):
+        left = copy.deepcopy(disk)
+        left.lose_power(random.Random(seed))
+        store = open_store(RealFiles(left.calls()), PLACE)
+        for batch_id in batches[1:]:
+            _check_readable(store, batch_id)
 
 
 # -- Hostile stores, pins ---------------------------------------------------------------------------------------------
@@ -431,7 +374,7 @@ def test_link_in_the_place_of_a_batch_or_snapshot_is_not_followed(store: Store, 
     make_merged(store, [b"a"], second=1)
     make_merged(store, [b"b"], second=2)
     with pytest.raises(StoreForeign):
-        _collect(store, keep=1)
+        collect_all(store, keep=1)
     assert precious.exists()
     assert len(batch_ids(store)) > 1, "it ended before anything went"
 
@@ -443,7 +386,7 @@ def test_link_in_the_place_of_a_directory_is_not_followed(store: Store, tmp_path
     (store.root / part).symlink_to(tmp_path / "outside")
     before = sorted((tmp_path / "outside").rglob("*"))
     with pytest.raises(StoreForeign):
-        _collect(store, keep=1)
+        collect_all(store, keep=1)
     assert sorted((tmp_path / "outside").rglob("*")) == before
 
 
@@ -454,7 +397,7 @@ def test_names_that_are_none_of_ours_are_left_alone(store: Store) -> None:
         for part in ("batches", "snapshots", "pins", "cache")
         for name in ("notes", "batch-1", "snap-xyz", "stat-1.bin", "a b")
     ]
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert [path for path in planted if not path.exists()] == []
 
 
@@ -469,7 +412,7 @@ def test_pin_names_what_is_there_and_unpin_what_is_pinned(store: Store) -> None:
     assert pin(store, batch.about.snapshot_id.removeprefix("snap-")) == batch.about.snapshot_id
     assert pinned_ids(store) == sorted([batch.id, batch.about.snapshot_id])
     store.files.remove_tree(batch.root)
-    _collect(store, keep=1)
+    collect_all(store, keep=1)
     assert unpin(store, batch.id) == batch.id
     assert pinned_ids(store) == [batch.about.snapshot_id]
 
