@@ -9,7 +9,7 @@ from codebatch.application import Note, ignore_note
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
@@ -89,7 +89,7 @@ class Planner:
             try:
                 batch.plan()  # Merged outputs do without, and whoever adopts it does not.
                 standing(batch)
-            except StoreCorrupt as error:
+            except (StoreCorrupt, UnknownId) as error:
                 note(f"{batch.id} is passed over: {error.message}")
                 continue
             if is_answering:

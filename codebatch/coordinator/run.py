@@ -49,9 +49,11 @@ def execute(
     watcher: Watcher | None,
     reuses: bool = True,
     hash_seed: int = 0,
+    store_lock: int | None = None,
 ) -> Executed:
     """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
+    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
     What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
@@ -69,6 +71,7 @@ def execute(
         limits=limits,
         running_ns=running_ns,
         hash_seed=hash_seed,
+        store_lock=store_lock,
     )
     coordinator = Coordinator(
         batch,

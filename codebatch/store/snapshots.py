@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, UnknownId
+from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_items
@@ -53,6 +53,12 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
     source: SnapshotSource
 
 
+class _NamedObject(msgspec.Struct, frozen=True):
+    """Of an entry, what it names."""
+
+    object: str
+
+
 class Snapshot:
     """A published snapshot. Entries are decoded, and checked against the digest, when they are first asked for."""
 
@@ -80,6 +86,14 @@ class Snapshot:
         """The numbers of the items at some paths, without decoding every entry. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
             return find_items(self._read_index(), paths)
+
+    def objects(self) -> set[str]:
+        """The objects that it names. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            try:
+                return {line.object for line in _object_decoder.decode_lines(self._read_index())}
+            except msgspec.DecodeError as error:
+                raise ValueError(str(error)) from error
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path."""
@@ -146,6 +160,17 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
         return None
 
 
+def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
+    """Have a snapshot count as taken now, be it known for long: its age is that of the last change of its directory.
+
+    In a store that cannot be written it keeps its age, for nobody collects there.
+    """
+    mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
+    with contextlib.suppress(StoreUnwritable):
+        files.write_volatile(mark, b"")
+        files.remove(mark)
+
+
 def publish_snapshot(files: Files, store_root: Path, index: bytes, document: SnapshotDocument) -> SnapshotDocument:
     """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
 
@@ -208,6 +233,7 @@ def decode_snapshot(data: bytes) -> SnapshotDocument:
     return decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
 
 
+_object_decoder = msgspec.json.Decoder(_NamedObject)
 _snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)
 
 

@@ -48,7 +48,9 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
     return [b"%s/%03d" % (kind, number) for number, kind in enumerate(kinds)]
 
 
-def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = ()) -> Batch:
+def make_batch(
+    store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = (), at_ns: int = 0
+) -> Batch:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
     with PackWriter(store.objects()) as writer:
         entries = sorted(
@@ -78,7 +80,7 @@ def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int, bases:
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=(), bases=bases, at_ns=0)
+    return create_batch(store, plan, sources=(), bases=bases, at_ns=at_ns)
 
 
 class CheapRunner(TaskRunner):
