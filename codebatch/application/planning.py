@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import partial
 
 from codebatch.application import Note
 from codebatch.application.configuration import Configuration
@@ -18,7 +17,6 @@ from codebatch.model.task import Pipeline
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.batches import Batch, create_batch, iter_batches
-from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -39,12 +37,12 @@ class Planner:
     @property
     def digest(self) -> Digest:
         """The plan's digest."""
-        return plan_digest(self.frozen.digest, self.tasks, self.frozen.paths)
+        return plan_digest(self.frozen.snapshot.digest, self.tasks, self.frozen.paths)
 
     def plan(self) -> Plan:
         """The plan."""
-        snapshot = load_snapshot(self.store.files, self.store.root, self.frozen.snapshot_id)
-        return make_plan(self.catalogue, snapshot, self.pipeline, self.tasks, self.shard_rule, self.frozen.paths)
+        frozen = self.frozen
+        return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
     def make(self, plan: Plan) -> Batch:
         """A new batch of the plan. On return it is on disk."""
@@ -127,8 +125,8 @@ def planner_of(configuration: Configuration, store: Store, frozen: Frozen, pipel
     """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
     is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
-    load = partial(load_snapshot, store.files, store.root, frozen.snapshot_id)
-    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, load if is_of_project else None)
+    load = (lambda: frozen.snapshot) if is_of_project else None
+    prepared, notes = prepare_tasks(catalogue, pipeline.tasks, settings.tasks, load)
     for each in notes:
         note(f"{each}, for what is run is not the project of {file}")
     return Planner(

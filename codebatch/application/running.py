@@ -31,6 +31,7 @@ from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.disk_usage import tree_bytes
 
@@ -71,8 +72,13 @@ class Execution:
     take_over: bool = False
     shuffle_seed: int | None = None
 
-    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> int:
-        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it."""
+    def execute(
+        self, store: Store, batch: Batch, scope: Scope, listener: Listener, snapshot: Snapshot | None = None
+    ) -> int:
+        """Do what is open in a batch. Main thread only. Returns 0, or the exit status of the signal that ended it.
+
+        `snapshot` is the batch's, where somebody has decoded it already.
+        """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
@@ -89,6 +95,7 @@ class Execution:
                 ),
                 scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
                 watcher=listener,
+                snapshot=snapshot,
             )
 
 
@@ -217,7 +224,7 @@ def run_paths(
     listener.chosen(batch, action)
     status = 0
     if not _is_over(stands):
-        status = execution.execute(store, batch, scope_of(batch, task), listener)
+        status = execution.execute(store, batch, scope_of(batch, task), listener, frozen.snapshot)
         with store.writing():
             batch = planner.answering_one(batch)
     return _ran(execution, store, batch, action, began, signal_status=status, task=task)

@@ -15,6 +15,7 @@ from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.ledgers import tally_of
 from codebatch.store.outputs import Outputs
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
@@ -30,15 +31,19 @@ def execute(
     limits: Limits,
     scope: Scope,
     watcher: Watcher | None,
+    snapshot: Snapshot | None = None,
 ) -> int:
     """Do what is open in a batch, and merge once nothing is. Main thread only.
 
-    Returns 0, or the exit status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
+    `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again. Returns 0, or the exit
+    status of the signal that ended it early. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
     plan = batch.plan()
     check_tools(catalogue, plan)
-    items = items_of(snapshot_of(store, batch).entries, plan.paths)
+    snapshot = snapshot or snapshot_of(store, batch)
+    assert snapshot.id == plan.snapshot_id
+    items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )

@@ -22,7 +22,7 @@ import msgspec
 
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
-from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entries, manifest_digest, snapshot_id
+from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
 from codebatch.snapshotting.listing import Tree, TreeLister, by_directory
@@ -46,6 +46,7 @@ from codebatch.snapshotting.stat_cache import (
 )
 from codebatch.snapshotting.walk import unreadable
 from codebatch.store import layout
+from codebatch.store.index_frames import make_index
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import (
@@ -192,10 +193,8 @@ class _Taker:
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         tree = lister.list_all()
         rows, read_files = self._read(tree, report)
-        entries = [entry for path in sorted(rows) if (entry := _entry(path, rows[path])) is not None]
-        index = encode_entries(entries)
-        digest = manifest_digest(index)
-        taken = [entry for entry in entries if entry.kind == "file"]
+        found = (_entry(path, rows[path]) for path in sorted(rows))
+        index = make_index(encode_entry(entry) for entry in found if entry is not None)
         source = SnapshotSource(
             base=display_path(self._sources.base),
             roots=tuple(display_path(root) for root in self._sources.roots),
@@ -205,15 +204,8 @@ class _Taker:
             self._files,
             self._store_root,
             index,
-            SnapshotDocument(
-                snapshot_id=snapshot_id(digest),
-                digest=digest,
-                files=len(taken),
-                bytes=sum(entry.size for entry in taken),
-                entries=len(entries),
-                created_at=datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                source=source,
-            ),
+            source=source,
+            created_at=datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
         skipped = _skipped(rows)
         notes = [*tree.notes, *_notes(rows, skipped)]

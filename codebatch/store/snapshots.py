@@ -1,8 +1,8 @@
 """Snapshots: a frozen tree, path by path, published once and read back (SPEC.md "Snapshots").
 
 `snapshots/<snapshot_id>/` holds `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
-snapshot's identity, and `snapshot.json`, which counts them and says who first took the snapshot, when and where from.
-Time and source are no part of the identity: the first taker's stay.
+snapshot's identity, and `snapshot.json`, which counts them, says where in the index they are (index_frames.py), and who
+first took the snapshot, when and where from. Time and source are no part of the identity: the first taker's stay.
 """
 
 from __future__ import annotations
@@ -24,11 +24,21 @@ from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
-from codebatch.store.object_frames import FrameError, compress, decompress_all
+from codebatch.store.index_frames import (
+    Index,
+    IndexFrame,
+    check_frames,
+    count_entries,
+    frame_at,
+    frame_content,
+    frame_entries,
+    frames_between,
+)
+from codebatch.store.object_frames import FrameError, decompress_all
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
-SNAPSHOT_FORMAT = 2
+SNAPSHOT_FORMAT = 3
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 
 
@@ -41,7 +51,7 @@ class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotDocument(Document, frozen=True, kw_only=True):
-    """snapshot.json. `bytes` and `files` count the entries of kind `file`."""
+    """snapshot.json. `bytes` and `files` count the entries of kind `file`; `frames` are the index's, in order."""
 
     format: int = SNAPSHOT_FORMAT
     snapshot_id: str
@@ -51,6 +61,7 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
     entries: int
     created_at: str
     source: SnapshotSource
+    frames: tuple[IndexFrame, ...]
 
 
 class Snapshot:
@@ -76,10 +87,39 @@ class Snapshot:
                 self._entries = decode_entries(self._read_index())
         return self._entries
 
+    def items_between(self, start: int, end: int) -> list[Entry]:
+        """The items [start, end), the entries of kind `file` in path order, by decoding their frames alone.
+
+        Raises StoreCorrupt.
+        """
+        if end > self.files:
+            raise StoreCorrupt(f"{self.id} has {self.files} items, and not {end}", hint=SNAPSHOT_HINT)
+        if start == end:
+            return []
+        first, last = frames_between(self.document.frames, start, end)
+        found: list[Entry] = []
+        with self._corrupt_where_unsound():
+            for frame, content in self._iter_contents(first, last):
+                found += [entry for entry in frame_entries(content, frame) if entry.kind == "file"]
+        before = sum(frame.files for frame in self.document.frames[:first])
+        return found[start - before : end - before]
+
     def find_item(self, path: bytes) -> int | None:
         """The number of the item at a path, without decoding every entry. Raises StoreCorrupt."""
+        number = frame_at(self.document.frames, path)
         with self._corrupt_where_unsound():
-            return find_item(self._read_index(), path)
+            _, content = next(self._iter_contents(number, number + 1))
+            inside = find_item(content, path)
+        before = sum(frame.files for frame in self.document.frames[:number])
+        return None if inside is None else before + inside
+
+    def check(self) -> None:
+        """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
+        with self._corrupt_where_unsound():
+            frames = self.document.frames
+            index = b"".join(content for _, content in self._iter_contents(0, len(frames)))
+            if index != self._read_index() or self._files.size(self._path) != sum(frame.length for frame in frames):
+                raise FrameError("its frames are not where they should be")
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path."""
@@ -97,6 +137,16 @@ class Snapshot:
         if digest_bytes(index) != self.digest:
             raise CorruptFile(str(self._path), "does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
+
+    def _iter_contents(self, first: int, last: int) -> Iterator[tuple[IndexFrame, bytes]]:
+        """The frames [first, last) with their lines. Raises FileNotFoundError or FrameError."""
+        frames = self.document.frames
+        offset = sum(frame.length for frame in frames[:first])
+        data = self._files.read_range(self._path, offset, sum(frame.length for frame in frames[first:last]))
+        begin = 0
+        for frame in frames[first:last]:
+            yield frame, frame_content(data[begin : begin + frame.length], frame)
+            begin += frame.length
 
     @contextlib.contextmanager
     def _corrupt_where_unsound(self) -> Iterator[None]:
@@ -146,14 +196,26 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
         return None
 
 
-def publish_snapshot(files: Files, store_root: Path, index: bytes, document: SnapshotDocument) -> SnapshotDocument:
+def publish_snapshot(
+    files: Files, store_root: Path, index: Index, *, source: SnapshotSource, created_at: str
+) -> SnapshotDocument:
     """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
 
     Every object that it names must be durable before. Two takers of one tree meet at the rename: one directory wins,
     both are right. A snapshot that is there but unsound is written again in place, each file in one step.
     """
+    entries, items, size_bytes = count_entries(index.frames)
+    document = SnapshotDocument(
+        snapshot_id=id_of(index.digest),
+        digest=index.digest,
+        files=items,
+        bytes=size_bytes,
+        entries=entries,
+        created_at=created_at,
+        source=source,
+        frames=index.frames,
+    )
     target = _directory(store_root, document.snapshot_id)
-    compressed = compress(index)
     encoded = encode_document(document)
     known = _known_document(files, store_root, document)
     if known is not None:
@@ -161,7 +223,7 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
-        files.write_new(temporary / layout.SNAPSHOT_INDEX, compressed)
+        files.write_new(temporary / layout.SNAPSHOT_INDEX, index.data)
         files.write_new(temporary / layout.SNAPSHOT_FILE, encoded)
         if files.publish_directory(temporary, target):
             return document
@@ -171,7 +233,7 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     known = _known_document(files, store_root, document)
     if known is not None:
         return known
-    files.write_atomic(target / layout.SNAPSHOT_INDEX, compressed)
+    files.write_atomic(target / layout.SNAPSHOT_INDEX, index.data)
     files.write_atomic(target / layout.SNAPSHOT_FILE, encoded)
     return document
 
@@ -180,12 +242,17 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
     """The document on disk if the snapshot is there, whole and the same tree."""
     try:
         document = _load_document(files, store_root, wanted.snapshot_id)
-        snapshot = Snapshot(files, store_root, document, None)
-        if document.digest == wanted.digest and len(snapshot.entries) == wanted.entries:
+        if (document.digest, _tables(document)) == (wanted.digest, _tables(wanted)):
+            Snapshot(files, store_root, document, None).check()
             return document
     except (UnknownId, StoreCorrupt):
         return None
     return None
+
+
+def _tables(document: SnapshotDocument) -> list[IndexFrame]:
+    """The frames, but for what zstd makes of them: another version of it may make something else."""
+    return [msgspec.structs.replace(frame, length=0) for frame in document.frames]
 
 
 def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
@@ -202,8 +269,12 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
 
 
 def decode_snapshot(data: bytes) -> SnapshotDocument:
-    """Read snapshot.json. Raises DocumentError."""
-    return decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+    """Read snapshot.json. Raises ValueError where it is not what was written."""
+    document = decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+    check_frames(document.frames)
+    if count_entries(document.frames) != (document.entries, document.files, document.bytes):
+        raise ValueError("it does not count what its frames hold")
+    return document
 
 
 _snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)

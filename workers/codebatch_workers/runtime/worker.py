@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import time
+from functools import cached_property
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError
@@ -81,10 +82,7 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._work = self._plan.work()
-        entries = snapshot_of(store, batch).entries
-        self._items: list[Entry] = items_of(entries, self._plan.paths)
-        inside = {entry.path for entry in self._items}
-        self._outside = [entry for entry in items_of(entries) if entry.path not in inside] if self._plan.paths else []
+        self._snapshot = snapshot_of(store, batch)
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -176,8 +174,10 @@ class Worker:
 
     def _execute(self, unit: Unit, first: int) -> UnitResults:
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
-        indexes = range(first + unit.start, first + unit.end)
-        loaded = iter_sources(((self._items[index], self._plan.context_of(index)) for index in indexes), self._read)
+        start = first + unit.start
+        entries = self._items_between(start, first + unit.end)
+        contexts = map(self._plan.context_of, range(start, first + unit.end))
+        loaded = iter_sources(zip(entries, contexts, strict=True), self._read)
         sources: list[SourceFile] = []
         end = unit.end
         for item in range(unit.start, unit.end):
@@ -185,7 +185,7 @@ class Worker:
             if item >= end or self._is_draining or self._is_worn:
                 break
             self._step(item, item + 1, PHASE_ITEM)
-            entry = self._items[first + item]
+            entry = entries[item - unit.start]
             source = next(loaded)
             results: dict[str, Result]
             if isinstance(source, Failed):
@@ -218,6 +218,7 @@ class Worker:
         if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
+        inside = {entry.path for entry in self._items}
         project = BatchProject(
             self._plan,
             self._items,
@@ -226,7 +227,7 @@ class Worker:
             read=self._read,
             needs=needs,
             contexts=contexts_seen(self._plan.tasks)[name],
-            outside=self._outside,
+            outside=[entry for entry in items_of(self._snapshot.entries) if entry.path not in inside],
         )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 
@@ -237,6 +238,16 @@ class Worker:
         for outcome in won.outcomes:
             self._journal.write(_event_of(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
         self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
+
+    @cached_property
+    def _items(self) -> list[Entry]:
+        """All that the plan works on, for who needs more than a unit."""
+        return items_of(self._snapshot.entries, self._plan.paths)
+
+    def _items_between(self, start: int, end: int) -> list[Entry]:
+        """The plan's items [start, end). Raises StoreCorrupt."""
+        # Where paths restrict the work, the snapshot numbers its items otherwise.
+        return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)
