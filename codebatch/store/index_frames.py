@@ -59,20 +59,21 @@ def make_index(lines: Iterable[bytes]) -> Index:
     return maker.finish()
 
 
-def splice_index(data: bytes, frames: Sequence[IndexFrame], changes: Mapping[bytes, Entry | None]) -> Index:
+def splice_index(index: Index, changes: Mapping[bytes, Entry | None]) -> Index:
     """The index in which the entries at some paths are other ones, or None where there are none any more.
 
     It is what `make_index` makes of all lines, byte for byte where zstd is the same. Raises ValueError where the index
     that it is made of is unsound.
     """
-    maker = _Maker()
+    maker, whole = _Maker(), sha256()
     paths = sorted(changes)
-    starts = [frame.path for frame in frames[1:]]
+    starts = [frame.path for frame in index.frames[1:]]
     places = iter([bisect_left(paths, start) for start in starts] + [len(paths)])
     begin = offset = 0
-    for frame in frames:
-        compressed = data[offset : offset + frame.length]
+    for frame in index.frames:
+        compressed = index.data[offset : offset + frame.length]
         content = frame_content(compressed, frame)
+        whole.update(content)
         offset += frame.length
         end = next(places)
         if begin == end and maker.is_between_frames:
@@ -81,8 +82,8 @@ def splice_index(data: bytes, frames: Sequence[IndexFrame], changes: Mapping[byt
             for line in _changed(content.splitlines(keepends=True), {path: changes[path] for path in paths[begin:end]}):
                 maker.add(line)
         begin = end
-    if offset != len(data):
-        raise FrameError("there is more than the frames")
+    if offset != len(index.data) or whole.hexdigest() != index.digest:
+        raise FrameError("it is not of its frames")
     return maker.finish()
 
 

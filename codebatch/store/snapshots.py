@@ -113,6 +113,11 @@ class Snapshot:
         before = sum(frame.files for frame in self.document.frames[:number])
         return None if inside is None else before + inside
 
+    def index(self) -> Index:
+        """The index as it lies on disk, not looked into. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            return Index(self._files.read(self._path), self.document.frames, self.digest)
+
     def check(self) -> None:
         """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
         with self._corrupt_where_unsound():

@@ -70,7 +70,7 @@ _new_paths = st.one_of(st.binary(min_size=1, max_size=9), st.sampled_from(PATHS)
 def test_a_spliced_index_is_the_one_made_whole(seeds: dict[bytes, int | None]) -> None:
     changes = {path: None if seed is None else _entry(path, seed) for path, seed in seeds.items()}
     after = {path: entry for path, entry in (MANY | changes).items() if entry is not None}
-    assert splice_index(WHOLE.data, WHOLE.frames, changes) == _make(after)
+    assert splice_index(WHOLE, changes) == _make(after)
 
 
 def test_whole_runs_of_entries_come_and_go() -> None:
@@ -80,12 +80,12 @@ def test_whole_runs_of_entries_come_and_go() -> None:
         for after in (none, some, MANY):
             index = _make(before)
             changes = {path: after.get(path) for path in {*before, *after} if before.get(path) != after.get(path)}
-            assert splice_index(index.data, index.frames, changes) == _make(after)
+            assert splice_index(index, changes) == _make(after)
 
 
 def test_a_changed_line_leaves_the_frames_behind_as_they_are() -> None:
     path = PATHS[100]
-    spliced = splice_index(WHOLE.data, WHOLE.frames, {path: _entry(path, 1_000_000)})
+    spliced = splice_index(WHOLE, {path: _entry(path, 1_000_000)})
     assert spliced.digest != WHOLE.digest
     assert spliced.frames[-2:] == WHOLE.frames[-2:]
 
@@ -96,12 +96,14 @@ def test_an_index_that_is_damaged_is_not_spliced() -> None:
         damaged = bytearray(WHOLE.data)
         damaged[place] ^= 1 << chance.randrange(8)
         try:  # zstd has bits that say nothing: then the content is what it was.
-            assert splice_index(bytes(damaged), WHOLE.frames, {}).digest == WHOLE.digest
+            assert splice_index(WHOLE._replace(data=bytes(damaged)), {}).digest == WHOLE.digest
         except ValueError:
             continue
     for data in (b"", WHOLE.data[:-1], WHOLE.data + b"\0"):
         with pytest.raises(ValueError, match=r"frame|content size"):
-            splice_index(data, WHOLE.frames, {})
+            splice_index(WHOLE._replace(data=data), {})
+    with pytest.raises(ValueError, match="not of its frames"):
+        splice_index(WHOLE._replace(digest=Digest("0" * 64)), {})
 
 
 def test_parts_are_what_the_whole_says(tmp_path: Path) -> None:
