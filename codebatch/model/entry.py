@@ -42,7 +42,8 @@ class Entry(NamedTuple):
         return display_path(self.path)
 
 
-class EntryLine(msgspec.Struct, frozen=True, kw_only=True):
+# Without `gc` the collector does not look, each time that some hundreds are made, at what can be in no cycle.
+class EntryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An entry as a line of files.index.jsonl."""
 
     path: str | UnsetType = UNSET

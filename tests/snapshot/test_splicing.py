@@ -124,7 +124,8 @@ def test_every_history_gives_the_bytes_of_a_first_look(is_repository: bool, hist
         _take_both(bench)
         for steps in history:
             for step in steps:
-                _apply(bench.source, step)
+                if not (is_repository and step[0] == "fifo"):  # Beside git's list one is seen when that has changed.
+                    _apply(bench.source, step)
             _take_both(bench)
 
 
