@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -97,10 +98,7 @@ class Snapshot:
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
-        found: list[Entry] = []
-        with self._corrupt_where_unsound():
-            for frame, content in self._iter_contents(first, last):
-                found += [entry for entry in frame_entries(content, frame) if entry.kind == "file"]
+        found = [entry for entry in self._entries_of(range(first, last)) if entry.kind == "file"]
         before = sum(frame.files for frame in self.document.frames[:first])
         return found[start - before : end - before]
 
@@ -108,7 +106,7 @@ class Snapshot:
         """The number of the item at a path, without decoding every entry. Raises StoreCorrupt."""
         number = frame_at(self.document.frames, path)
         with self._corrupt_where_unsound():
-            _, content = next(self._iter_contents(number, number + 1))
+            _, content = next(self._iter_contents([number]))
             inside = find_item(content, path)
         before = sum(frame.files for frame in self.document.frames[:number])
         return None if inside is None else before + inside
@@ -122,20 +120,35 @@ class Snapshot:
         """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
         with self._corrupt_where_unsound():
             frames = self.document.frames
-            index = b"".join(content for _, content in self._iter_contents(0, len(frames)))
+            index = b"".join(content for _, content in self._iter_contents(range(len(frames))))
             if index != self._read_index() or self._files.size(self._path) != sum(frame.length for frame in frames):
                 raise FrameError("its frames are not where they should be")
 
     def entry(self, path: bytes) -> Entry | None:
-        """The entry at a path."""
-        return self._by_path.get(path)
+        """The entry at a path, by decoding one frame where not all are decoded already. Raises StoreCorrupt."""
+        if self._entries is not None:
+            return self._by_path.get(path)
+        number = frame_at(self.document.frames, path)
+        return next((entry for entry in self._entries_of([number]) if entry.path == path), None)
 
     def read(self, path: bytes) -> bytes | None:
         """The content of the file at a path, None where there is no such file. Raises ObjectMissing."""
-        entry = self._by_path.get(path)
+        entry = self.entry(path)
         if entry is None or entry.kind != "file":
             return None
         return self._objects.read(entry.object, entry.size)
+
+    def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        """The entries of this snapshot and of another that lie in frames which only one of them has, by path.
+
+        All others are equal. Raises StoreCorrupt.
+        """
+        mine, others = ([frame.digest for frame in each.document.frames] for each in (self, other))
+        shared = {*mine} & {*others}
+        return (
+            {each.path: each for each in self._entries_of([n for n, key in enumerate(mine) if key not in shared])},
+            {each.path: each for each in other._entries_of([n for n, key in enumerate(others) if key not in shared])},
+        )
 
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
@@ -143,15 +156,21 @@ class Snapshot:
             raise CorruptFile(str(self._path), "does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
 
-    def _iter_contents(self, first: int, last: int) -> Iterator[tuple[IndexFrame, bytes]]:
-        """The frames [first, last) with their lines. Raises FileNotFoundError or FrameError."""
-        frames = self.document.frames
-        offset = sum(frame.length for frame in frames[:first])
-        data = self._files.read_range(self._path, offset, sum(frame.length for frame in frames[first:last]))
-        begin = 0
-        for frame in frames[first:last]:
-            yield frame, frame_content(data[begin : begin + frame.length], frame)
-            begin += frame.length
+    def _entries_of(self, numbers: Sequence[int]) -> list[Entry]:
+        """The entries of some frames. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
+
+    def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
+        """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""
+        if not numbers:
+            return
+        frames, offsets = self.document.frames, self._offsets
+        begin = offsets[numbers[0]]
+        data = self._files.read_range(self._path, begin, offsets[numbers[-1] + 1] - begin)
+        for number in numbers:
+            at = offsets[number] - begin
+            yield frames[number], frame_content(data[at : at + frames[number].length], frames[number])
 
     @contextlib.contextmanager
     def _corrupt_where_unsound(self) -> Iterator[None]:
@@ -159,6 +178,11 @@ class Snapshot:
             yield
         except (FileNotFoundError, FrameError, ValueError) as error:
             raise StoreCorrupt(f"{self._path}: {error}", hint=SNAPSHOT_HINT) from error
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """Where frames begin, and where the last one ends."""
+        return list(accumulate((frame.length for frame in self.document.frames), initial=0))
 
     @cached_property
     def _by_path(self) -> dict[bytes, Entry]:

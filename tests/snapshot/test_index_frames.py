@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,8 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.entry import Entry, EntryKind, encode_entry
-from codebatch.store import layout
-from codebatch.store.index_frames import Index, check_frames, make_index, splice_index
+from codebatch.store import layout, snapshots
+from codebatch.store.index_frames import Index, IndexFrame, check_frames, frame_entries, make_index, splice_index
 from codebatch.store.object_frames import decompress_all
 from codebatch.store.snapshots import Snapshot, SnapshotSource, decode_snapshot, load_snapshot, publish_snapshot
 from codebatch.system.files import RealFiles
@@ -63,7 +64,7 @@ def test_the_frames_are_the_lines_and_count_them() -> None:
 _new_paths = st.one_of(st.binary(min_size=1, max_size=9), st.sampled_from(PATHS).map(lambda path: path + b"+"))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(st.one_of(st.sampled_from(PATHS), _new_paths), st.one_of(st.none(), st.integers(0, 99)), max_size=9)
 )
@@ -121,6 +122,38 @@ def test_parts_are_what_the_whole_says(tmp_path: Path) -> None:
     for path in (b"", b"a", PATHS[7] + b"+", b"\xff\xff", *(path for path in PATHS[:9] if MANY[path].kind != "file")):
         assert snapshot.find_item(path) is None
     assert snapshot.entries == [MANY[path] for path in PATHS]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.sets(st.sampled_from(PATHS), max_size=5), st.sets(st.sampled_from(PATHS), max_size=5))
+def test_two_snapshots_differ_as_their_entries_do(gone: set[bytes], changed: set[bytes]) -> None:
+    after = {path: entry for path, entry in MANY.items() if path not in gone}
+    after |= {path: _entry(path, 7) for path in changed}
+    with tempfile.TemporaryDirectory() as root:
+        one, other = _publish(Path(root), WHOLE), _publish(Path(root), _make(after))
+        before, later = one.entries_unlike(other)
+        differing = {path for path in {*before, *later} if before.get(path) != later.get(path)}
+        assert differing == {path for path in MANY if MANY[path] != after.get(path)}
+        assert all(one.entry(path) == MANY[path] and other.entry(path) == after.get(path) for path in gone | changed)
+        assert one.entry(b"not there") is None
+
+
+def test_equal_frames_are_not_decoded_to_tell_two_snapshots_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = PATHS[-1]
+    one, other = (_publish(tmp_path, _make(MANY | {path: _entry(path, seed)})) for seed in (1, 2))
+    decoded = []
+
+    def decode(lines: bytes, frame: IndexFrame) -> list[Entry]:
+        decoded.append(frame.path)
+        return frame_entries(lines, frame)
+
+    monkeypatch.setattr(snapshots, "frame_entries", decode)
+    before, after = one.entries_unlike(other)
+    assert before[path] != after[path]
+    assert decoded == [WHOLE.frames[-1].path] * 2
+    assert one.entries_unlike(one) == ({}, {})
 
 
 def test_an_index_of_nothing_is_one_empty_frame(tmp_path: Path) -> None:
