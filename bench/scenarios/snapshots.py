@@ -72,7 +72,7 @@ def again(setting: Setting) -> Iterator[Row]:
             theirs=("python -c: git ls-files, os.lstat of each", usages[1]),
             target=_AGAIN,
         )
-        path = next(path for path in sorted((tree / "copy-000").rglob("*")) if path.is_file() and not path.is_symlink())
+        path = next(path for path in tree.glob("copy-*/**/[a-z]*") if path.is_file() and not path.is_symlink())
         edited = setting.codebatch("one edited", "snapshot", tree, "--store", store, prepare=lambda: _append_line(path))
         after_edit, unchanged = alternate([edited, ours], setting.runs_of_short)
         yield figure_row(
