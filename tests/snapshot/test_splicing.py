@@ -325,3 +325,22 @@ def test_a_file_that_goes_while_it_is_read_is_gone(bench: Workbench, monkeypatch
 
     monkeypatch.setattr(take, "capture", gone)
     assert bench.take().files == 2
+
+
+def test_edits_below_several_roots_and_of_what_was_named_are_spliced(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one/a.py", "two/b.py", "two/.gitignore", "named.log", ".gitignore", "elsewhere.py"):
+        bench.write(name, "*.log\n")
+    bench.commit()
+    roots = [bench.source / name for name in ("one", "two", "named.log")]
+    bench.settle()
+    bench.take(*roots)
+    for name in ("one/a.py", "two/b.py", "two/.gitignore", "named.log"):
+        bench.write(name, f"# {name}\n*.log\n")
+        bench.settle()
+        with _is_spliced(monkeypatch, expected=True):
+            taken = bench.take(*roots)
+        store, bench.store = bench.store, bench.store.with_name(f"fresh{name.replace('/', '')}")
+        assert bench.take(*roots).snapshot_id == taken.snapshot_id
+        bench.store = store
