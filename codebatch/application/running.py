@@ -33,6 +33,7 @@ from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.files import Lock
 
@@ -86,10 +87,19 @@ class Execution:
         if self.file_seconds is not None and not self.file_seconds > 0:
             raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
 
-    def execute(self, store: Store, lock: Lock, batch: Batch, scope: Scope, listener: Listener) -> Executed:
+    def execute(
+        self,
+        store: Store,
+        lock: Lock,
+        batch: Batch,
+        scope: Scope,
+        listener: Listener,
+        snapshot: Snapshot | None = None,
+    ) -> Executed:
         """Do what is open in a batch.
 
-        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch.
+        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
+        batch's, where somebody has decoded it already.
         """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
@@ -109,6 +119,7 @@ class Execution:
             store_lock=lock.descriptor,
             reuses=self.reuses,
             hash_seed=self.hash_seed,
+            snapshot=snapshot,
         )
 
 
@@ -239,7 +250,7 @@ def run_paths(
         listener.chosen(batch, action)
         executed = NOTHING_EXECUTED
         if not stands.is_over:
-            executed = execution.execute(store, lock, batch, scope_of(batch, task), listener)
+            executed = execution.execute(store, lock, batch, scope_of(batch, task), listener, frozen.snapshot)
             batch = planner.answering_one(batch)
         ran = _ran(execution, store, batch, action, began, executed=executed, task=task)
     _tidy(execution, ran, listener)

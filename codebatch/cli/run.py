@@ -76,7 +76,7 @@ class _Teller(Listener):
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._display.phase(f"snapshot {frozen.snapshot_id}: {size} ({how})")
+        self._display.phase(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: Batch, action: Action) -> None:
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")

@@ -74,7 +74,8 @@ def choose(
 
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
     pipeline, or among as many others; that are pinned, held, bases of one that is not over, or `spared` by their ids;
-    and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled, but for those that are spared.
+    and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled, but for those
+    that are spared.
     `with_objects`: None is once a day. `passed_over` is told what is damaged. Raises StoreForeign.
     """
     pinned = set(pinned_ids(store))

@@ -21,6 +21,7 @@ from codebatch.model.shard import ShardId
 from codebatch.store.batches import BatchFile, BatchId, decode_batch
 from codebatch.store.documents import read_document
 from codebatch.store.holders import HolderFile, decode_holder
+from codebatch.store.index_frames import IndexFrame
 from codebatch.store.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
 from codebatch.store.settling import SettledFile, decode_settled
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
@@ -46,6 +47,11 @@ SNAPSHOT = SnapshotDocument(
     entries=3,
     created_at="2026-11-21T12:00:00Z",
     source=SnapshotSource(base="/home", roots=("/home/a",), listing="git"),
+    frames=(
+        IndexFrame(
+            path="caf\xe9".encode(), entries=3, files=2, size=20, length=170, content=400, digest=Digest("3" * 64)
+        ),
+    ),
 )
 HOLDER = HolderFile(
     holder=HolderId("0" * 32),
