@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         AmbiguousId,
         BatchIncomplete,
         CodebatchError,
+        CollectedMeanwhile,
         CorruptFile,
         EnvironmentBroken,
         InternalError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         StoreCorrupt,
         StoreError,
         StoreForeign,
+        StoreInUse,
         StoreNotFound,
         StoreUnwritable,
         ToolMismatch,
@@ -70,6 +72,7 @@ __all__ = [
     "BatchIncomplete",
     "BatchStatus",
     "CodebatchError",
+    "CollectedMeanwhile",
     "Completeness",
     "CorruptFile",
     "Cycle",
@@ -103,6 +106,7 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreForeign",
+    "StoreInUse",
     "StoreNotFound",
     "StoreUnwritable",
     "Summary",
@@ -139,9 +143,10 @@ _NAMES = {
     "application.running": "Listener Ran run",
     "application.stores": "open_store",
     "errors": (
-        "AmbiguousId BatchIncomplete CodebatchError CorruptFile EnvironmentBroken InternalError InvalidConfiguration "
-        "InvalidId InvalidInput NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable StoreCorrupt "
-        "StoreError StoreForeign StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
+        "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
+        "InternalError InvalidConfiguration InvalidId InvalidInput NotInStore NothingToDo ObjectMissing "
+        "SnapshotUnstable SourceUnreadable StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
+        "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",

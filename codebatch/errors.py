@@ -54,6 +54,14 @@ class NotInStore(UnknownId):
         self.name = name
 
 
+class CollectedMeanwhile(UnknownId):
+    """A batch that went while it was read: nothing is damaged."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} was collected meanwhile", hint="see what there is: codebatch batch list")
+        self.name = name
+
+
 class AmbiguousId(InvalidInput):
     """A prefix that names several things."""
 
@@ -143,6 +151,15 @@ class StoreUnwritable(StoreError):
     """The disk refused a write: full, read-only, or failing."""
 
     code = "store_unwritable"
+
+
+class StoreInUse(StoreError):
+    """Somebody writes to the store, and what was asked for needs it alone."""
+
+    code = "store_in_use"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or "run the same command again when that run has ended")
 
 
 class SnapshotUnstable(StoreError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -112,10 +113,16 @@ class Batch:
         self.about = document((self.root / "batch.json").read_bytes(), 2)
         self.plan = document((self.root / "plan.json").read_bytes(), 2)
         snapshot = store / "snapshots" / self.plan["snapshot_id"]
-        self.snapshot = document((snapshot / "snapshot.json").read_bytes(), 2)
-        index = unzstd((snapshot / "files.index.jsonl.zst").read_bytes())
+        self.snapshot = document((snapshot / "snapshot.json").read_bytes(), 3)
+        data = (snapshot / "files.index.jsonl.zst").read_bytes()
+        index = unzstd(data)
         if not sha256(index) == self.snapshot["digest"] == self.plan["snapshot_digest"]:
             raise Unsound("a snapshot of another digest")
+        frames = self.snapshot["frames"]
+        ends = list(itertools.accumulate(frame["length"] for frame in frames))
+        contents = [unzstd(data[end - frame["length"] : end]) for end, frame in zip(ends, frames, strict=True)]
+        if list(map(sha256, contents)) != [frame["digest"] for frame in frames] or b"".join(contents) != index:
+            raise Unsound("a snapshot of other frames")
         self.entries = [json.loads(line) for line in index.splitlines()]
         paths = [b64decode(path) for path in self.plan["paths"]]
         self.items = [

@@ -16,6 +16,7 @@ from codebatch.model.plan import Plan
 from codebatch.store.batches import BatchFile
 from codebatch.store.holders import HolderFile
 from codebatch.store.outputs import Manifest
+from codebatch.store.settling import SettledFile
 from codebatch.store.snapshots import SnapshotDocument
 from codebatch.store.store import create_store
 from codebatch.store.untrusted import UntrustedFile
@@ -79,6 +80,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "plan.json": Plan,
     "holder file": HolderFile,
     "commit file": Commit,
+    "settled.json": SettledFile,
     "manifest.json": Manifest,
     "untrusted.json": UntrustedFile,
 }

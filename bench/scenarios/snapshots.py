@@ -16,6 +16,7 @@ from bench.trees import Corpus, bytes_below, copy_without_git, count_files, make
 
 _COLD = Target(limit=0.35)
 _AGAIN = Target(limit=1.5)
+_EDITED_S = Target(limit=0.4, source="issue 12")
 _DISK = Target(limit=0.4, source="reference/store.md §8")
 _SETTLING_TURNS_MAX = 3
 
@@ -70,6 +71,17 @@ def again(setting: Setting) -> Iterator[Row]:
             ours=("codebatch snapshot", usages[0]),
             theirs=("python -c: git ls-files, os.lstat of each", usages[1]),
             target=_AGAIN,
+        )
+        path = next(path for path in tree.glob("copy-*/**/[a-z]*") if path.is_file() and not path.is_symlink())
+        edited = setting.codebatch("one edited", "snapshot", tree, "--store", store, prepare=lambda: _append_line(path))
+        after_edit, unchanged = alternate([edited, ours], setting.runs_of_short)
+        yield figure_row(
+            "snapshot-again",
+            f"snapshot of {files:,} files, one edited: CPU beyond that where nothing changed",
+            " + ".join(corpus.name for corpus in setting.corpora),
+            [one.cpu_s - other.cpu_s for one, other in zip(after_edit, unchanged, strict=True)],
+            "s",
+            target=_EDITED_S,
         )
     finally:
         without(tree)()
@@ -128,6 +140,11 @@ def _git_add(tree: Path, git_dir: Path) -> Side:
     git = shlex.join(["git", f"--git-dir={git_dir}", f"--work-tree={tree}"])
     script = f"{git} init --quiet && {git} add --all && {git} write-tree"
     return Side(name="git add", command=["sh", "-c", script], cwd=tree, prepare=without(git_dir))
+
+
+def _append_line(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("\n")
 
 
 def _settle(setting: Setting, tree: Path, store: Path) -> None:

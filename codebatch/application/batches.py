@@ -75,7 +75,9 @@ def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch
         try:
             batch = open_batch(store, batch_id)
             state = standing(batch).state.value
-        except (StoreCorrupt, UnknownId) as error:
+        except UnknownId:  # It was collected meanwhile.
+            continue
+        except StoreCorrupt as error:
             note(f"{batch_id}: {error.message}")
         yield ListedBatch(id=batch_id, batch=batch, state=state)
 

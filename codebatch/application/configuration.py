@@ -27,6 +27,16 @@ LOOKED_AT_BYTES_MAX = 64 << 20
 """A pyproject.toml is looked at whole for whether it speaks of us."""
 
 
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How much of a store is kept: so many batches of each source, paths and pipeline (SPEC.md "Garbage")."""
+
+    keep: int = 50
+
+    def __post_init__(self) -> None:
+        if self.keep < 1:
+            raise ValueError("`keep` must be at least 1")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file may set. None: decided when it is needed."""
 
@@ -38,6 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     project_seconds_max: float = 3600.0
     memory_mb_max: int | None = None
     shard: ShardRule = msgspec.field(default_factory=ShardRule)
+    store: StoreSettings = msgspec.field(default_factory=StoreSettings)
     tasks: dict[str, dict[str, Json]] = {}
 
     def __post_init__(self) -> None:

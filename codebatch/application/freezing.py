@@ -10,8 +10,7 @@ from pathlib import Path
 from codebatch.application import Note
 from codebatch.application.configuration import Configuration
 from codebatch.errors import NothingToDo
-from codebatch.model.digest import Digest
-from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.entry import display_path
 from codebatch.model.plan import items_of
 from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules
@@ -19,7 +18,7 @@ from codebatch.snapshotting.staleness import stat_cache_of
 from codebatch.snapshotting.take import SnapshotResult, take_snapshot
 from codebatch.store.batches import projects_of_batches
 from codebatch.store.references import resolve_snapshot
-from codebatch.store.snapshots import load_snapshot
+from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 
@@ -28,12 +27,12 @@ from codebatch.system.clock import wall_ns
 class Frozen:
     """A snapshot, of which project it is, and the paths below it that the work is restricted to.
 
-    `files` are those to be worked on, of `size_bytes`; `read_files` those of the snapshot that were not known yet.
+    Who plans and who executes share the snapshot, so that its entries are decoded once. `files` are those to be worked
+    on, of `size_bytes`; `read_files` those of the snapshot that were not known yet.
     `stat_cache` is the name of the one that knows what the tree looked like, empty where that is not known.
     """
 
-    snapshot_id: SnapshotId
-    digest: Digest
+    snapshot: Snapshot
     sources: tuple[bytes, ...]
     files: int
     size_bytes: int
@@ -58,7 +57,7 @@ def take(store: Store, paths: Sequence[Path], rules: SourceRules) -> SnapshotRes
 def freeze(store: Store, paths: Sequence[Path], rules: SourceRules, note: Note, *, allow_empty: bool) -> Frozen:
     """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises."""
     selection = select(paths, store.root, projects_of_batches(store))
-    taken, files, size = _take_selected(store, selection, rules)
+    taken, snapshot, files, size = _take_selected(store, selection, rules)
     for text in taken.notes:
         note(text)
     if selection.paths:
@@ -67,8 +66,7 @@ def freeze(store: Store, paths: Sequence[Path], rules: SourceRules, note: Note, 
     if files == 0 and not allow_empty:
         raise nothing_to_do(paths)
     return Frozen(
-        snapshot_id=taken.snapshot_id,
-        digest=taken.digest,
+        snapshot=snapshot,
         sources=selection.projects,
         files=files,
         size_bytes=size,
@@ -83,8 +81,7 @@ def thaw(store: Store, reference: str, note: Note) -> Frozen:
     snapshot = resolve_snapshot(store, reference, note)
     about = snapshot.document
     return Frozen(
-        snapshot_id=snapshot.id,
-        digest=snapshot.digest,
+        snapshot=snapshot,
         sources=tuple(sorted(map(os.fsencode, about.source.roots))),
         files=about.files,
         size_bytes=about.bytes,
@@ -100,23 +97,22 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
     )
 
 
-def _take_selected(store: Store, selection: Selection, rules: SourceRules) -> tuple[SnapshotResult, int, int]:
-    """A snapshot, and how many files and bytes of it are to be worked on.
+def _take_selected(store: Store, selection: Selection, rules: SourceRules) -> tuple[SnapshotResult, Snapshot, int, int]:
+    """A snapshot as it was taken and as it is read, and how many files and bytes of it are to be worked on.
 
     What was named and is ignored in its project is taken all the same.
     """
 
-    def take_roots(roots: Sequence[bytes]) -> SnapshotResult:
-        return take(store, [Path(os.fsdecode(root)) for root in roots], rules)
+    def take_roots(roots: Sequence[bytes]) -> tuple[SnapshotResult, Snapshot]:
+        taken = take(store, [Path(os.fsdecode(root)) for root in roots], rules)
+        return taken, load_snapshot(store.files, store.root, taken.snapshot_id)
 
-    taken = take_roots(selection.sources.roots)
+    taken, snapshot = take_roots(selection.sources.roots)
     if not selection.paths:
-        return taken, taken.files, taken.bytes
-    entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
-    ignored = [path for path in selection.paths if not items_of(entries, [path])]
+        return taken, snapshot, taken.files, taken.bytes
+    ignored = [path for path in selection.paths if not items_of(snapshot.entries, [path])]
     if ignored:
         base = selection.sources.base
-        taken = take_roots([base, *(os.path.join(base, path) for path in ignored)])
-        entries = load_snapshot(store.files, store.root, taken.snapshot_id).entries
-    items = items_of(entries, selection.paths)
-    return taken, len(items), sum(item.size for item in items)
+        taken, snapshot = take_roots([base, *(os.path.join(base, path) for path in ignored)])
+    items = items_of(snapshot.entries, selection.paths)
+    return taken, snapshot, len(items), sum(item.size for item in items)

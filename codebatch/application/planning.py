@@ -9,7 +9,7 @@ from codebatch.application import Note, ignore_note
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
@@ -18,7 +18,6 @@ from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.bases import find_bases
 from codebatch.store.batches import Batch, create_batch, iter_batches
-from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -39,12 +38,12 @@ class Planner:
     @property
     def digest(self) -> Digest:
         """The plan's digest."""
-        return plan_digest(self.frozen.digest, self.tasks, self.frozen.paths)
+        return plan_digest(self.frozen.snapshot.digest, self.tasks, self.frozen.paths)
 
     def plan(self) -> Plan:
         """The plan."""
-        snapshot = load_snapshot(self.store.files, self.store.root, self.frozen.snapshot_id)
-        return make_plan(self.catalogue, snapshot, self.pipeline, self.tasks, self.shard_rule, self.frozen.paths)
+        frozen = self.frozen
+        return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
     def make(self, plan: Plan, *, reuses: bool = True) -> Batch:
         """A new batch of the plan, which takes results over where it `reuses` any. On return it is on disk."""
@@ -89,7 +88,7 @@ class Planner:
             try:
                 batch.plan()  # Merged outputs do without, and whoever adopts it does not.
                 standing(batch)
-            except StoreCorrupt as error:
+            except (StoreCorrupt, UnknownId) as error:
                 note(f"{batch.id} is passed over: {error.message}")
                 continue
             if is_answering:

@@ -37,12 +37,11 @@ def _found(question: Question, name: str, path: str, lost: list[bytes]) -> Itera
     """The rows, file by file; of which files the content is not there is noted in `lost`."""
     find = load_question("references_in")
     records = question.records
-    objects = records.store.objects()
     for item, entry in enumerate(records.items):
         if path not in display_path(entry.path):
             continue
         try:
-            content = objects.read(entry.object, entry.size)
+            content = records.read_object(entry)
         except ObjectMissing as error:
             question.note(f"{display_path(entry.path)} is passed over: {error.message}")
             lost.append(entry.path)

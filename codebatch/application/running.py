@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from codebatch.application.collecting import Collected, tidy
 from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.application.freezing import Frozen, freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
@@ -18,7 +19,7 @@ from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import NOTHING_EXECUTED, Executed, execute
 from codebatch.coordinator.score import Progress
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.quantities import count_of
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
@@ -32,8 +33,9 @@ from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.disk_usage import tree_bytes
+from codebatch.system.files import Lock
 
 WORST_MAX = 10
 FAILURES_MAX = 20
@@ -56,6 +58,9 @@ class Listener:
 
     def update(self, progress: Progress) -> None:
         """How far the work is: whenever a worker was heard, and ten times a second where none is."""
+
+    def collected(self, collected: Collected) -> None:
+        """What nobody needs any more is gone. Not called where nothing went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,27 +87,40 @@ class Execution:
         if self.file_seconds is not None and not self.file_seconds > 0:
             raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
 
-    def execute(self, store: Store, batch: Batch, scope: Scope, listener: Listener) -> Executed:
-        """Do what is open in a batch."""
+    def execute(
+        self,
+        store: Store,
+        lock: Lock,
+        batch: Batch,
+        scope: Scope,
+        listener: Listener,
+        snapshot: Snapshot | None = None,
+    ) -> Executed:
+        """Do what is open in a batch.
+
+        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
+        batch's, where somebody has decoded it already.
+        """
         settings = self.configuration.settings
         jobs = self.jobs or self.configuration.jobs
         memory_mb = self.memory_mb or settings.memory_mb_max
-        with store.writing():
-            return execute(
-                store,
-                batch,
-                catalogue=self.configuration.catalogue,
-                jobs=jobs,
-                limits=Limits(
-                    file_seconds=self.file_seconds or settings.file_seconds_max,
-                    project_seconds=settings.project_seconds_max,
-                    memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
-                ),
-                scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
-                watcher=listener,
-                reuses=self.reuses,
-                hash_seed=self.hash_seed,
-            )
+        return execute(
+            store,
+            batch,
+            catalogue=self.configuration.catalogue,
+            jobs=jobs,
+            limits=Limits(
+                file_seconds=self.file_seconds or settings.file_seconds_max,
+                project_seconds=settings.project_seconds_max,
+                memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+            ),
+            scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
+            watcher=listener,
+            store_lock=lock.descriptor,
+            reuses=self.reuses,
+            hash_seed=self.hash_seed,
+            snapshot=snapshot,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +141,6 @@ class Ran:
     worst: tuple[JsonRecord, ...]
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
-    store_bytes: int
     executed: Executed
     task: str | None
 
@@ -223,42 +240,49 @@ def run_paths(
     if not (allow_empty or place.exists() or takes_a_file(paths, rules)):
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
-    with store.writing():
+    with store.writing() as lock:
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
-    stands = standing(batch)
-    action: Action = "ran" if is_new else _found(stands)
-    listener.chosen(batch, action)
-    executed = NOTHING_EXECUTED
-    if not stands.is_over:
-        executed = execution.execute(store, batch, scope_of(batch, task), listener)
-        with store.writing():
+        stands = standing(batch)
+        action: Action = "ran" if is_new else _found(stands)
+        listener.chosen(batch, action)
+        executed = NOTHING_EXECUTED
+        if not stands.is_over:
+            executed = execution.execute(store, lock, batch, scope_of(batch, task), listener, frozen.snapshot)
             batch = planner.answering_one(batch)
-    return _ran(execution, store, batch, action, began, executed=executed, task=task)
+        ran = _ran(execution, store, batch, action, began, executed=executed, task=task)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
     began = time.monotonic()
-    stands = standing(batch)
-    scope = scope_of(batch, task)
-    if stands.is_over:
-        return _ran(execution, store, batch, _found(stands), began)
-    action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
-    executed = execution.execute(store, batch, scope, listener)
-    return _ran(execution, store, batch, action, began, executed=executed, task=task)
+    with store.writing() as lock:
+        stands = standing(batch)
+        scope = scope_of(batch, task)
+        action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
+        executed = NOTHING_EXECUTED
+        if not stands.is_over:
+            executed = execution.execute(store, lock, batch, scope, listener)
+        ran = _ran(execution, store, batch, action, began, executed=executed, task=task)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
-    stands = standing(batch)
-    if stands.state is BatchState.COMPLETED and stands.outputs is not None:
-        return _ran(execution, store, batch, "up to date", began)
-    executed = execution.execute(store, batch, Scope(retry_failed=True), listener)
-    return _ran(execution, store, batch, "continued", began, executed=executed)
+    with store.writing() as lock:
+        stands = standing(batch)
+        if stands.state is BatchState.COMPLETED and stands.outputs is not None:
+            return _ran(execution, store, batch, "up to date", began)
+        executed = execution.execute(store, lock, batch, Scope(retry_failed=True), listener)
+        ran = _ran(execution, store, batch, "continued", began, executed=executed)
+    _tidy(execution, ran, listener)
+    return ran
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
@@ -272,14 +296,31 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
         return ShardsRan(states={}, open=())
-    executed = execution.execute(store, batch, replace(scope, shards=chosen), Listener())
-    ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
+    with store.writing() as lock:
+        stands = standing(batch)
+        if stands.state is BatchState.COMPLETED and stands.is_over:
+            return ShardsRan(states=dict.fromkeys(sorted(chosen), "done"), open=())
+        executed = execution.execute(store, lock, batch, replace(scope, shards=chosen), Listener())
+        ledger = load_ledger(plan, Outcomes(batch.files, batch.root))
     states: dict[ShardId, Literal["done", "failed"]] = {
         shard: "failed" if ledger.unsuccessful(shard, name) else "done"
         for shard in sorted(chosen)
         if not ledger.holes(shard, name)
     }
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+
+
+def _tidy(execution: Execution, ran: Ran, listener: Listener) -> None:
+    """Let go what nobody needs, at the end of a run that was not broken off."""
+    if ran.executed.signal_status:
+        return
+    try:
+        collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
+    except StoreError as error:
+        listener.note(f"what is old stays: {error.message}")
+        return
+    if collected is not None and not collected.is_nothing:
+        listener.collected(collected)
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:
@@ -323,7 +364,6 @@ def _ran(
         worst=tuple(worst_findings(records, WORST_MAX)) if stands.state.is_final else (),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
-        store_bytes=tree_bytes(store.root),
         executed=executed,
         task=task,
     )

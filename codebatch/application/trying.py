@@ -101,9 +101,9 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
 
 def _run(execution: Execution, planner: Planner, store: Store, listener: Listener) -> tuple[BatchRecords, int]:
     """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
-    with store.writing():
+    with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)
-    executed = execution.execute(store, batch, Scope(), listener)
+        executed = execution.execute(store, lock, batch, Scope(), listener)
     return BatchRecords(store, batch), executed.signal_status
 
 

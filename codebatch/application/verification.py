@@ -50,20 +50,21 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
     done again too, else those of files alone. What differs makes the result key of its task untrusted: that is on disk
     on return. Main thread only. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
     """
-    load_untrusted(store)  # One that is damaged is told before the work is done.
-    if not standing(batch).is_over:
-        hint = f"go on with: codebatch run --batch {batch.id}"
-        raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
-    said = BatchRecords(store, batch)
-    chosen = sample(said.items, said.plan.digest, share)
-    if not chosen:
-        return Verified(files=0)
-    paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
-    with store.writing(), _hidden(execution.configuration.catalogue, said, paths, is_whole=share >= 1) as again:
-        executed = execution.execute(store, again, Scope(), listener)
-        if executed.signal_status:
-            return Verified(files=len(chosen), signal_status=executed.signal_status)
-        verified = _compare(said, BatchRecords(store, again), len(chosen))
+    with store.writing() as lock:
+        load_untrusted(store)  # One that is damaged is told before the work is done.
+        if not standing(batch).is_over:
+            hint = f"go on with: codebatch run --batch {batch.id}"
+            raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
+        said = BatchRecords(store, batch)
+        chosen = sample(said.items, said.plan.digest, share)
+        if not chosen:
+            return Verified(files=0)
+        paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
+        with _hidden(execution.configuration.catalogue, said, paths, is_whole=share >= 1) as again:
+            executed = execution.execute(store, lock, again, Scope(), listener)
+            if executed.signal_status:
+                return Verified(files=len(chosen), signal_status=executed.signal_status)
+            verified = _compare(said, BatchRecords(store, again), len(chosen))
         distrust(store, verified.untrusted)
         return verified
 

@@ -44,6 +44,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
     },
+    "Keep": {
+        "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),
+        "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
+        "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
+        "store-stats": ("collection:store_stats", "What the store holds, by part."),
+    },
     "Describe": {
         "pipelines": ("batches:pipelines", "List pipelines."),
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),

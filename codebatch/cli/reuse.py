@@ -162,7 +162,9 @@ def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
 
 
 def _trust(answering: Answering, key: str) -> int:
-    trusted = trust(answering.place.open(), key)
+    store = answering.place.open()
+    with store.writing():
+        trusted = trust(store, key)
     answering.print(trusted, [f"trusted again: {trusted.task} {trusted.key}"])
     return 0
 

@@ -12,17 +12,20 @@ import msgspec
 
 from codebatch.application import running
 from codebatch.application.asking import shown_paths
+from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.freezing import Frozen
 from codebatch.application.running import Action, Execution, Listener, Ran
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
-from codebatch.cli.show import failure_lines, summary_lines
+from codebatch.cli.show import collected_line, failure_lines, summary_lines
 from codebatch.coordinator.progress import choose_display
 from codebatch.coordinator.score import Progress
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_bytes, percent_of
 from codebatch.store.batches import Batch, resolve_batch
+
+COLLECTED_SHOWN_MAX = 5
 
 _ACTIONS: dict[Action, str] = {
     "ran": "new",
@@ -51,7 +54,6 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     executed: int
     seconds: float
     action: str
-    store_bytes: int
     paths: tuple[str, ...]
 
 
@@ -74,13 +76,19 @@ class Teller(Listener):
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._display.phase(f"snapshot {frozen.snapshot_id}: {size} ({how})")
+        self._display.phase(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: Batch, action: Action) -> None:
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
         self._display.update(progress)
+
+    def collected(self, collected: Collected) -> None:
+        gone = (*collected.batches, *collected.snapshots)
+        more = f" and {len(gone) - COLLECTED_SHOWN_MAX:,} more" if len(gone) > COLLECTED_SHOWN_MAX else ""
+        named = f": {', '.join(gone[:COLLECTED_SHOWN_MAX])}{more}" if gone else ""
+        self.note(f"{collected_line(collected)}{named}")
 
 
 def _running(function: Callable[..., int]) -> Callable[..., int]:
@@ -230,12 +238,10 @@ def _answer(answering: Answering, ran: Ran) -> int:
         executed=ran.executed.executed,
         seconds=ran.seconds,
         action=ran.action,
-        store_bytes=ran.store_bytes,
         paths=shown_paths(batch),
     )
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
-    size = human_bytes(answer.store_bytes)
-    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s, store {size}"]
+    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if answer.served:
         share = percent_of(answer.served, answer.served + answer.executed)
         lines.append(f"taken over from older batches: {count_of(answer.served, 'result')} ({share:g} %)")

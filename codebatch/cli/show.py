@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from codebatch.model.quantities import count_of
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.filters import JsonRecord, record_path
 from codebatch.query.summary import Summary
+
+if TYPE_CHECKING:
+    from codebatch.application.collecting import Collected
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8
@@ -70,6 +74,29 @@ def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
         yield f"  {record_line(record)}"
     if left:
         yield f"  {left:,} more"
+
+
+def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
+    """What went from a store, or would go, in one line."""
+    counted = [
+        *([_batches(len(collected.batches))] if collected.batches else []),
+        *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
+        *([count_of(collected.objects, "object")] if collected.objects else []),
+    ]
+    if collected.packs_rewritten and not counted:
+        counted.append("second copies of objects")
+    if collected.settled:
+        counted.append(
+            f"what {_batches(len(collected.settled))} no longer need{'' if len(collected.settled) > 1 else 's'}"
+        )
+    if not counted:
+        return "nothing to collect"
+    done = "would collect" if is_dry else "collected"
+    return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
+
+
+def _batches(count: int) -> str:
+    return f"{count:,} {'batch' if count == 1 else 'batches'}"
 
 
 def _ranked(counts: dict[str, int], limit: int) -> str:

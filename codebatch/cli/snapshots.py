@@ -19,7 +19,7 @@ from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
-from codebatch.store.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.store.store import Store
 
 
@@ -52,11 +52,15 @@ def snapshot() -> None:
 def take(
     answering: Answering, paths: tuple[Path, ...], include: tuple[str, ...], exclude: tuple[str, ...], rehash: bool
 ) -> None:
-    """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine."""
+    """Freeze PATHS as a snapshot. The same tree gives the same id, on any machine.
+
+    One that no batch is made of goes 14 days after it was last taken, unless it is pinned (`codebatch pin`).
+    """
     rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
     store = answering.place.open_or_make(answering.note)
     with store.writing():
         taken = freezing.take(store, paths, rules)
+        mark_as_taken(store.files, store.root, taken.snapshot_id)
     for note in taken.notes:
         answering.note(note)
     answering.print(

@@ -41,7 +41,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
         records = BatchRecords(store, batch)
         name, item = find_item(records, str(path), answering.note)
         entry = records.items[item]
-        content = store.objects().read(entry.object, entry.size)
+        content = records.read_object(entry)
         contexts = records.plan.context_of(item)
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()

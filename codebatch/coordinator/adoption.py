@@ -8,9 +8,10 @@ commits once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import accumulate, islice, pairwise, product
 
 from msgspec.structs import replace
 
@@ -35,6 +36,8 @@ from codebatch.system.task_catalogue import TaskCatalogue
 _OUTCOMES_A_COMMIT = 10_000
 # A further base is looked at where so much of the work still misses: it takes reading a plan and a snapshot.
 _MISSES_WORTH_A_BASE = 1 / 256
+# Of what doing it would cost.
+_COST_OF_SERVING = 0.05
 
 
 @dataclass(slots=True)
@@ -54,6 +57,20 @@ class Promised:
             if run.start < unit.end and unit.start < run.end
         )
 
+    def lessen(self, costs: Mapping[ShardId, Sequence[float]], tasks: int) -> dict[ShardId, Sequence[float]]:
+        """Cumulative estimates of all work, of so many tasks a file, without what need not be done."""
+        lessened = dict(costs)
+        shares: dict[ShardId, list[float]] = {}
+        for (shard, _), runs in self.runs.items():
+            of_items = shares.setdefault(shard, [1.0] * (len(costs[shard]) - 1))
+            for run in runs:
+                for item in range(run.start, run.end):
+                    of_items[item] -= (1 - _COST_OF_SERVING) / tasks
+        for shard, of_items in shares.items():
+            each = (after - before for before, after in pairwise(costs[shard]))
+            lessened[shard] = list(accumulate(map(operator.mul, each, of_items), initial=0.0))
+        return lessened
+
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
@@ -67,15 +84,25 @@ class Reuse:
     bases: tuple[str, ...]
     untrusted: frozenset[Digest] = frozenset()
 
-    def take_over(self, batch: Batch, plan: Plan, items: Items, committer: Committer) -> Promised:
+    def take_over(
+        self,
+        batch: Batch,
+        plan: Plan,
+        items: Items,
+        committer: Committer,
+        *,
+        tasks: frozenset[str] | None,
+        shards: frozenset[ShardId] | None,
+    ) -> Promised:
         """Commit every shard that an older batch has whole; returns what else need not be done.
 
-        What is committed is on disk on return. A base that is gone or damaged has nothing. Raises StoreUnwritable.
+        That is of all tasks and shards, or of these. What is committed is on disk on return. A base that is gone or
+        damaged has nothing. Raises StoreUnwritable.
         """
         if not self.bases:
             return Promised()
-        usable = [task for task in plan.tasks if self._is_usable(plan, task)]
-        taking = _Taking(batch, plan, items)
+        usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
+        taking = _Taking(batch, plan, items, shards)
         bases = self._opened()
         for base in bases:
             if not taking.is_worth_a_base:
@@ -83,7 +110,7 @@ class Reuse:
             with _missing_where_unsound():
                 taking.look_at(base, [task for task in usable if task.scope == "file"])
         taking.commit(committer)
-        alike = [base for base in bases if base.snapshot_id == plan.snapshot_id]
+        alike = [base for base in bases if shards is None and base.snapshot_id == plan.snapshot_id]
         for base, task in product(alike, usable):
             if task.scope == "project":
                 with _missing_where_unsound():
@@ -121,7 +148,7 @@ def _missing_where_unsound() -> Iterator[None]:
 class _Taking:
     """What was found in the bases so far."""
 
-    def __init__(self, batch: Batch, plan: Plan, items: Items) -> None:
+    def __init__(self, batch: Batch, plan: Plan, items: Items, shards: frozenset[ShardId] | None) -> None:
         self._batch = batch
         self._plan = plan
         self._items = items
@@ -133,7 +160,7 @@ class _Taking:
         holes = {
             (shard, task): ledger.holes(shard, task)
             for shard, task in ledger.chains
-            if isinstance(ledger.work[shard], Shard)
+            if isinstance(ledger.work[shard], Shard) and (shards is None or shard in shards)
         }
         self._open = {pair: sum(end - start for start, end in each) for pair, each in holes.items() if each}
         self._untouched = {pair for pair, each in holes.items() if each == [(0, ledger.work[pair[0]].items)]}

@@ -116,7 +116,16 @@ class Coordinator:
             self._leases = LeaseReader(batch.files, batch.root, take_over=scope.take_over)
             self._sweep()
             self._promised = (
-                reuse.take_over(batch, plan, Items(items, plan.contexts), self._committer) if reuse else Promised()
+                reuse.take_over(
+                    batch,
+                    plan,
+                    Items(items, plan.contexts),
+                    self._committer,
+                    tasks=scope.tasks,
+                    shards=scope.shards,
+                )
+                if reuse
+                else Promised()
             )
             self.ledger = load_ledger(plan, self._outcomes)
             leases = self._leases.leases()
@@ -126,7 +135,7 @@ class Coordinator:
         self._frame_writer = FrameWriter()
         self._session = Session(
             self.ledger,
-            costs=costs,
+            costs=self._promised.lessen(costs, len(plan.tasks) - len(plan.project_tasks)),
             jobs=jobs,
             cost_per_worker=cost_per_worker,
             tasks=scope.tasks,

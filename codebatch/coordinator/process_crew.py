@@ -41,10 +41,12 @@ class ProcessCrew:
         limits: Limits,
         running_ns: Callable[[], int],
         hash_seed: int = 0,
+        store_lock: int | None = None,
     ) -> None:
         """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
 
-        `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it.
+        `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
+        descriptor of our lock of the store, which workers inherit.
         """
         self._batch = batch
         self._store_root = store_root
@@ -53,6 +55,7 @@ class ProcessCrew:
         self._hash_seed = hash_seed
         self._guard = Guard(limits)
         self._running_ns = running_ns
+        self._store_lock = store_lock
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
@@ -90,6 +93,7 @@ class ProcessCrew:
             coordinator=self._coordinator,
             own_places=self._own_places,
             hash_seed=self._hash_seed,
+            store_lock=self._store_lock,
         )
         self._workers[worker] = started
         self._holders.add(started.holder)

@@ -17,6 +17,7 @@ from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.ledgers import tally_of
 from codebatch.store.outputs import Outputs
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.clock import running_ns, wall_ns
@@ -50,16 +51,22 @@ def execute(
     watcher: Watcher | None,
     reuses: bool = True,
     hash_seed: int = 0,
+    store_lock: int | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Executed:
     """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
+    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
+    `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again.
     What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable or StoreCorrupt; what was committed before is kept.
     """
     plan = batch.plan()
     check_tools(catalogue, plan)
     reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store)) if reuses else None
-    items = items_of(snapshot_of(store, batch).entries, plan.paths)
+    snapshot = snapshot or snapshot_of(store, batch)
+    assert snapshot.id == plan.snapshot_id
+    items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
     )
@@ -71,6 +78,7 @@ def execute(
         limits=limits,
         running_ns=running_ns,
         hash_seed=hash_seed,
+        store_lock=store_lock,
     )
     coordinator = Coordinator(
         batch,

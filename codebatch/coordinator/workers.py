@@ -148,8 +148,9 @@ def start_worker(
     coordinator: HolderId,
     own_places: Mapping[str, OwnPlace],
     hash_seed: int,
+    store_lock: int | None,
 ) -> WorkerProcess:
-    """Start a worker in an empty directory of its own, from a thread that outlives it."""
+    """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too."""
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
@@ -167,12 +168,13 @@ def start_worker(
             channel=theirs.fileno(),
             parent=os.getpid(),
             own_tasks=dict(own_places),
+            store_lock=store_lock,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
             environment=worker_environment(os.environ, holder, hash_seed),
-            channel=theirs.fileno(),
+            inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )
     except BaseException:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, NewType
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.model.digest import DIGEST_PATTERN, Digest, digest_bytes
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 
 SnapshotId = NewType("SnapshotId", str)
 
@@ -41,7 +41,8 @@ class Entry(NamedTuple):
         return display_path(self.path)
 
 
-class EntryLine(msgspec.Struct, frozen=True, kw_only=True):
+# Without `gc` the collector does not look, each time that some hundreds are made, at what can be in no cycle.
+class EntryLine(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An entry as a line of files.index.jsonl."""
 
     path: str | UnsetType = UNSET
@@ -89,43 +90,47 @@ def path_from_fields(path: str | UnsetType | None, path_b64: str | UnsetType | N
 
 def is_safe_path(path: bytes) -> bool:
     """Whether a path stays inside its tree: relative, no empty, `.` or `..` part, no NUL."""
-    if not path or len(path) > PATH_BYTES_MAX or b"\0" in path:
+    if len(path) > PATH_BYTES_MAX or b"\0" in path:
         return False
-    return all(part not in (b"", b".", b"..") for part in path.split(b"/"))
+    enclosed = b"/%b/" % path
+    return b"//" not in enclosed and b"/./" not in enclosed and b"/../" not in enclosed
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """The line of files.index.jsonl that an entry is."""
+    path, path_b64 = path_fields(entry.path)
+    line = EntryLine(
+        path=path,
+        path_b64=path_b64,
+        kind=entry.kind,
+        executable=entry.executable,
+        size=entry.size,
+        object=entry.object,
+    )
+    return _encoder.encode(line) + b"\n"
 
 
 def encode_entries(entries: Iterable[Entry]) -> bytes:
     """The lines of files.index.jsonl. Their digest is the snapshot's."""
-    lines = []
-    for entry in entries:
-        path, path_b64 = path_fields(entry.path)
-        lines.append(
-            _encoder.encode(
-                EntryLine(
-                    path=path,
-                    path_b64=path_b64,
-                    kind=entry.kind,
-                    executable=entry.executable,
-                    size=entry.size,
-                    object=entry.object,
-                )
-            )
-        )
-    return b"".join(line + b"\n" for line in lines)
+    return b"".join(map(encode_entry, entries))
 
 
 def decode_entries(data: bytes) -> list[Entry]:
-    """Read files.index.jsonl. Raises ValueError where a line, an order or a path is unsound."""
+    """Read lines of files.index.jsonl. Raises ValueError where a line, an order or a path is unsound."""
     return list(_iter_entries(data))
+
+
+def decode_lines(data: bytes) -> list[EntryLine]:
+    """Lines of files.index.jsonl as they are written. Raises ValueError where one is not of its type."""
+    try:
+        return _decoder.decode_lines(data)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
 
 
 def _iter_entries(data: bytes) -> Iterator[Entry]:
     previous = b""
-    for number, line in enumerate(data.splitlines(), 1):
-        try:
-            wire = _decoder.decode(line)
-        except msgspec.DecodeError as error:
-            raise ValueError(f"line {number}: {error}") from error
+    for number, wire in enumerate(decode_lines(data), 1):
         path = path_from_fields(wire.path, wire.path_b64)
         if not is_safe_path(path) or path <= previous:
             raise ValueError(f"line {number}: the path is unsafe or out of order")
@@ -135,28 +140,22 @@ def _iter_entries(data: bytes) -> Iterator[Entry]:
         yield Entry(path, wire.kind, wire.executable, wire.size, Digest(wire.object))
 
 
-def find_items(data: bytes, paths: Iterable[bytes]) -> dict[bytes, int]:
-    """The numbers of the items at some paths in a sound files.index.jsonl, in their order, by decoding a few lines.
+def find_item(data: bytes, path: bytes) -> int | None:
+    """The number of the item at a path among those of sound lines, by decoding a dozen of them.
 
     Items are the entries of kind `file`; a path where there is none is left out. Raises ValueError.
     """
     lines = data.splitlines()
-    found: dict[bytes, int] = {}
-    for path in paths:
-        index = bisect.bisect_left(lines, path, key=_path_of_line)
-        if index < len(lines) and _path_of_line(lines[index]) == path and _IS_FILE in lines[index]:
-            found[path] = sum(_IS_FILE in line for line in lines[:index])
-    return found
+    index = bisect.bisect_left(lines, path, key=path_of_line)
+    if index == len(lines) or path_of_line(lines[index]) != path or _IS_FILE not in lines[index]:
+        return None
+    return sum(_IS_FILE in line for line in lines[:index])
 
 
-def _path_of_line(line: bytes) -> bytes:
+def path_of_line(line: bytes) -> bytes:
+    """The path of a line of files.index.jsonl. Raises ValueError."""
     wire = _decoder.decode(line)
     return path_from_fields(wire.path, wire.path_b64)
-
-
-def manifest_digest(index: bytes) -> Digest:
-    """A snapshot's digest: that of the bytes of its files.index.jsonl."""
-    return digest_bytes(index)
 
 
 def snapshot_id(digest: Digest) -> SnapshotId:

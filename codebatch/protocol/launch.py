@@ -24,7 +24,10 @@ ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", 
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`."""
+    """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
+
+    `store_lock` is the descriptor by which it holds the coordinator's lock of the store.
+    """
 
     store: str
     batch: str
@@ -32,6 +35,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     coordinator: HolderId
     channel: int
     parent: int
+    store_lock: int | None = None
     own_tasks: dict[str, OwnPlace] = {}
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
 from codebatch.query.sources import RecordSource, find_source
-from codebatch.store.batches import Batch, snapshot_of
+from codebatch.store.batches import Batch, check_is_there, snapshot_of
+from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
@@ -38,7 +40,8 @@ class BatchRecords:
     @cached_property
     def items(self) -> list[Entry]:
         """What the batch works on, in path order."""
-        return items_of(self.snapshot.entries, self.batch.about.paths)
+        with self._look_again():
+            return items_of(self.snapshot.entries, self.batch.about.paths)
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -71,6 +74,25 @@ class BatchRecords:
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """The items at those of some paths where there is one, in their order. Raises StoreCorrupt."""
         if not self.batch.about.paths:
-            return self.snapshot.find_items(paths)
+            with self._look_again():
+                return self.snapshot.find_items(paths)
         items = {entry.path: item for item, entry in enumerate(self.items)}
         return {path: items[path] for path in paths if path in items}
+
+    def read_object(self, entry: Entry) -> bytes:
+        """The content of an entry. Raises ObjectMissing."""
+        with self._look_again():
+            return self._objects.read(entry.object, entry.size)
+
+    @cached_property
+    def _objects(self) -> ObjectStore:
+        return self.store.objects()
+
+    @contextlib.contextmanager
+    def _look_again(self) -> Iterator[None]:
+        """Tell a snapshot or an object that went with the batch from one that is damaged."""
+        try:
+            yield
+        except StoreCorrupt:
+            check_is_there(self.batch.files, self.batch.root)
+            raise

@@ -6,20 +6,21 @@ Every source gives the same answers of the same batch, in the same order. Who as
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
+from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs
+from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
 
 class Piece(NamedTuple):
@@ -75,7 +76,16 @@ class RecordSource(Protocol):
 def find_source(batch: Batch, plan: Callable[[], Plan]) -> RecordSource:
     """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
-    return Unmerged(Outcomes(batch.files, batch.root), plan) if outputs is None else Merged(outputs, plan)
+    if outputs is not None:
+        return Merged(outputs, plan)
+
+    def look_again() -> Merged | None:
+        settled = outputs_meanwhile(batch)
+        return None if settled is None else Merged(settled, plan)
+
+    unmerged = Unmerged(Outcomes(batch.files, batch.root), plan, look_again)
+    unmerged.look()
+    return look_again() or unmerged
 
 
 class Merged:
@@ -132,9 +142,17 @@ class Merged:
 class Unmerged:
     """Reads what the registers say now, looked at once."""
 
-    def __init__(self, outcomes: Outcomes, plan: Callable[[], Plan]) -> None:
+    def __init__(
+        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], Merged | None] = lambda: None
+    ) -> None:
+        """`look_again` gives the outputs on which the batch rests where the outcomes went meanwhile."""
         self._outcomes = outcomes
         self._plan = plan
+        self._look_again = look_again
+
+    def look(self) -> None:
+        """Look now. Who does not is answered from what there is when the first question comes."""
+        self._ledger  # noqa: B018 - it is kept
 
     @property
     def place(self) -> str:
@@ -165,13 +183,21 @@ class Unmerged:
             )
 
     def iter_pieces(self, task: str) -> Iterator[Piece]:
-        return (self._piece(piece.links) for piece in self._ledger.pieces(task))
+        pieces = enumerate(self._ledger.pieces(task))
+        return (self._piece(task, index, piece.links) for index, piece in pieces)
 
     def item_lines(self, task: str, item: int) -> bytes | None:
         shard = self._plan().shards[bisect.bisect_right(self._shard_starts, item) - 1]
         place = item - shard.start
         link = next((link for link in self._ledger.walk(shard.id, task) if link.start <= place < link.end), None)
-        return None if link is None else self._outcomes.read_item(link.segment, link.outcome, place - link.start)
+        if link is None:
+            return None
+        try:
+            return self._outcomes.read_item(link.segment, link.outcome, place - link.start)
+        except StoreCorrupt:
+            if (merged := self._look_again()) is None:
+                raise
+            return merged.item_lines(task, item)
 
     @cached_property
     def _ledger(self) -> Ledger:
@@ -181,8 +207,15 @@ class Unmerged:
     def _shard_starts(self) -> list[int]:
         return [shard.start for shard in self._plan().shards]
 
-    def _piece(self, links: Sequence[Link]) -> Piece:
-        return Piece(
-            add_counts(link.outcome.counts for link in links),
-            lambda: chain.from_iterable(self._outcomes.iter_items(link.segment, link.outcome) for link in links),
-        )
+    def _piece(self, task: str, index: int, links: Sequence[Link]) -> Piece:
+        return Piece(add_counts(link.outcome.counts for link in links), lambda: self._read(task, index, links))
+
+    def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
+        """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""
+        try:
+            lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]
+        except StoreCorrupt:
+            if (merged := self._look_again()) is None:
+                raise
+            lines = next(islice(merged.iter_pieces(task), index, None)).read()
+        yield from lines

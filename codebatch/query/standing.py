@@ -9,7 +9,7 @@ from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, LeaseReader
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, current_outputs
+from codebatch.store.outputs import Outputs, current_outputs, outputs_meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,15 @@ def standing(batch: Batch) -> Standing:
     live = tuple(holder for holder, is_live in holders if is_live)
     outputs = current_outputs(batch)
     if outputs is not None and not live:
-        tally = outputs.manifest.tally()
-        return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=live, outputs=outputs)
-    tally = tally_of(load_ledger(batch.plan(), Outcomes(batch.files, batch.root)))
+        return _as_merged(outputs)
+    ledger = load_ledger(batch.plan(), Outcomes(batch.files, batch.root))
+    if (settled := outputs_meanwhile(batch)) is not None:
+        return _as_merged(settled)
+    tally = tally_of(ledger)
     state = batch_state(tally, is_started=bool(holders))
     return Standing(state=state, tally=tally, holders=live, outputs=outputs)
+
+
+def _as_merged(outputs: Outputs) -> Standing:
+    tally = outputs.manifest.tally()
+    return Standing(state=batch_state(tally, is_started=True), tally=tally, holders=(), outputs=outputs)

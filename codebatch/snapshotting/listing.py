@@ -125,6 +125,12 @@ class TreeLister:
         answer = self._answer(directory)
         return answer.digest if answer.mode == mode else None
 
+    def lists_a_cache_tag(self, directory: bytes, mode: str) -> bool:
+        """Whether a list of which there is a digest may name the CACHEDIR.TAG of a store."""
+        if mode == MODE_GIT and directory not in self._answers:
+            return _CACHE_TAG in self._git_raw(directory)
+        return any(path.endswith(_CACHE_TAG) for path in self._answer(directory).paths)
+
     def lists_a_file(self) -> bool:
         """Whether `list_all` finds a regular file. In most trees the first directory tells. Raises SourceUnreadable."""
         self._rules.add_ignore_file(b"")

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from codebatch.snapshotting.stat_cache import (
 )
 from codebatch.snapshotting.walk import GITIGNORE, GitIgnore, is_git, list_directory, work_tree_around
 from codebatch.store import layout
-from codebatch.store.snapshots import load_snapshot
+from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.system.files import Files
 
 PATHS_MAX = 20_000
@@ -109,7 +109,7 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
                 is_cut = True
             is_cut = is_cut or len(found) == CHANGES_MAX
             if since is not None and found:
-                then, later = (_entries(files, store_root, each) for each in (snapshot_id, since))
+                then, later = (load_snapshot(files, store_root, each) for each in (snapshot_id, since))
                 found, since = look.changes_from(then, later, found, is_cut=is_cut), None
     except _TooMuch:
         found, since, is_cut = [], None, True
@@ -117,10 +117,6 @@ def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: 
         return None
     rules = about.rules
     return Changes(tuple(found), is_cut, since, rules.include, rules.exclude)
-
-
-def _entries(files: Files, store_root: Path, snapshot_id: SnapshotId) -> dict[bytes, Entry]:
-    return {entry.path: entry for entry in load_snapshot(files, store_root, snapshot_id).entries}
 
 
 def rules_of(files: Files, store_root: Path, stat_cache: str) -> SourceRules | None:
@@ -203,17 +199,16 @@ class _Look:
         if not is_listed_alike:  # Only a new list would tell.
             raise _TooMuch
 
-    def changes_from(
-        self, then: Mapping[bytes, Entry], later: Mapping[bytes, Entry], differing: Sequence[bytes], *, is_cut: bool
-    ) -> list[bytes]:
+    def changes_from(self, then: Snapshot, later: Snapshot, differing: Sequence[bytes], *, is_cut: bool) -> list[bytes]:
         """The first paths that are not as in `then`, where `differing` are those that are not as in `later`.
 
-        Raises OSError, or _TooMuch where that is not known.
+        Raises OSError or StoreCorrupt, or _TooMuch where that is not known.
         """
-        changes = [path for path in differing if not self._is_as(path, then.get(path))]
+        changes = [path for path in differing if not self._is_as(path, then.entry(path))]
         if changes or is_cut:
             return changes
-        apart = (path for path in sorted({*then, *later} - {*differing}) if then.get(path) != later.get(path))
+        before, after = then.entries_unlike(later)
+        apart = (path for path in sorted({*before, *after} - {*differing}) if before.get(path) != after.get(path))
         return list(islice(apart, CHANGES_MAX))
 
     def _is_as(self, path: bytes, entry: Entry | None) -> bool:

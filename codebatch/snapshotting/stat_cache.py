@@ -95,10 +95,6 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     keys: bytes
     flags: bytes
 
-    def is_unchanged(self, base: bytes) -> bool:
-        """Whether every row is as lstat finds it now."""
-        return next(self.iter_changed(base), None) is None
-
     def iter_changed(self, base: bytes) -> Iterator[bytes]:
         """The paths whose rows are not as lstat finds them now. The inner loop of a snapshot of an unchanged tree.
 
@@ -128,6 +124,13 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
                     continue
                 if (now.st_mode, now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino) != row:
                     yield os.path.join(directory, name)
+
+    def iter_racy(self) -> Iterator[bytes]:
+        """The paths whose rows may not be believed."""
+        if self.racy:
+            for path, row in zip(self.iter_paths(), self._iter_stats(), strict=True):
+                if is_racy(Stat._make(row), self.stamp_ns):
+                    yield path
 
     def rows(self) -> dict[bytes, Row]:
         """Every row that may be believed, by path."""
@@ -266,6 +269,11 @@ def stat_at(directories: Directories, path: bytes) -> Stat:
         return stat_of(os.stat(name, dir_fd=directories.enter(directory), follow_symlinks=False))
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
+
+
+def is_racy(found: Stat, stamp_ns: int) -> bool:
+    """Whether what is there is not older than a look's stamp."""
+    return found.mode != 0 and max(found.mtime_ns, found.ctime_ns) >= stamp_ns
 
 
 def _is_directory(path: bytes) -> bool:

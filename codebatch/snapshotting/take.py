@@ -11,25 +11,24 @@ import contextlib
 import gc
 import os
 import stat
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
-from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entries, manifest_digest, snapshot_id
+from codebatch.model.entry import Entry, SnapshotId, display_path, encode_entry
 from codebatch.snapshotting.capture import capture
 from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.entries import Skipped, entry_of, is_plain, notes_of, skipped_of
 from codebatch.snapshotting.listing import Tree, TreeLister, by_directory
 from codebatch.snapshotting.roots import Sources, resolve_sources, store_below
+from codebatch.snapshotting.row_edits import RowEdits
 from codebatch.snapshotting.selection import Rules, SourceRules
 from codebatch.snapshotting.stat_cache import (
-    FLAG_LFS_POINTER,
     FLAG_SUBMODULE,
     MODE_GIT,
     NO_KEY,
@@ -37,7 +36,7 @@ from codebatch.snapshotting.stat_cache import (
     Stat,
     StatCache,
     cache_path,
-    is_special,
+    is_racy,
     load_stat_cache,
     save_stat_cache,
     stamp,
@@ -46,9 +45,11 @@ from codebatch.snapshotting.stat_cache import (
 )
 from codebatch.snapshotting.walk import unreadable
 from codebatch.store import layout
+from codebatch.store.index_frames import Index, make_index, splice_index
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import (
+    Snapshot,
     SnapshotDocument,
     SnapshotSource,
     index_digest,
@@ -69,13 +70,6 @@ class Progress:
     paths_done: int
     paths: int
     bytes_read: int
-
-
-class Skipped(NamedTuple):
-    """A path that was listed and is not in the snapshot, and why."""
-
-    path: bytes
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +114,7 @@ def take_snapshot(
             for directory in sources.directories:
                 lister.start(directory)
             taker = _Taker(files, store_root, sources, rules, directories, objects)
-            known = None if rules.rehash else taker.try_reuse(lister)
+            known = None if rules.rehash else taker.try_again(lister, now)
             if known is not None:
                 return known
             with _collector_paused():
@@ -159,31 +153,80 @@ class _Taker:
         self._cache_path = cache_path(store_root, self._source_key)
         self._cache = load_stat_cache(files, self._cache_path, self._source_key)
 
-    def try_reuse(self, lister: TreeLister) -> SnapshotResult | None:
-        """The last snapshot if the tree, the rules, the objects and the snapshot itself are as they were."""
+    def try_again(self, lister: TreeLister, now: Callable[[], float]) -> SnapshotResult | None:
+        """A snapshot by what the last one of this source knew, where the same paths are listed by the same rules.
+
+        None where the tree has to be looked at as if for the first time.
+        """
         cache = self._cache
-        if cache is None or cache.racy:
+        if cache is None:
             return None
         for directory, mode, _ in cache.listings:
             if mode == MODE_GIT:
                 lister.start(directory)
         # git lists in the meantime: on two cores the longer of the two is what we wait for, not the sum.
-        if not cache.is_unchanged(self._sources.base):
-            return None
-        if any(self._stat(path) != found for path, found in cache.rule_files):
+        changed = {*cache.iter_changed(self._sources.base), *cache.iter_racy()}
+        if any(is_racy(found, cache.stamp_ns) or self._stat(path) != found for path, found in cache.rule_files):
             return None
         if any(lister.digest(directory, mode) != digest for directory, mode, digest in cache.listings):
             return None
-        if self._objects.pack_sizes() != cache.packs:
+        packs = self._objects.pack_sizes()
+        if packs is None or not set(cache.packs) <= set(packs):
             return None
         if index_digest(self._files, self._store_root, cache.snapshot_id) != cache.index_digest:
             return None
         try:
-            document = load_snapshot(self._files, self._store_root, cache.snapshot_id).document
+            last = load_snapshot(self._files, self._store_root, cache.snapshot_id)
         except (UnknownId, StoreCorrupt):
             return None
+        if changed:
+            may_be_store = any(lister.lists_a_cache_tag(directory, mode) for directory, mode, _ in cache.listings)
+            return None if may_be_store else self._splice(cache, last, changed, now)
         skipped = [Skipped(path, reason) for path, reason in cache.skipped]
-        return self._result(document, 0, skipped, list(cache.notes), reused=True)
+        return self._result(last.document, 0, skipped, list(cache.notes), reused=True)
+
+    def _splice(
+        self, cache: StatCache, last: Snapshot, changed: Collection[bytes], now: Callable[[], float]
+    ) -> SnapshotResult | None:
+        """The last snapshot in which these paths are read again; None where one of them tells of more than itself.
+
+        The other rows are older than the stamp of the look that found them, hence older than a later stamp.
+        """
+        stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
+        if stamp_ns < cache.stamp_ns:  # The clock was set back.
+            return None
+        edits = RowEdits(cache)
+        changes: dict[bytes, Entry | None] = {}
+        rows: list[Row] = []
+        with PackWriter(self._objects) as writer:
+            for path in by_directory(changed):
+                before, found = edits.get(path), self._stat(path)
+                if before is None or not is_plain(before):
+                    return None
+                row = capture(self._directories, path, found, writer) if found.mode else Row(found, NO_KEY, 0)
+                if not is_plain(row):
+                    return None
+                rows.append(row)
+                edits.put(path, row)
+                if (entry := entry_of(path, row)) != entry_of(path, before):
+                    changes[path] = entry
+        try:
+            index = splice_index(last.index(), changes)
+        except (StoreCorrupt, ValueError):
+            return None
+        document = self._publish(index, cache.listings, now)
+        self._save(
+            msgspec.structs.replace(
+                cache,
+                stamp_ns=stamp_ns,
+                racy=sum(is_racy(row.stat, stamp_ns) for row in rows),
+                **edits.columns()._asdict(),
+            ),
+            document,
+        )
+        skipped = [Skipped(path, reason) for path, reason in cache.skipped]
+        read_files = sum(stat.S_ISREG(row.stat.mode) for row in rows)
+        return self._result(document, read_files, skipped, list(cache.notes), reused=False)
 
     def take(
         self, lister: TreeLister, rules: Rules, now: Callable[[], float], report: Callable[[Progress], None] | None
@@ -192,31 +235,11 @@ class _Taker:
         stamp_ns = stamp(self._files, self._cache_path, self._sources.base)
         tree = lister.list_all()
         rows, read_files = self._read(tree, report)
-        entries = [entry for path in sorted(rows) if (entry := _entry(path, rows[path])) is not None]
-        index = encode_entries(entries)
-        digest = manifest_digest(index)
-        taken = [entry for entry in entries if entry.kind == "file"]
-        source = SnapshotSource(
-            base=display_path(self._sources.base),
-            roots=tuple(display_path(root) for root in self._sources.roots),
-            listing="+".join(sorted({mode for _, mode, _ in tree.listings})) or "named",
-        )
-        document = publish_snapshot(
-            self._files,
-            self._store_root,
-            index,
-            SnapshotDocument(
-                snapshot_id=snapshot_id(digest),
-                digest=digest,
-                files=len(taken),
-                bytes=sum(entry.size for entry in taken),
-                entries=len(entries),
-                created_at=datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                source=source,
-            ),
-        )
-        skipped = _skipped(rows)
-        notes = [*tree.notes, *_notes(rows, skipped)]
+        found = (entry_of(path, rows[path]) for path in sorted(rows))
+        index = make_index(encode_entry(entry) for entry in found if entry is not None)
+        document = self._publish(index, tree.listings, now)
+        skipped = skipped_of(rows)
+        notes = [*tree.notes, *notes_of(rows, skipped)]
         self._remember(tree, rules, rows, document, stamp_ns, skipped, notes)
         return self._result(document, read_files, skipped, notes, reused=False)
 
@@ -245,6 +268,17 @@ class _Taker:
             report(Progress(paths_done=len(tree.stats), paths=len(tree.stats), bytes_read=bytes_read))
         return rows, read_files
 
+    def _publish(
+        self, index: Index, listings: Collection[tuple[bytes, str, bytes]], now: Callable[[], float]
+    ) -> SnapshotDocument:
+        source = SnapshotSource(
+            base=display_path(self._sources.base),
+            roots=tuple(display_path(root) for root in self._sources.roots),
+            listing="+".join(sorted({mode for _, mode, _ in listings})) or "named",
+        )
+        created_at = datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return publish_snapshot(self._files, self._store_root, index, source=source, created_at=created_at)
+
     def _remember(
         self,
         tree: Tree,
@@ -255,23 +289,31 @@ class _Taker:
         skipped: list[Skipped],
         notes: list[str],
     ) -> None:
-        """Write the stat cache. Where packs are known to be unsound, there is nothing to reuse as a whole."""
-        packs = self._objects.pack_sizes()
         looked_at = [row.stat for row in rows.values()] + list(rules.rule_files.values())
-        racy = sum(found.mtime_ns >= stamp_ns or found.ctime_ns >= stamp_ns for found in looked_at if found.mode)
         columns = to_columns(rows)
         cache = StatCache(
             source=self._source_key,
             stamp_ns=stamp_ns,
-            racy=racy,
-            snapshot_id=document.snapshot_id,
-            index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
-            packs=packs if packs is not None else [("", 0)],
+            racy=sum(is_racy(found, stamp_ns) for found in looked_at),
+            snapshot_id="",
+            index_digest="",
+            packs=[],
             listings=tree.listings,
             rule_files=[(path, found) for path, found in sorted(rules.rule_files.items())],
             skipped=[(item.path, item.reason) for item in skipped],
             notes=notes,
             **columns._asdict(),
+        )
+        self._save(cache, document)
+
+    def _save(self, cache: StatCache, document: SnapshotDocument) -> None:
+        """Write the stat cache. Where packs are known to be unsound, there is nothing to reuse as a whole."""
+        packs = self._objects.pack_sizes()
+        cache = msgspec.structs.replace(
+            cache,
+            snapshot_id=document.snapshot_id,
+            index_digest=index_digest(self._files, self._store_root, document.snapshot_id) or "",
+            packs=packs if packs is not None else [("", 0)],
         )
         save_stat_cache(self._files, self._cache_path, cache)
 
@@ -310,41 +352,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _entry(path: bytes, row: Row) -> Entry | None:
-    """The entry that a row stands for, None for what is absent or cannot be kept."""
-    if row.flags & FLAG_SUBMODULE:
-        return Entry(path, "submodule", False, 0, Digest(""))
-    if row.key == NO_KEY:
-        return None
-    mode = row.stat.mode
-    if stat.S_ISLNK(mode):
-        return Entry(path, "symlink", False, row.stat.size, Digest(row.key.hex()))
-    return Entry(path, "file", bool(mode & stat.S_IXUSR), row.stat.size, Digest(row.key.hex()))
-
-
 def _has_entries_below(tree: Tree, submodule: bytes) -> bool:
     """Whether somebody put files where a submodule was not checked out."""
     prefix = submodule + b"/"
     return any(path.startswith(prefix) and found.mode for path, found in tree.stats.items())
-
-
-def _skipped(rows: dict[bytes, Row]) -> list[Skipped]:
-    special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
-    kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
-    return [Skipped(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
-
-
-def _notes(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
-    """What the user should know about the content, counted, with one example each."""
-    notes = []
-    for reason, count in sorted(Counter(item.reason for item in skipped).items()):
-        first = next(item.path for item in skipped if item.reason == reason)
-        notes.append(f"skipped {count} {reason}{'s' if count > 1 else ''}, such as {display_path(first)}")
-    for flag, what in (
-        (FLAG_LFS_POINTER, "Git LFS pointers, whose content was not fetched"),
-        (FLAG_SUBMODULE, "submodules that are not checked out"),
-    ):
-        flagged = [path for path, row in sorted(rows.items()) if row.flags & flag]
-        if flagged:
-            notes.append(f"{len(flagged)} {what}, such as {display_path(flagged[0])}")
-    return notes

@@ -43,6 +43,8 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
             _share_all(files, batch.root / directory, root / directory)
         files.sync_directory(root / layout.OUTPUTS)
         share(files, batch.root / layout.PLAN_FILE, root / layout.PLAN_FILE)
+        if files.size(batch.root / layout.SETTLED_FILE) is not None:
+            share(files, batch.root / layout.SETTLED_FILE, root / layout.SETTLED_FILE)
     return Batch(files, store.batches / about.batch_id, about)
 
 

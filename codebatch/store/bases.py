@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
+from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.outcome import Counts, Outcome, OutcomeType
@@ -105,11 +106,13 @@ class Base:
         return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
-        """The record lines of each of some items that it holds, checked. Raises StoreCorrupt."""
+        """The record lines of each of some items, checked. Raises StoreCorrupt, also where it does not hold them."""
         held = self.held(task)
         found: list[bytes] = []
         while start < end:
             place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
+            if place < 0 or held[place].end <= start:
+                raise StoreCorrupt(f"{self.id} has no result of {task} for item {start} of its plan")
             each = held[place]
             known, lines = self._at_hand.get(task, (-1, []))
             if known != place:

@@ -15,7 +15,7 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.errors import CorruptFile, NotInStore, StoreCorrupt, UnknownId
+from codebatch.errors import CollectedMeanwhile, CorruptFile, NotInStore, StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
@@ -26,6 +26,7 @@ from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
 from codebatch.store.store import Store
+from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
 
 BatchId = NewType("BatchId", str)
@@ -90,10 +91,20 @@ class Batch:
         try:
             plan = read_document(self.files, path, decode_plan, hint=_lost(self.root))
         except FileNotFoundError as error:
+            check_is_there(self.files, self.root)
             raise CorruptFile(str(path), "is missing", hint=_lost(self.root)) from error
         if plan.digest != self.about.plan_digest or plan.paths != self.about.paths:
             raise CorruptFile(str(path), "is another batch's plan", hint=_lost(self.root))
         return plan
+
+
+def check_is_there(files: FileReader, batch_root: Path) -> None:
+    """Look again for a batch of which something is missing. Raises CollectedMeanwhile where all of it is.
+
+    Readers hold no lock, and gc takes a batch's name away before it removes anything of it.
+    """
+    if files.stat(batch_root) is None:
+        raise CollectedMeanwhile(batch_root.name)
 
 
 def new_batch_id(at_ns: int) -> BatchId:
@@ -187,6 +198,7 @@ def snapshot_of(store: Store, batch: Batch) -> Snapshot:
     try:
         return load_snapshot(store.files, store.root, batch.about.snapshot_id)
     except UnknownId as error:
+        check_is_there(batch.files, batch.root)
         raise StoreCorrupt(f"the snapshot of {batch.id} is lost: {error.message}", hint=SNAPSHOT_HINT) from error
 
 

@@ -20,6 +20,7 @@ BATCHES = "batches"
 INDEXES = "indexes"
 CACHE = "cache"
 LOCKS = "locks"
+PINS = "pins"
 
 LOCK_OF_STORE = "store"
 LOCK_OF_BATCHES = "batches"
@@ -33,10 +34,14 @@ PART_SUFFIX = ".part"
 SNAPSHOT_FILE = "snapshot.json"
 SNAPSHOT_INDEX = "files.index.jsonl.zst"
 
+OBJECTS_COLLECTED = "objects-collected"
+"""A file in `cache/`: when it was written, packs were last rid of what nobody names."""
+
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
+SETTLED_FILE = "settled.json"
 HOLDERS = "holders"
 JOURNAL = "journal"
 LEASES = "leases"

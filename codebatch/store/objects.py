@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from bisect import bisect_right
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,6 +114,11 @@ class ObjectStore:
             return None
         pack = self._packs[bisect_right(self._bases, row) - 1]
         return Location(pack.name, *pack.content.frame(row - pack.base))
+
+    def packs(self) -> list[tuple[str, PackIndex, Collection[bytes]]]:
+        """Every sealed pack by name: its index, and the objects that somebody found unsound in it."""
+        self.refresh()
+        return [(pack.name, pack.content, self._bad.get(pack.name, ())) for pack in self._packs]
 
     def pack_sizes(self) -> list[tuple[str, int]] | None:
         """Name and size of every pack on disk, sorted; None where some object is known to be unsound."""

@@ -33,6 +33,7 @@ from codebatch.model.outcome import (
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
+from codebatch.store.batches import check_is_there
 from codebatch.store.shard_files import Trailer, read_trailer, split_shard_file
 from codebatch.system.files import Appender, Files
 
@@ -227,6 +228,7 @@ class Outcomes:
         try:
             data = self._files.read_range(path, outcome.offset, outcome.length + rows)
         except FileNotFoundError:
+            check_is_there(self._files, self._directory.parent)
             data = b""
         if len(data) != outcome.length + rows:
             raise StoreCorrupt(f"{path} is cut or missing", hint=_HINT)

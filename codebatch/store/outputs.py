@@ -1,7 +1,7 @@
 """Merged outputs: a file of records for each task and shard, and a manifest. Read by every query.
 
 `outputs/<result digest>/` is made whole and renamed into place. Where `resume` settled what had failed there are
-several; the one with the highest generation is current.
+several; the one with the highest generation is current, and of a settled batch that which settled.json names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.engine.lifecycle import Tally
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import CorruptFile, StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, item_range, iter_items
@@ -25,8 +25,9 @@ from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import decode_frames, iter_frames
 from codebatch.store import layout
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.documents import read_document
+from codebatch.store.settling import SETTLED_HINT, read_settled
 from codebatch.store.shard_files import Trailer, read_trailer
 from codebatch.system.file_reader import FileReader
 
@@ -99,11 +100,12 @@ _manifest_decoder = msgspec.json.Decoder(Manifest)
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The current merged outputs of a batch."""
+    """The current merged outputs of a batch. `is_settled`: they are all that there is of it."""
 
     files: FileReader
     root: Path
     manifest: Manifest
+    is_settled: bool = False
 
     def path_of(self, task: TaskOutput, index: int) -> Path:
         """Where a shard's file lies."""
@@ -148,6 +150,7 @@ class Outputs:
         try:
             data = self.files.read_range(path, offset, length)
         except FileNotFoundError as error:
+            check_is_there(self.files, self.root.parent.parent)
             raise self._corrupt(path, "it is missing") from error
         if len(data) != length:
             raise self._corrupt(path, "it is cut")
@@ -161,31 +164,47 @@ class Outputs:
             raise self._corrupt(path, str(error)) from error
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
-        return StoreCorrupt(
-            f"{path} is damaged: {problem}",
-            hint=f"remove the directory {self.root} and run `codebatch resume`: it is merged again; "
-            "where that does not help, make a new batch with: codebatch run --again PATH",
-        )
+        hint = "make a new batch with: codebatch run --again PATH"
+        if not self.is_settled:
+            hint = (
+                f"remove the directory {self.root} and run `codebatch resume`: it is merged again; "
+                f"where that does not help, {hint}"
+            )
+        return StoreCorrupt(f"{path} is damaged: {problem}", hint=hint)
 
 
 def current_outputs(batch: Batch) -> Outputs | None:
     """The outputs of the highest generation; None where none was merged yet. Raises StoreCorrupt."""
     best: Outputs | None = None
     directory = batch.root / layout.OUTPUTS
+    settled = read_settled(batch)
     for name, _ in batch.files.listing(directory):
-        if not DIGEST_PATTERN.match(name):
+        if not DIGEST_PATTERN.match(name) or (settled is not None and name != settled.result_digest):
             continue
         path = directory / name / layout.MANIFEST_FILE
-        hint = f"remove the directory {directory / name} and run `codebatch resume`"
+        hint = SETTLED_HINT if settled else f"remove the directory {directory / name} and run `codebatch resume`"
         try:
             manifest = read_document(batch.files, path, decode_manifest, hint=hint)
         except FileNotFoundError as error:
+            check_is_there(batch.files, batch.root)
             raise StoreCorrupt(f"{path} is missing", hint=hint) from error
         if not _is_of(manifest, batch, name):
             raise StoreCorrupt(f"{path} is of another batch", hint=hint)
         if best is None or manifest.generation > best.manifest.generation:
-            best = Outputs(batch.files, directory / name, manifest)
+            best = Outputs(batch.files, directory / name, manifest, is_settled=settled is not None)
+    if settled is not None and best is None:
+        check_is_there(batch.files, batch.root)
+        raise CorruptFile(str(directory / settled.result_digest), "is missing", hint=SETTLED_HINT)
     return best
+
+
+def outputs_meanwhile(batch: Batch) -> Outputs | None:
+    """Look again at a batch that had no outputs, after what there is of it was read: the outputs on which it rests now.
+
+    None where it is not settled: then nothing had gone. Raises CollectedMeanwhile or StoreCorrupt.
+    """
+    check_is_there(batch.files, batch.root)
+    return None if read_settled(batch) is None else current_outputs(batch)
 
 
 def _is_of(manifest: Manifest, batch: Batch, directory: str) -> bool:

@@ -39,8 +39,8 @@ class SizeChangedError(ValueError):
     """A stream gave more or fewer bytes than were announced; nothing of it was kept."""
 
 
-class _Part:
-    """A pack in the making: the file, its lock, its running hash."""
+class Part:
+    """A pack in the making: the file, its lock, its running hash. `bytes` is how long it is."""
 
     def __init__(self, files: Files, root: Path) -> None:
         self._files = files
@@ -131,7 +131,7 @@ class PackWriter:
         self._files = objects.files
         self._objects = objects
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
-        self._part: _Part | None = None
+        self._part: Part | None = None
         self._waiting: list[tuple[bytes, bytes]] = []
         self._waiting_bytes = 0
         self._keys: set[bytes] = set()
@@ -167,7 +167,7 @@ class PackWriter:
 
     def add_stream(self, chunks: Iterable[bytes], size: int) -> Digest:
         """Take in a big object, in constant memory, as a pack of one. Raises SizeChangedError unless `size` fits."""
-        part = _Part(self._files, self._objects.root)
+        part = Part(self._files, self._objects.root)
         whole = hashlib.sha256()
         compressor = self._compressor.compressobj(size=size)
         left = size
@@ -254,7 +254,7 @@ class PackWriter:
     def _write(self, batch: list[tuple[bytes, bytes]]) -> None:
         """Compress a batch into the current pack. Runs in the thread, or in the caller's while the thread is idle."""
         if self._part is None:
-            self._part = _Part(self._files, self._objects.root)
+            self._part = Part(self._files, self._objects.root)
         part = self._part
         frames = self._compress([data for _, data in batch])
         offset = part.bytes
@@ -266,7 +266,7 @@ class PackWriter:
             self._part = None
             self._seal_part(part)
 
-    def _seal_part(self, part: _Part) -> None:
+    def _seal_part(self, part: Part) -> None:
         self._unsynced = True
         try:
             self._sealed.append(part.seal())

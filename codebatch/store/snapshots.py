@@ -1,8 +1,8 @@
 """Snapshots: a frozen tree, path by path, published once and read back (SPEC.md "Snapshots").
 
 `snapshots/<snapshot_id>/` holds `files.index.jsonl.zst`, the entries in path order, whose uncompressed bytes are the
-snapshot's identity, and `snapshot.json`, which counts them and says who first took the snapshot, when and where from.
-Time and source are no part of the identity: the first taker's stay.
+snapshot's identity, and `snapshot.json`, which counts them, says where in the index they are (index_frames.py), and who
+first took the snapshot, when and where from. Time and source are no part of the identity: the first taker's stay.
 """
 
 from __future__ import annotations
@@ -10,25 +10,36 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, UnknownId
+from codebatch.errors import CorruptFile, InvalidId, StoreCorrupt, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_items
+from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
 from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
-from codebatch.store.object_frames import FrameError, compress, decompress_all
+from codebatch.store.index_frames import (
+    Index,
+    IndexFrame,
+    check_frames,
+    count_entries,
+    frame_at,
+    frame_content,
+    frame_entries,
+    frames_between,
+)
+from codebatch.store.object_frames import FrameError, decompress_all
 from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
-SNAPSHOT_FORMAT = 2
+SNAPSHOT_FORMAT = 3
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
 
 
@@ -41,7 +52,7 @@ class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SnapshotDocument(Document, frozen=True, kw_only=True):
-    """snapshot.json. `bytes` and `files` count the entries of kind `file`."""
+    """snapshot.json. `bytes` and `files` count the entries of kind `file`; `frames` are the index's, in order."""
 
     format: int = SNAPSHOT_FORMAT
     snapshot_id: str
@@ -51,6 +62,13 @@ class SnapshotDocument(Document, frozen=True, kw_only=True):
     entries: int
     created_at: str
     source: SnapshotSource
+    frames: tuple[IndexFrame, ...]
+
+
+class _NamedObject(msgspec.Struct, frozen=True):
+    """Of an entry, what it names."""
+
+    object: str
 
 
 class Snapshot:
@@ -76,21 +94,80 @@ class Snapshot:
                 self._entries = decode_entries(self._read_index())
         return self._entries
 
+    def items_between(self, start: int, end: int) -> list[Entry]:
+        """The items [start, end), the entries of kind `file` in path order, by decoding their frames alone.
+
+        Raises StoreCorrupt.
+        """
+        if end > self.files:
+            raise StoreCorrupt(f"{self.id} has {self.files} items, and not {end}", hint=SNAPSHOT_HINT)
+        if start == end:
+            return []
+        first, last = frames_between(self.document.frames, start, end)
+        found = [entry for entry in self._entries_of(range(first, last)) if entry.kind == "file"]
+        before = sum(frame.files for frame in self.document.frames[:first])
+        return found[start - before : end - before]
+
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
-        """The numbers of the items at some paths, without decoding every entry. Raises StoreCorrupt."""
+        """The numbers of the items at some paths, in their order, by decoding a frame for each. Raises StoreCorrupt."""
+        found: dict[bytes, int] = {}
+        contents: dict[int, bytes] = {}
+        for path in paths:
+            number = frame_at(self.document.frames, path)
+            with self._corrupt_where_unsound():
+                if number not in contents:
+                    contents[number] = next(self._iter_contents([number]))[1]
+                inside = find_item(contents[number], path)
+            if inside is not None:
+                found[path] = sum(frame.files for frame in self.document.frames[:number]) + inside
+        return found
+
+    def objects(self) -> set[str]:
+        """The objects that it names. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
-            return find_items(self._read_index(), paths)
+            try:
+                return {line.object for line in _object_decoder.decode_lines(self._read_index())}
+            except msgspec.DecodeError as error:
+                raise ValueError(str(error)) from error
+
+    def index(self) -> Index:
+        """The index as it lies on disk, not looked into. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            return Index(self._files.read(self._path), self.document.frames, self.digest)
+
+    def check(self) -> None:
+        """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
+        with self._corrupt_where_unsound():
+            frames = self.document.frames
+            index = b"".join(content for _, content in self._iter_contents(range(len(frames))))
+            if index != self._read_index() or self._files.size(self._path) != sum(frame.length for frame in frames):
+                raise FrameError("its frames are not where they should be")
 
     def entry(self, path: bytes) -> Entry | None:
-        """The entry at a path."""
-        return self._by_path.get(path)
+        """The entry at a path, by decoding one frame where not all are decoded already. Raises StoreCorrupt."""
+        if self._entries is not None:
+            return self._by_path.get(path)
+        number = frame_at(self.document.frames, path)
+        return next((entry for entry in self._entries_of([number]) if entry.path == path), None)
 
     def read(self, path: bytes) -> bytes | None:
         """The content of the file at a path, None where there is no such file. Raises ObjectMissing."""
-        entry = self._by_path.get(path)
+        entry = self.entry(path)
         if entry is None or entry.kind != "file":
             return None
         return self._objects.read(entry.object, entry.size)
+
+    def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
+        """The entries of this snapshot and of another that lie in frames which only one of them has, by path.
+
+        All others are equal. Raises StoreCorrupt.
+        """
+        mine, others = ([frame.digest for frame in each.document.frames] for each in (self, other))
+        shared = {*mine} & {*others}
+        return (
+            {each.path: each for each in self._entries_of([n for n, key in enumerate(mine) if key not in shared])},
+            {each.path: each for each in other._entries_of([n for n, key in enumerate(others) if key not in shared])},
+        )
 
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
@@ -98,12 +175,33 @@ class Snapshot:
             raise CorruptFile(str(self._path), "does not have the snapshot's digest", hint=SNAPSHOT_HINT)
         return index
 
+    def _entries_of(self, numbers: Sequence[int]) -> list[Entry]:
+        """The entries of some frames. Raises StoreCorrupt."""
+        with self._corrupt_where_unsound():
+            return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
+
+    def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
+        """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""
+        if not numbers:
+            return
+        frames, offsets = self.document.frames, self._offsets
+        begin = offsets[numbers[0]]
+        data = self._files.read_range(self._path, begin, offsets[numbers[-1] + 1] - begin)
+        for number in numbers:
+            at = offsets[number] - begin
+            yield frames[number], frame_content(data[at : at + frames[number].length], frames[number])
+
     @contextlib.contextmanager
     def _corrupt_where_unsound(self) -> Iterator[None]:
         try:
             yield
         except (FileNotFoundError, FrameError, ValueError) as error:
             raise StoreCorrupt(f"{self._path}: {error}", hint=SNAPSHOT_HINT) from error
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """Where frames begin, and where the last one ends."""
+        return list(accumulate((frame.length for frame in self.document.frames), initial=0))
 
     @cached_property
     def _by_path(self) -> dict[bytes, Entry]:
@@ -146,14 +244,37 @@ def index_digest(files: Files, store_root: Path, snapshot_id: str) -> Digest | N
         return None
 
 
-def publish_snapshot(files: Files, store_root: Path, index: bytes, document: SnapshotDocument) -> SnapshotDocument:
+def mark_as_taken(files: Files, store_root: Path, snapshot_id: str) -> None:
+    """Have a snapshot count as taken now, be it known for long: its age is that of the last change of its directory.
+
+    In a store that cannot be written it keeps its age, for nobody collects there.
+    """
+    mark = _directory(store_root, snapshot_id) / f".{uuid.uuid4().hex}.tmp"
+    with contextlib.suppress(StoreUnwritable):
+        files.write_volatile(mark, b"")
+        files.remove(mark)
+
+
+def publish_snapshot(
+    files: Files, store_root: Path, index: Index, *, source: SnapshotSource, created_at: str
+) -> SnapshotDocument:
     """Make a snapshot known, or find that it is; returns the document that is on disk. On return it is durable.
 
     Every object that it names must be durable before. Two takers of one tree meet at the rename: one directory wins,
     both are right. A snapshot that is there but unsound is written again in place, each file in one step.
     """
+    entries, items, size_bytes = count_entries(index.frames)
+    document = SnapshotDocument(
+        snapshot_id=id_of(index.digest),
+        digest=index.digest,
+        files=items,
+        bytes=size_bytes,
+        entries=entries,
+        created_at=created_at,
+        source=source,
+        frames=index.frames,
+    )
     target = _directory(store_root, document.snapshot_id)
-    compressed = compress(index)
     encoded = encode_document(document)
     known = _known_document(files, store_root, document)
     if known is not None:
@@ -163,7 +284,7 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     files.make_directory(temporary)
     try:
-        files.write_new(temporary / layout.SNAPSHOT_INDEX, compressed)
+        files.write_new(temporary / layout.SNAPSHOT_INDEX, index.data)
         files.write_new(temporary / layout.SNAPSHOT_FILE, encoded)
         if files.publish_directory(temporary, target):
             return document
@@ -173,7 +294,7 @@ def publish_snapshot(files: Files, store_root: Path, index: bytes, document: Sna
     known = _known_document(files, store_root, document)
     if known is not None:
         return known
-    files.write_atomic(target / layout.SNAPSHOT_INDEX, compressed)
+    files.write_atomic(target / layout.SNAPSHOT_INDEX, index.data)
     files.write_atomic(target / layout.SNAPSHOT_FILE, encoded)
     return document
 
@@ -182,12 +303,17 @@ def _known_document(files: Files, store_root: Path, wanted: SnapshotDocument) ->
     """The document on disk if the snapshot is there, whole and the same tree."""
     try:
         document = _load_document(files, store_root, wanted.snapshot_id)
-        snapshot = Snapshot(files, store_root, document, None)
-        if document.digest == wanted.digest and len(snapshot.entries) == wanted.entries:
+        if (document.digest, _tables(document)) == (wanted.digest, _tables(wanted)):
+            Snapshot(files, store_root, document, None).check()
             return document
     except (UnknownId, StoreCorrupt):
         return None
     return None
+
+
+def _tables(document: SnapshotDocument) -> list[IndexFrame]:
+    """The frames, but for what zstd makes of them: another version of it may make something else."""
+    return [msgspec.structs.replace(frame, length=0) for frame in document.frames]
 
 
 def _load_document(files: Files, store_root: Path, snapshot_id: str) -> SnapshotDocument:
@@ -204,10 +330,15 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
 
 
 def decode_snapshot(data: bytes) -> SnapshotDocument:
-    """Read snapshot.json. Raises DocumentError."""
-    return decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+    """Read snapshot.json. Raises ValueError where it is not what was written."""
+    document = decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+    check_frames(document.frames)
+    if count_entries(document.frames) != (document.entries, document.files, document.bytes):
+        raise ValueError("it does not count what its frames hold")
+    return document
 
 
+_object_decoder = msgspec.json.Decoder(_NamedObject)
 _snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)
 
 

@@ -15,7 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.errors import CorruptFile, StoreError, StoreForeign, StoreNotFound, StoreUnwritable, UnfitFileSystem
+from codebatch.errors import (
+    CorruptFile,
+    StoreError,
+    StoreForeign,
+    StoreInUse,
+    StoreNotFound,
+    StoreUnwritable,
+    UnfitFileSystem,
+)
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.store import layout
 from codebatch.store.leftovers import sweep_parts, sweep_unfinished
@@ -29,7 +37,15 @@ CACHEDIR_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# This directory i
 _STORE_FILE_BYTES_MAX = 64 * 1024
 
 
-_DIRECTORIES = (layout.OBJECTS, layout.SNAPSHOTS, layout.BATCHES, layout.INDEXES, layout.CACHE, layout.LOCKS)
+_DIRECTORIES = (
+    layout.OBJECTS,
+    layout.SNAPSHOTS,
+    layout.BATCHES,
+    layout.INDEXES,
+    layout.CACHE,
+    layout.LOCKS,
+    layout.PINS,
+)
 _CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
 
 
@@ -65,8 +81,8 @@ class Store:
         return ObjectStore(self.files, self.root / layout.OBJECTS)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared).
+    def writing(self) -> Iterator[Lock]:
+        """Hold the store-wide lock that keeps a collector of garbage out (flock, shared): from the snapshot to the end.
 
         Who comes while nobody else has it sweeps what the dead left first, where the store can be written.
         """
@@ -82,6 +98,23 @@ class Store:
                     self._sweep()
             if alone is not None:
                 alone.share()
+            yield lock
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the store with nobody who writes beside us (flock, exclusive). What the dead left is swept first.
+
+        Raises StoreInUse at once where somebody writes: nobody ever waits to be alone.
+        """
+        self.files.make_directory(self.root / layout.LOCKS)
+        lock = self.files.try_lock(self.root / layout.LOCKS / layout.LOCK_OF_STORE)
+        if lock is None:
+            raise StoreInUse(f"somebody is writing to {self.root}")
+        try:
+            sweep_parts(self.files, self.root / layout.OBJECTS)
+            self._sweep()
             yield
         finally:
             lock.release()

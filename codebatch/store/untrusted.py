@@ -1,6 +1,7 @@
 """Result keys whose results are taken over no more, for `verify` found that they do not decide them (SPEC.md "Reuse").
 
-`untrusted.json` lies in the root of the store, for it can be made of nothing else. Whoever changes it holds its lock.
+`untrusted.json` lies in the root of the store, for it can be made of nothing else. Whoever changes it holds
+its lock, and the store's as who writes does.
 """
 
 from __future__ import annotations

@@ -99,6 +99,12 @@ class Files(FileReader, Protocol):
         Files in it must have come from `write_new`. On return the name is on disk, whoever gave it.
         """
 
+    def retire(self, path: Path) -> Path | None:
+        """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that, None of none.
+
+        Durable after `sync_directory`. What is killed before it removes it leaves what `unfinished` lists.
+        """
+
     def sync_directory(self, path: Path) -> None:
         """On return every name linked into or renamed within the directory so far is on disk."""
 
@@ -289,6 +295,13 @@ class RealFiles:
         self.sync_directory(path.parent)
         return is_ours
 
+    def retire(self, path: Path) -> Path | None:
+        hidden = _temporary_beside(path)
+        with refusals(path), contextlib.suppress(FileNotFoundError):
+            self._calls.rename(path, hidden)
+            return hidden
+        return None
+
     def sync_directory(self, path: Path) -> None:
         with refusals(path):
             _sync_directory(self._calls, path)
@@ -375,19 +388,22 @@ class RealFiles:
 
 
 class Lock:
-    """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec."""
+    """An flock(2) held by this process until `release` or death. Not inherited: the descriptor is close-on-exec.
 
-    def __init__(self, calls: SystemCalls, fd: int) -> None:
+    Who is given the descriptor holds the same lock, and nobody undoes it (LOCK_UN): it ends when the last one closes.
+    """
+
+    def __init__(self, calls: SystemCalls, descriptor: int) -> None:
         self._calls = calls
-        self._fd = fd
+        self.descriptor = descriptor
 
     def share(self) -> None:
         """Hold it together with others from now on; waits for one who took it alone in between."""
-        self._calls.flock(self._fd, fcntl.LOCK_SH)
+        self._calls.flock(self.descriptor, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give the lock up."""
-        self._calls.close(self._fd)
+        """Give up our part in the lock."""
+        self._calls.close(self.descriptor)
 
 
 def _write_at_once(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:

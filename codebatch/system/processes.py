@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -81,10 +81,11 @@ def _children() -> set[int]:
 
 
 def start_process(
-    arguments: list[str], *, cwd: Path, environment: dict[str, str], channel: int, stderr: int
+    arguments: list[str], *, cwd: Path, environment: dict[str, str], inherited: Sequence[int], stderr: int
 ) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, so that a terminal's Ctrl-C does not reach it.
 
+    Of our descriptors it gets those that are `inherited`, by their numbers.
     The calling thread must outlive it: the kernel ties the death signal to the thread.
     """
     return subprocess.Popen(
@@ -94,7 +95,7 @@ def start_process(
         stdin=subprocess.DEVNULL,
         stdout=stderr,
         stderr=stderr,
-        pass_fds=(channel,),
+        pass_fds=inherited,
         start_new_session=True,
     )
 

@@ -21,8 +21,10 @@ from codebatch.application.references import references
 from codebatch.application.running import Execution, Listener, run, run_batch, run_paths, scope_of
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
+from codebatch.model.entry import Entry, decode_entries
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords
+from codebatch.store import index_frames, snapshots
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
@@ -111,6 +113,24 @@ def test_tree_of_which_nothing_is_taken_is_refused_before_there_is_a_store(tree:
         run_paths((tree,), StorePlace(), execution, pipeline="parse", task="lint", listener=told)
     assert told.said == []
     assert not (tree / ".codebatch").exists()
+
+
+@pytest.mark.slow
+def test_a_run_decodes_the_entries_once_and_one_that_finds_its_batch_never(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = []
+
+    def decode(data: bytes) -> list[Entry]:
+        decoded.append(len(data))
+        return decode_entries(data)
+
+    monkeypatch.setattr(snapshots, "decode_entries", decode)
+    monkeypatch.setattr(index_frames, "decode_entries", decode)
+    execution = Execution(configuration=load_configuration(tree), jobs=1)
+    for count in (1, 1):
+        assert run_paths((tree,), StorePlace(), execution, pipeline="parse", listener=Told()).is_complete
+        assert len(decoded) == count
 
 
 def test_excluded_files_are_frozen_in_no_plan(store: Store, tree: Path) -> None:

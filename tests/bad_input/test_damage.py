@@ -373,6 +373,7 @@ def test_outputs_of_another_batch_are_not_taken_for_this_ones(stored: Stored) ->
     other = stored.codebatch("run", "project/src", "--json").json
     theirs = stored.store / "batches" / other["batch_id"] / "outputs"
     stored.unmerge()
+    (stored.batch / "settled.json").unlink()
     shutil.copytree(theirs, stored.batch / "outputs", dirs_exist_ok=True)
     told = stored.codebatch("summary", "--batch", stored.batch_id, "--json", status=4).error
     assert "is of another batch" in told["message"]

@@ -16,7 +16,8 @@ WRITING = (
     "run project --again",
     "run project --exclude web",
     "snapshot project --exclude web",
-    "run-shard --task parse --shard=",
+    "gc",
+    "pin latest",
 )
 
 
@@ -159,7 +160,7 @@ def test_a_store_that_cannot_be_written_is_read_and_refuses_work(tmp_path: Path)
     for path in (tmp_path / ".codebatch", *(tmp_path / ".codebatch").rglob("*")):
         path.chmod(path.stat().st_mode & 0o555)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    for command in (*READING, "snapshot project"):
+    for command in (*READING, "snapshot project", "run-shard --task parse --shard=", "gc --dry-run", "store-stats"):
         codebatch(*command.split())
     for command in WRITING:
         refused = codebatch(*command.split(), "--json", status=4).error

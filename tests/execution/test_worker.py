@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidConfiguration, StoreUnwritable
+from codebatch.model.entry import Entry
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
@@ -32,6 +33,7 @@ from codebatch.protocol.messages import (
 )
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import EncodedOutcome
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.clock import running_ns
 from codebatch.system.files import RealFiles
@@ -134,6 +136,23 @@ def end_of(heard: Sequence[FromWorker]) -> int:
     assert isinstance(committed, Committed)
     (end,) = {outcome.end for outcome in committed.commit.outcomes}
     return end
+
+
+def test_a_unit_of_files_is_done_without_all_the_entries(
+    store: Store, pair: tuple[Coordinator, Channel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    between = Snapshot.items_between
+
+    def items_between(snapshot: Snapshot, start: int, end: int) -> list[Entry]:
+        asked.append((start, end))
+        return between(snapshot, start, end)
+
+    monkeypatch.setattr(Snapshot, "items_between", items_between)
+    monkeypatch.setattr(Snapshot, "entries", property(lambda _: pytest.fail("all entries are decoded")))
+    unit, heard = work(store, pair)
+    assert end_of(heard) == unit.end
+    assert asked == [(0, ITEMS)]
 
 
 def test_unit_is_done_to_its_end(store: Store, pair: tuple[Coordinator, Channel]) -> None:

@@ -21,7 +21,9 @@ from codebatch.model.shard import ShardId
 from codebatch.store.batches import BatchFile, BatchId, decode_batch
 from codebatch.store.documents import read_document
 from codebatch.store.holders import HolderFile, decode_holder
+from codebatch.store.index_frames import IndexFrame
 from codebatch.store.outputs import Manifest, OutputShard, TaskOutput, decode_manifest
+from codebatch.store.settling import SettledFile, decode_settled
 from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, decode_snapshot
 from codebatch.system.files import RealFiles
 from codebatch.system.host import Host
@@ -45,6 +47,11 @@ SNAPSHOT = SnapshotDocument(
     entries=3,
     created_at="2026-11-21T12:00:00Z",
     source=SnapshotSource(base="/home", roots=("/home/a",), listing="git"),
+    frames=(
+        IndexFrame(
+            path="caf\xe9".encode(), entries=3, files=2, size=20, length=170, content=400, digest=Digest("3" * 64)
+        ),
+    ),
 )
 HOLDER = HolderFile(
     holder=HolderId("0" * 32),
@@ -82,12 +89,14 @@ MANIFEST = Manifest(
         ),
     ),
 )
+SETTLED = SettledFile(plan_digest=Digest("1" * 64), result_digest=Digest("2" * 64))
 KINDS: dict[str, tuple[Document, Callable[[bytes], Document]]] = {
     "plan": (PLAN, decode_plan),
     "commit": (COMMIT, decode_commit),
     "batch": (BATCH, decode_batch),
     "snapshot": (SNAPSHOT, decode_snapshot),
     "holder": (HOLDER, decode_holder),
+    "settled": (SETTLED, decode_settled),
     "manifest": (MANIFEST, decode_manifest),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ from codebatch.model.entry import (
     EntryKind,
     decode_entries,
     encode_entries,
-    find_items,
+    find_item,
     is_safe_path,
     snapshot_id,
 )
@@ -246,7 +246,6 @@ def test_an_item_is_found_in_the_index_without_decoding_it() -> None:
     entries = sorted(Entry(name, kinds.get(name, "file"), False, 1, Digest("1" * 64)) for name in names)
     index = encode_entries(entries)
     items = [entry.path for entry in entries if entry.kind == "file"]
-    assert find_items(index, items) == {path: item for item, path in enumerate(items)}
-    assert list(find_items(index, [items[1], b"aa", items[0]])) == [items[1], items[0]]
-    assert find_items(index, (b"", b"aa", b"link", b"sub", b"zzz")) == {}
-    assert find_items(b"", (b"a",)) == {}
+    assert [find_item(index, path) for path in items] == list(range(len(items)))
+    assert [find_item(index, path) for path in (b"", b"aa", b"link", b"sub", b"zzz")] == [None] * 5
+    assert find_item(b"", b"a") is None

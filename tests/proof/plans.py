@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.entry import Entry, SnapshotId, encode_entries, snapshot_id
+from codebatch.model.entry import Entry, SnapshotId, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
 from codebatch.model.shard import ShardRule, cut_shards
 from codebatch.store.batches import Batch, BatchId, create_batch
+from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
-from codebatch.store.snapshots import SnapshotDocument, SnapshotSource, publish_snapshot
+from codebatch.store.snapshots import SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.project import Project
@@ -48,37 +49,30 @@ def make_paths(chance: random.Random, *, items: int, failing: int, healing: int,
     return [b"%s/%03d" % (kind, number) for number, kind in enumerate(kinds)]
 
 
-def make_batch(store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = ()) -> Batch:
+def make_batch(
+    store: Store, paths: Sequence[bytes], *, shard_items: int, bases: Sequence[BatchId] = (), at_ns: int = 0
+) -> Batch:
     """A batch over files of these paths, planned and on disk. A shard has this many items, the last one fewer."""
     with PackWriter(store.objects()) as writer:
         entries = sorted(
             Entry(path, "file", executable=False, size=len(path) * 3, object=writer.add(path * 3)) for path in paths
         )
-    index = encode_entries(entries)
-    digest = digest_bytes(index)
-    document = SnapshotDocument(
-        snapshot_id=snapshot_id(digest),
-        digest=digest,
-        files=len(entries),
-        bytes=sum(entry.size for entry in entries),
-        entries=len(entries),
-        created_at="",
-        source=SnapshotSource(base="", roots=(), listing=""),
-    )
-    publish_snapshot(store.files, store.root, index, document)
+    index = make_index(map(encode_entry, entries))
+    source = SnapshotSource(base="", roots=(), listing="")
+    document = publish_snapshot(store.files, store.root, index, source=source, created_at="")
     tasks = _tasks()
     rule = ShardRule(files_average=shard_items, files_min=shard_items, files_max=shard_items)
     plan = Plan(
-        digest=plan_digest(digest, tasks),
+        digest=plan_digest(index.digest, tasks),
         snapshot_id=SnapshotId(document.snapshot_id),
-        snapshot_digest=digest,
+        snapshot_digest=index.digest,
         pipeline="proof",
         tasks=tasks,
         shard_rule=rule,
         shards=tuple(cut_shards(entries, rule)),
         contexts={},
     )
-    return create_batch(store, plan, sources=(), bases=bases, at_ns=0)
+    return create_batch(store, plan, sources=(), bases=bases, at_ns=at_ns)
 
 
 class CheapRunner(TaskRunner):

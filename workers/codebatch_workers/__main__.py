@@ -20,6 +20,8 @@ def main(arguments: list[str]) -> int:
     """Run one worker to its end."""
     launch = decode_launch(arguments[0])
     die_with_parent(launch.parent)
+    if launch.store_lock is not None:
+        os.set_inheritable(launch.store_lock, False)  # Ours until we end, and of no tool that a task starts.
     # Not SIG_IGN: that is what the tools would inherit that tasks start, and exec(2) resets a handler.
     signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()

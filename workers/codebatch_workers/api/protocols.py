@@ -48,9 +48,9 @@ class TaskEnvironment(Generic[Config]):
     """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
 
     `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
-    modules. No answer may depend on who else is there. `put_object` stores bytes that a record names by their digest;
-    they are on disk before the records are. `try_memory` makes a directory for thousands of small files that live for a
-    second, None where there is no memory to have it in.
+    modules. No answer may depend on who else is there. `put_object` stores bytes that an `ast` record names by their
+    digest; they are on disk before the records are, and go when no such record names them. `try_memory` makes a
+    directory for thousands of small files that live for a second, None where there is no memory to have it in.
     """
 
     config: Config

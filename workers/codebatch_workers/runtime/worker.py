@@ -7,6 +7,7 @@ import errno
 import os
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
@@ -84,12 +85,7 @@ class Worker:
         self._root = batch.root
         self._plan = batch.plan()
         self._work = self._plan.work()
-        entries = snapshot_of(store, batch).entries
-        self._items: list[Entry] = items_of(entries, self._plan.paths)
-        self._outside: list[Entry] = []
-        if self._plan.paths:
-            inside = {entry.path for entry in self._items}
-            self._outside = [entry for entry in items_of(entries) if entry.path not in inside]
+        self._snapshot = snapshot_of(store, batch)
         self._objects = store.objects()
         about = HolderFile(
             holder=launch.holder,
@@ -182,13 +178,15 @@ class Worker:
 
     def _execute(self, unit: Unit, first: int, kept: Lines) -> UnitResults:
         done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
+        start = first + unit.start
+        entries = self._items_between(start, first + unit.end)
         wanted = {
             item: tasks
             for item in range(unit.start, unit.end)
             if (tasks := [name for name in unit.tasks if (name, item) not in kept])
         }
         loaded = iter_sources(
-            ((self._items[first + item], self._plan.context_of(first + item)) for item in wanted), self._read
+            ((entries[item - unit.start], self._plan.context_of(first + item)) for item in wanted), self._read
         )
         sources: dict[int, SourceFile] = {}
         end = unit.end
@@ -197,7 +195,7 @@ class Worker:
             if item >= end or self._is_draining or self._is_worn:
                 break
             self._step(item, item + 1, PHASE_ITEM)
-            entry = self._items[first + item]
+            entry = entries[item - unit.start]
             results: dict[str, Result] = {}
             if item in wanted:
                 results, sources[item - unit.start] = self._do_item(entry, next(loaded), wanted[item])
@@ -239,6 +237,7 @@ class Worker:
         if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
+        inside = {entry.path for entry in self._items}
         project = BatchProject(
             self._plan,
             self._items,
@@ -247,7 +246,7 @@ class Worker:
             read=self._read,
             needs=needs,
             contexts=contexts_seen(self._plan.tasks)[name],
-            outside=self._outside,
+            outside=[entry for entry in items_of(self._snapshot.entries) if entry.path not in inside],
         )
         return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
 
@@ -258,6 +257,16 @@ class Worker:
         for outcome in won.outcomes:
             self._journal.write(_event_of(outcome, unit.round, epoch, evidence[outcome.task, outcome.start]))
         self._channel.send(Committed(commit=won, lost=len(encoded) - len(won.outcomes)))
+
+    @cached_property
+    def _items(self) -> list[Entry]:
+        """All that the plan works on, for who needs more than a unit."""
+        return items_of(self._snapshot.entries, self._plan.paths)
+
+    def _items_between(self, start: int, end: int) -> list[Entry]:
+        """The plan's items [start, end). Raises StoreCorrupt."""
+        # Where paths restrict the work, the snapshot numbers its items otherwise.
+        return self._items[start:end] if self._plan.paths else self._snapshot.items_between(start, end)
 
     def _read(self, entry: Entry) -> bytes:
         return self._objects.read(entry.object, entry.size)

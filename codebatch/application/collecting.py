@@ -1,0 +1,139 @@
+"""What a store holds, what of it is kept, and what goes."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from codebatch.application import Note, ignore_note
+from codebatch.errors import StoreInUse, StoreUnwritable
+from codebatch.store import layout
+from codebatch.store.batches import Batch, batch_ids
+from codebatch.store.collection import Going, choose, collect
+from codebatch.store.pins import pinned_ids
+from codebatch.store.settling import UNSETTLED
+from codebatch.store.snapshots import snapshot_ids
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+from codebatch.system.disk_usage import bytes_of_alone, iter_files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """What went, or would go. Of the batches that were settled their outputs are left.
+
+    `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `freed_bytes` are those of
+    files that have no other name.
+    """
+
+    batches: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    settled: tuple[str, ...]
+    packs: int
+    packs_rewritten: int
+    objects: int
+    freed_bytes: int
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing went that anybody could miss."""
+        return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """What a store holds: files and bytes by part, each file once; `shared_bytes` are what hard links save."""
+
+    bytes: int
+    shared_bytes: int
+    parts: dict[str, tuple[int, int]]
+    batches: int
+    snapshots: int
+    pinned: tuple[str, ...]
+
+
+def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
+    """Remove old batches, what only they needed, and what nobody names; `is_dry`: tell what that would be.
+
+    `keep` is how many batches stay that are COMPLETED, of each source, paths and pipeline. Raises StoreInUse at once
+    where somebody writes, but for a dry one; StoreForeign or StoreUnwritable.
+    """
+    if is_dry:
+        return _told(choose(store, keep=keep, now_ns=wall_ns(), passed_over=note))
+    with store.alone():
+        return _collect(store, choose(store, keep=keep, now_ns=wall_ns(), passed_over=note), note)
+
+
+def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
+    """What `run` does at its end: as `collect_garbage`, but of the batches of the source that was run, and the objects
+    once a day. What was run stays as it is, whatever the clock says by which its id was made, and so does the latest.
+
+    How much of other sources is kept is for those to say that are run there. None where somebody else writes, or we may
+    not. Raises StoreError.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(store.alone())
+        except (StoreInUse, StoreUnwritable):
+            return None
+        going = choose(
+            store,
+            keep=keep,
+            now_ns=wall_ns(),
+            passed_over=ignore_note,
+            spared={ran.id, *batch_ids(store)[-1:]},
+            of=ran.about.sources,
+            with_objects=None,
+        )
+        return _collect(store, going, ignore_note)
+
+
+def _collect(store: Store, going: Going, note: Note) -> Collected:
+    told = _told(going)
+    collect(store, going, note)
+    return told
+
+
+def _told(going: Going) -> Collected:
+    packs = going.packs
+    unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
+    return Collected(
+        settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
+        batches=tuple(sorted(path.name for path in going.batches)),
+        snapshots=tuple(sorted(path.name for path in going.snapshots)),
+        packs=len(packs.given_up) - packs.rewritten if packs else 0,
+        packs_rewritten=packs.rewritten if packs else 0,
+        objects=packs.dead if packs else 0,
+        freed_bytes=bytes_of_alone([*going.batches, *going.snapshots, *unsettled]) + (packs.dead_bytes if packs else 0),
+    )
+
+
+def stats_of(store: Store) -> StoreStats:
+    """What a store holds now. A file of several names counts where the first of them is met."""
+    parts: dict[str, tuple[int, int]] = {}
+    seen: set[int] = set()
+    shared = 0
+    for path, found in iter_files(store.root):
+        if found.st_ino in seen:
+            shared += found.st_size
+            continue
+        seen.add(found.st_ino)
+        part = _part_of(Path(path).relative_to(store.root))
+        files, held = parts.get(part, (0, 0))
+        parts[part] = (files + 1, held + found.st_size)
+    return StoreStats(
+        bytes=sum(held for _, held in parts.values()),
+        shared_bytes=shared,
+        parts=dict(sorted(parts.items())),
+        batches=len(batch_ids(store)),
+        snapshots=len(snapshot_ids(store.files, store.root)),
+        pinned=tuple(pinned_ids(store)),
+    )
+
+
+def _part_of(path: Path) -> str:
+    """The directory of the store that a file lies in; of a batch's file, that of the batch."""
+    if path.parts[0] == layout.BATCHES:
+        return f"{layout.BATCHES}/{path.parts[2]}" if len(path.parts) > 3 else layout.BATCHES
+    return path.parts[0] if len(path.parts) > 1 else "."

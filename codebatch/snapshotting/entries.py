@@ -1,0 +1,59 @@
+"""What rows say: the entries that they are, what was left out as special, and what people should know."""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from typing import NamedTuple
+
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry, display_path
+from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
+
+
+class Skipped(NamedTuple):
+    """A path that was listed and is not in the snapshot, and why."""
+
+    path: bytes
+    reason: str
+
+
+def entry_of(path: bytes, row: Row) -> Entry | None:
+    """The entry that a row stands for, None for what is absent or cannot be kept."""
+    if row.flags & FLAG_SUBMODULE:
+        return Entry(path, "submodule", False, 0, Digest(""))
+    if row.key == NO_KEY:
+        return None
+    mode = row.stat.mode
+    if stat.S_ISLNK(mode):
+        return Entry(path, "symlink", False, row.stat.size, Digest(row.key.hex()))
+    return Entry(path, "file", bool(mode & stat.S_IXUSR), row.stat.size, Digest(row.key.hex()))
+
+
+def is_plain(row: Row) -> bool:
+    """Whether a row is a file, a link or nothing, and says nothing of another path."""
+    mode = row.stat.mode
+    return not row.flags and (not mode or stat.S_ISREG(mode) or stat.S_ISLNK(mode))
+
+
+def skipped_of(rows: dict[bytes, Row]) -> list[Skipped]:
+    """What was listed and is neither file, directory nor link."""
+    special = [(path, row) for path, row in sorted(rows.items()) if is_special(row.stat.mode)]
+    kinds = ((stat.S_ISFIFO, "fifo"), (stat.S_ISSOCK, "socket"), (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"))
+    return [Skipped(path, name) for path, row in special for test, name in kinds if test(row.stat.mode)]
+
+
+def notes_of(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
+    """What the user should know about the content, counted, with one example each."""
+    notes = []
+    for reason, count in sorted(Counter(item.reason for item in skipped).items()):
+        first = next(item.path for item in skipped if item.reason == reason)
+        notes.append(f"skipped {count} {reason}{'s' if count > 1 else ''}, such as {display_path(first)}")
+    for flag, what in (
+        (FLAG_LFS_POINTER, "Git LFS pointers, whose content was not fetched"),
+        (FLAG_SUBMODULE, "submodules that are not checked out"),
+    ):
+        flagged = [path for path, row in sorted(rows.items()) if row.flags & flag]
+        if flagged:
+            notes.append(f"{len(flagged)} {what}, such as {display_path(flagged[0])}")
+    return notes

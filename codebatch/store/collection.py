@@ -1,0 +1,283 @@
+"""Collecting what nobody needs any more: old batches, then snapshots, then objects (SPEC.md "Garbage").
+
+Chosen is first, by reading alone, and all of it: what is unsound or foreign ends the command before anything has gone.
+Then, for who has the store alone (`Store.alone`), in this order, each step on disk before the next one begins:
+
+1. Batches get hidden names. Nothing that is left names them.
+2. So do snapshots that no batch which is left names.
+3. What is hidden is removed; whoever is killed before leaves it to the next one that writes (store/leftovers.py).
+4. Batches are settled (store/settling.py).
+5. Packs go, or are written anew (store/repacking.py).
+6. Stat caches go. They are only ever a loss of speed.
+
+So at every instant, and after power loss, what is left names only what is there. What a batch or snapshot names that
+cannot be read is not known: then no snapshot and no object goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from codebatch.engine.lifecycle import BatchState, batch_state
+from codebatch.errors import StoreCorrupt, UnknownId
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Counts
+from codebatch.store import layout
+from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.holders import LeaseReader
+from codebatch.store.ids import PassedOver
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Outputs, current_outputs
+from codebatch.store.pins import pinned_ids
+from codebatch.store.repacking import Repacking, choose_packs, repack
+from codebatch.store.settling import is_to_settle, read_settled, settle_batch
+from codebatch.store.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.store import Store
+
+DAY_NS = 24 * 3600 * 10**9
+UNNAMED_DAYS_MAX = 14
+"""How old a snapshot gets, or a stat cache, that no batch names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
+
+    Of the batches to settle, their outputs are all that stays.
+    """
+
+    to_settle: list[tuple[Batch, Digest]] = field(default_factory=list)
+    batches: list[Path] = field(default_factory=list)
+    snapshots: list[Path] = field(default_factory=list)
+    stat_caches: list[Path] = field(default_factory=list)
+    packs: Repacking | None = None
+
+
+def choose(
+    store: Store,
+    *,
+    keep: int,
+    now_ns: int,
+    passed_over: PassedOver,
+    spared: Collection[str] = (),
+    of: tuple[bytes, ...] | None = None,
+    with_objects: bool | None = True,
+) -> Going:
+    """What may go: a look, which changes nothing.
+
+    Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
+    pipeline, or among as many others; that are pinned, held, bases of one that is not over, or `spared` by their ids;
+    and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled, but for those
+    that are spared.
+    `with_objects`: None is once a day. `passed_over` is told what is damaged. Raises StoreForeign.
+    """
+    pinned = set(pinned_ids(store))
+    batches, is_all_known = _read_batches(store, passed_over)
+    going = [batch for batch in _old_batches(batches, keep, pinned, of) if batch.id not in spared]
+    left = [batch for batch in batches if batch not in going]
+    to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
+    found = Going(batches=[batch.root for batch in going], to_settle=to_settle)
+    if not is_all_known:
+        return found
+    named = {batch.about.snapshot_id for batch in left} | pinned
+    staying = []
+    for name in snapshot_ids(store.files, store.root):
+        path = store.root / layout.SNAPSHOTS / name
+        if name not in named and _is_old(store, path, now_ns):
+            found.snapshots.append(path)
+        else:
+            staying.append(name)
+    found.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in left}, now_ns))
+    if with_objects is None:
+        with_objects = _is_due(store, now_ns)
+    needed = _needed_objects(store, left, staying, passed_over) if with_objects else None
+    if needed is None:
+        return found
+    return replace(found, packs=choose_packs(store.objects(), needed))
+
+
+def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
+    """Remove it. Only for who has had the store alone since it was chosen.
+
+    On return it is gone, and will not come back with power. What somebody removes by hand meanwhile is passed over.
+    Raises StoreUnwritable: then a part of it is gone.
+    """
+    files = store.files
+    hidden = []
+    for paths in (going.batches, going.snapshots):
+        hidden += [gone for path in paths if (gone := files.retire(path)) is not None]
+        if paths:
+            files.sync_directory(paths[0].parent)
+    for path in hidden:
+        files.remove_tree(path)
+    for batch, result_digest in going.to_settle:
+        with contextlib.suppress(FileNotFoundError):
+            settle_batch(batch, result_digest)
+    if going.packs is not None:
+        for pack in repack(store.objects(), going.packs):
+            passed_over(
+                f"{pack}{layout.PACK_SUFFIX} stays: something that is needed is damaged in it, and nowhere sound"
+            )
+        files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
+    for path in going.stat_caches:
+        files.remove(path)
+
+
+def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], bool]:
+    """Every batch that can be read, latest first, and whether that is all there are."""
+    batches = []
+    names = batch_ids(store)
+    for batch_id in reversed(names):
+        try:
+            batches.append(open_batch(store, batch_id))
+        except (StoreCorrupt, UnknownId) as error:
+            passed_over(f"{batch_id} stays, and so do all snapshots, for it cannot be read: {error.message}")
+    return batches, len(batches) == len(names)
+
+
+def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None) -> list[Batch]:
+    def group(batch: Batch) -> tuple[object, ...]:
+        return batch.about.sources, batch.about.paths, batch.about.pipeline
+
+    bases = {
+        base for batch in batches if batch.about.bases and _how_it_ended(batch) is None for base in batch.about.bases
+    }
+    sizes = Counter(map(group, batches))
+    ended: Counter[tuple[object, ...]] = Counter()
+    old = []
+    for batch in batches:
+        if (
+            batch.id in pinned
+            or batch.id in bases
+            or sizes[group(batch)] <= keep
+            or of not in (None, batch.about.sources)
+        ):
+            continue
+        state = _how_it_ended(batch)
+        if state is None:
+            continue
+        alike = (*group(batch), state is BatchState.COMPLETED)
+        ended[alike] += 1
+        if ended[alike] > keep:
+            old.append(batch)
+    return old
+
+
+def _how_it_ended(batch: Batch) -> BatchState | None:
+    """The state of a batch that is merged and that nobody holds; None of any other, and where that cannot be read."""
+    if is_held(batch):
+        return None
+    try:
+        if read_settled(batch) is not None:
+            return BatchState.COMPLETED
+        outputs = current_outputs(batch)
+    except StoreCorrupt:
+        return None
+    return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
+
+
+def _settled_digest(batch: Batch) -> Digest | None:
+    """The result digest of a batch of which something goes with settling; None of any other."""
+    if not is_to_settle(batch) or _how_it_ended(batch) is not BatchState.COMPLETED:
+        return None
+    settled = read_settled(batch)
+    if settled is not None:
+        return settled.result_digest
+    outputs = current_outputs(batch)
+    return None if outputs is None else outputs.manifest.result_digest
+
+
+def is_held(batch: Batch) -> bool:
+    """Whether some process may be at work on a batch."""
+    return any(is_live for _, is_live in LeaseReader(batch.files, batch.root).holders())
+
+
+def _is_old(store: Store, path: Path, now_ns: int) -> bool:
+    """Whether nothing was changed there for so long that who wants it named it since. A link is nobody's of ours."""
+    found = store.files.stat(path)
+    return (
+        found is not None and not stat.S_ISLNK(found.st_mode) and now_ns - found.st_mtime_ns > UNNAMED_DAYS_MAX * DAY_NS
+    )
+
+
+def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Iterator[Path]:
+    for name, _ in store.files.listing(store.root / layout.CACHE):
+        path = store.root / layout.CACHE / name
+        if layout.STAT_CACHE_PATTERN.match(name) and name not in named and _is_old(store, path, now_ns):
+            yield path
+
+
+def _is_due(store: Store, now_ns: int) -> bool:
+    """Whether objects were looked at a day ago or longer; a time to come, after which a clock was set back, is none."""
+    found = store.files.stat(store.root / layout.CACHE / layout.OBJECTS_COLLECTED)
+    return found is None or not 0 <= now_ns - found.st_mtime_ns < DAY_NS
+
+
+def _needed_objects(
+    store: Store, batches: list[Batch], snapshots: list[str], passed_over: PassedOver
+) -> set[bytes] | None:
+    """What snapshots and records name; None where one of them cannot be read."""
+    names: set[str] = set()
+    try:
+        for snapshot_id in snapshots:
+            names |= load_snapshot(store.files, store.root, snapshot_id).objects()
+        for batch in batches:
+            names.update(_named_by_records(batch))
+        return {bytes.fromhex(name) for name in names}
+    except (StoreCorrupt, UnknownId) as error:
+        passed_over(f"all objects stay, for it is not known which are needed: {error.message}")
+    except ValueError as error:
+        passed_over(f"all objects stay, for it is not known which are needed: {error}")
+    return None
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """Of a record, whether it names an object."""
+
+    kind: str
+    object: str = ""
+
+
+_line_decoder = msgspec.json.Decoder(_Line)
+
+
+def _named_by_records(batch: Batch) -> Iterator[str]:
+    """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too."""
+    outputs = current_outputs(batch)
+    if outputs is not None:
+        yield from _named_by_outputs(outputs)
+        tally = outputs.manifest.tally()
+        if tally.results == tally.planned:
+            return
+    outcomes = Outcomes(batch.files, batch.root)
+    for commit in outcomes.scan().commits:
+        for outcome in commit.outcomes:
+            if _has_objects(outcome.counts):
+                for one in outcome.parts or (outcome,):
+                    yield from _named_in(b"".join(outcomes.iter_items(commit.segment, one)))
+
+
+def _named_by_outputs(outputs: Outputs) -> Iterator[str]:
+    for task in outputs.manifest.tasks:
+        for index, shard in enumerate(task.shards):
+            if _has_objects(shard.counts):
+                for lines in outputs.iter_shard(task, index):
+                    yield from _named_in(lines)
+
+
+def _has_objects(counts: Counts) -> bool:
+    return "ast" in counts.kinds
+
+
+def _named_in(lines: bytes) -> Iterator[str]:
+    try:
+        yield from (line.object for line in _line_decoder.decode_lines(lines) if line.kind == "ast")
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,61 @@
+"""Pins: batches and snapshots that are kept until they are unpinned. An empty file `pins/<id>` each."""
+
+from __future__ import annotations
+
+from codebatch.errors import AmbiguousId, UnknownId
+from codebatch.store import layout
+from codebatch.store.batches import BATCH_ID_PATTERN, batch_ids, resolve_batch
+from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
+from codebatch.store.snapshots import SNAPSHOT_ID_PATTERN, snapshot_ids
+from codebatch.store.store import Store
+
+
+def pinned_ids(store: Store) -> list[str]:
+    """What is pinned, be it there or not; sorted."""
+    names = (item.name for item in store.files.listing(store.root / layout.PINS))
+    return [name for name in names if BATCH_ID_PATTERN.match(name) or SNAPSHOT_ID_PATTERN.match(name)]
+
+
+def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:
+    """Pin the batch or snapshot that a reference names; returns its id. On return the pin is on disk. Idempotent.
+
+    To be called by who writes. Raises InvalidId, UnknownId or AmbiguousId.
+    """
+    if latest_offset(reference) is not None:
+        found = str(resolve_batch(store, reference, passed_over).id)
+    else:
+        found = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
+    store.files.write_atomic(store.root / layout.PINS / found, b"")
+    return found
+
+
+def unpin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:
+    """Take a pin away; returns whose it was. On return that is on disk. Raises InvalidId, UnknownId or AmbiguousId."""
+    known = pinned_ids(store)
+    if latest_offset(reference) is not None:
+        reference = resolve_batch(store, reference, passed_over).id
+    batches = [name for name in known if BATCH_ID_PATTERN.match(name)]
+    try:
+        found = _resolve(reference, batches, [name for name in known if name not in batches])
+    except UnknownId as error:
+        raise UnknownId(f"{reference!r} is not pinned", hint="see: codebatch store-stats") from error
+    store.files.remove(store.root / layout.PINS / found)
+    store.files.sync_directory(store.root / layout.PINS)
+    return found
+
+
+def _resolve(reference: str, batches: list[str], snapshots: list[str]) -> str:
+    found = []
+    for noun, known, prefix in (("batch", batches, "batch-"), ("snapshot", snapshots, "snap-")):
+        try:
+            found.append(resolve_prefix(reference, known, noun=noun, prefix=prefix))
+        except UnknownId:
+            continue
+    if not found:
+        raise UnknownId(
+            f"there is no batch and no snapshot {reference!r} in this store",
+            hint="see: codebatch batch list; codebatch snapshot list",
+        )
+    if len(found) > 1:
+        raise AmbiguousId(f"{reference!r} is short for a batch and a snapshot", hint=f"one of: {', '.join(found)}")
+    return found[0]

@@ -1,0 +1,184 @@
+"""Collecting by the command line: at the end of runs, beside runs, in stores that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
+from tests.execution.harness import live_worker_pids
+
+KEEP_ONE = "[store]\nkeep = 1\n"
+
+
+def _run_thrice(codebatch: CommandLine) -> list[str]:
+    """Runs of three versions of a tree; what each says on standard error."""
+    write(codebatch.directory / "tree" / "same.py", "y = 1\n")
+    notes = []
+    for version in range(3):
+        write(codebatch.directory / "tree" / "a.py", f"x = {version}\n")
+        notes.append(codebatch("run", "tree", "--pipeline", "parse").notes)
+    return notes
+
+
+def test_run_keeps_as_many_as_are_configured_and_names_what_goes(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", KEEP_ONE)
+    notes = _run_thrice(codebatch)
+    (left,) = codebatch("batch", "list", "--json").json
+    assert "collected" not in notes[0]
+    said = [line for each in notes[1:] for line in each.splitlines() if line.startswith("collected 1 batch")]
+    assert len(said) == 2
+    assert left["batch_id"] not in "".join(said)
+    assert codebatch("query", "outputs", "--json").json
+    assert codebatch("gc", "--json").json["batches"] == []
+    assert codebatch("config", "show", "--json").json["store"]["value"] == {"keep": 1}
+
+
+def test_gc_keeps_what_is_pinned_and_answers_from_what_is_left(codebatch: CommandLine) -> None:
+    _run_thrice(codebatch)
+    first, second, third = (row["batch_id"] for row in codebatch("batch", "list", "--json").json)
+    codebatch("pin", first)
+    assert codebatch("store-stats", "--json").json["pinned"] == [first]
+    assert codebatch("gc", "--keep", "1", "--dry-run").lines[0] == f"batch     {second}"
+    assert len(codebatch("batch", "list", "--json").json) == 3
+    collected = codebatch("gc", "--keep", "1", "--json").json
+    assert (collected["batches"], collected["dry_run"]) == ([second], False)
+    for batch in (first, third):
+        assert len(codebatch("files", "--batch", batch, "--json").json) == 2
+    assert codebatch("summary", "--batch", second, "--json", status=2).error["code"] == "unknown_id"
+    codebatch("unpin", first)
+    assert codebatch("gc", "--keep", "1", "--json").json["batches"] == [first]
+    assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code"),
+    [
+        ("gc --keep 0", 2, "usage"),
+        ("gc --keep many", 2, "usage"),
+        ("gc --store nowhere", 4, "store_not_found"),
+        ("pin nothing", 2, "unknown_id"),
+        ("pin ../../etc", 2, "invalid_id"),
+        ("unpin latest", 2, "unknown_id"),
+        ("pin", 2, "usage"),
+    ],
+)
+def test_what_cannot_be_collected_or_pinned_is_told(
+    codebatch: CommandLine, arguments: str, status: int, code: str
+) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree", "--pipeline", "parse", "-q")
+    assert codebatch(*arguments.split(), "--json", status=status).error["code"] == code
+
+
+@pytest.mark.parametrize("wrong", ["keep = 0", 'keep = "all"', "keeps = 1"])
+def test_configuration_that_cannot_be_is_refused(codebatch: CommandLine, wrong: str) -> None:
+    write(codebatch.directory / "codebatch.toml", f"[store]\n{wrong}\n")
+    assert codebatch("config", "show", "--json", status=2).error["code"] == "invalid_configuration"
+
+
+def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    coordinator = psutil.Process(process.pid)
+    return [*coordinator.children(recursive=True), coordinator]
+
+
+@pytest.mark.slow
+def test_gc_leaves_alone_what_a_run_that_is_stopped_needs(codebatch: CommandLine, digest_of_many: str) -> None:
+    make_many(codebatch.directory / "many", 40)
+    process = codebatch.start("run", "many", "-j", "2", "--json")
+    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is at work")
+    family = _family(process)
+    for one in family:
+        one.send_signal(signal.SIGSTOP)
+    assert codebatch("gc", "--keep", "1", "--json", status=4).error["code"] == "store_in_use"
+    codebatch("gc", "--dry-run")
+    for one in family:
+        one.send_signal(signal.SIGCONT)
+    assert codebatch.finish(process).json["result_digest"] == digest_of_many
+    codebatch("gc", "--keep", "1")
+    assert codebatch("run", "many", "--json").json["action"] == "up to date"
+
+
+@permissions_bind
+def test_store_that_cannot_be_written_is_looked_at_and_left(codebatch: CommandLine) -> None:
+    _run_thrice(codebatch)
+    store = codebatch.directory / ".codebatch"
+    directories = [Path(root) for root, _, _ in os.walk(store)]
+    files = [path for path in store.rglob("*") if path.is_file() and not path.is_symlink()]
+    for path in [*files, *directories]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    bound = CommandLine(codebatch.directory, prefix=UNPRIVILEGED)
+    try:
+        assert bound("gc", "--keep", "1", "--json", status=4).error["code"] == "store_unwritable"
+        assert len(bound("gc", "--keep", "1", "--dry-run", "--json").json["batches"]) == 2
+        ran = bound("run", "--batch", "latest")
+        assert "collected" not in ran.notes
+        assert "stays" not in ran.notes
+    finally:
+        for path in [*directories, *files]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert len(codebatch("batch", "list", "--json").json) == 3
+
+
+def test_batches_before_the_latest_are_settled_and_answer_all_the_same(codebatch: CommandLine) -> None:
+    _run_thrice(codebatch)
+    ids = [row["batch_id"] for row in codebatch("batch", "list", "--json").json]
+    batches = codebatch.directory / ".codebatch" / "batches"
+    assert [(batches / each / "settled.json").exists() for each in ids] == [True, True, False]
+    before = [_answers(codebatch, each) for each in (ids[0], ids[2])]
+    assert codebatch("gc", "--json").json["settled"] == [ids[2]]
+    assert codebatch("gc").lines == ["nothing to collect"]
+    assert [_answers(codebatch, each) for each in (ids[0], ids[2])] == before
+    assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"
+    (outputs,) = (batches / ids[2] / "outputs").iterdir()
+    (outputs / "manifest.json").unlink()
+    assert codebatch("batch", "list", "--json").json[2]["status"] == "DAMAGED"
+    assert codebatch("status", "--json", status=4).error["code"] == "store_corrupt"
+    again = codebatch("run", "tree", "--pipeline", "parse", "--json").json
+    assert (again["action"], again["batch_id"] in ids) == ("ran", False)
+
+
+def _answers(codebatch: CommandLine, batch: str) -> list[object]:
+    shard = codebatch("shards", "--task", "parse", "--batch", batch, "--json").json
+    return [
+        shard,
+        codebatch("status", "--batch", batch, "--json").json,
+        codebatch("tasks", "--batch", batch, "--json").json,
+        codebatch("query", "outputs", "--batch", batch, "--json").json,
+        codebatch("run-shard", "--task", "parse", "--shard", shard[0]["shard_id"], "--batch", batch, "--json").json,
+        codebatch("resume", "--batch", batch, "--json").json["result_digest"],
+    ]
+
+
+@pytest.mark.slow
+def test_runs_collections_and_questions_beside_one_another_all_come_to_a_true_end(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", KEEP_ONE)
+    tree = codebatch.directory / "tree"
+    make_many(tree, 10)
+    codebatch("run", "tree", "--pipeline", "parse")
+    said: dict[str, set[str]] = {"gc": set(), "files": set()}
+    for version in range(5):
+        write(tree / "a.py", f"x = {version}\n")
+        running = codebatch.start("run", "tree", "--pipeline", "parse", "--json")
+        while running.poll() is None:
+            for command, codes in said.items():
+                asked = codebatch.start(command, "--json")
+                stdout, stderr = asked.communicate(timeout=60)
+                shown = stderr.decode()
+                assert "Traceback" not in shown
+                is_answer = asked.returncode in (0, 3)  # Of a batch that is not done yet, which is said.
+                codes.add("" if is_answer else json.loads(shown.splitlines()[-1])["error"]["code"])
+                assert json.loads(stdout) if is_answer else not stdout
+        assert codebatch.finish(running).json["status"] == "COMPLETED"
+    assert said["gc"] <= {"", "store_in_use"}
+    assert said["files"] <= {"", "unknown_id"}
+    codebatch("gc")
+    assert len(codebatch("files", "--json").json) == 11
+    assert len(codebatch("batch", "list", "--json").json) == 1
+    assert codebatch("run", "tree", "--pipeline", "parse", "--json").json["action"] == "up to date"

@@ -1,0 +1,346 @@
+"""A snapshot spliced out of the last one is the one that is taken as if for the first time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.errors import SourceUnreadable
+from codebatch.snapshotting import take
+from codebatch.snapshotting.capture import capture
+from codebatch.snapshotting.directories import Directories
+from codebatch.snapshotting.listing import Tree, TreeLister
+from codebatch.snapshotting.stat_cache import Row, Stat, read_stat_cache
+from codebatch.store.pack_writer import PackWriter
+from codebatch.store.snapshots import SnapshotDocument
+
+from .conftest import Workbench
+
+NAMES = ("a", "b.py", "d/a", "d/b.py", "d/e/new\nline", "d/\udcff", "caf\u00e9", 'd"', ".codebatchignore", ".gitignore")
+
+
+def _index(bench: Workbench, snapshot_id: str) -> bytes:
+    return (bench.store / "snapshots" / snapshot_id / "files.index.jsonl.zst").read_bytes()
+
+
+def _frames(bench: Workbench, snapshot_id: str) -> SnapshotDocument:
+    return bench.load_id(snapshot_id).document
+
+
+@contextlib.contextmanager
+def _is_spliced(monkeypatch: pytest.MonkeyPatch, *, expected: bool) -> Iterator[None]:
+    """That what happens inside lists the tree anew, or does not."""
+    listed: list[TreeLister] = []
+    whole = TreeLister.list_all
+
+    def list_all(lister: TreeLister) -> Tree:
+        listed.append(lister)
+        return whole(lister)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TreeLister, "list_all", list_all)
+        yield
+    assert bool(listed) is not expected
+
+
+def _take_both(bench: Workbench) -> None:
+    """Take it with what is known, and into a store that knows nothing: the same bytes."""
+    store, fresh_store = bench.store, bench.store.with_name("fresh")
+    try:
+        known = bench.take()
+    except SourceUnreadable:
+        bench.store = fresh_store
+        with pytest.raises(SourceUnreadable):
+            bench.take()
+        bench.store = store
+        return
+    bench.store = fresh_store
+    fresh = bench.take()
+    assert (known.snapshot_id, known.digest, known.files, known.bytes, known.entries) == (
+        fresh.snapshot_id, fresh.digest, fresh.files, fresh.bytes, fresh.entries,
+    )  # fmt: skip
+    assert (known.notes, known.skipped) == (fresh.notes, fresh.skipped)
+    data, frames = _index(bench, fresh.snapshot_id), _frames(bench, fresh.snapshot_id).frames
+    shutil.rmtree(bench.store)
+    bench.store = store
+    assert (_index(bench, known.snapshot_id), _frames(bench, known.snapshot_id).frames) == (data, frames)
+    snapshot = bench.load(known)
+    assert all(snapshot.read(entry.path) is not None for entry in snapshot.entries if entry.kind == "file")
+
+
+def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
+    what, name, other, content = step
+    path, target = source / name, source / other
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        match what:
+            case "edit":
+                path.write_bytes(content)
+            case "remove":
+                path.unlink()
+            case "rename":
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(target)
+            case "chmod":
+                path.chmod(path.stat().st_mode ^ 0o100)
+            case "symlink":
+                path.unlink(missing_ok=True)
+                path.symlink_to(os.fsdecode(content) or "x")
+            case "directory":
+                path.unlink(missing_ok=True)
+                path.mkdir()
+                (path / "inside").write_bytes(content)
+            case "touch":
+                os.utime(path, ns=(1, 1))
+            case _:
+                os.mkfifo(path)
+
+
+_names = st.sampled_from(NAMES)
+_kinds = ("edit", "edit", "edit", "remove", "rename", "chmod", "symlink", "directory", "touch", "fifo")
+_contents = st.sampled_from((b"x\n", b"y\n", b"a\n", b"version https://git-lfs.github.com/spec/v1\n"))
+_steps = st.lists(st.lists(st.tuples(st.sampled_from(_kinds), _names, _names, _contents), max_size=3), max_size=5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_repository", [True, False])
+@settings(max_examples=20, deadline=None)
+@given(history=_steps)
+def test_every_history_gives_the_bytes_of_a_first_look(is_repository: bool, history: list) -> None:  # type: ignore[type-arg]
+    with tempfile.TemporaryDirectory() as root:
+        bench = Workbench(Path(root))
+        for name in NAMES[:7]:
+            bench.write(name, name.encode("utf-8", "surrogateescape"))
+        if is_repository:
+            bench.commit()
+        _take_both(bench)
+        for steps in history:
+            for step in steps:
+                if not (is_repository and step[0] == "fifo"):  # Beside git's list one is seen when that has changed.
+                    _apply(bench.source, step)
+            _take_both(bench)
+
+
+def _warm(bench: Workbench, *names: str) -> None:
+    for name in names or ("a.py", "b.py", "d/c.py"):
+        bench.write(name, name)
+    bench.settle()
+    bench.take()
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_an_edit_is_spliced_and_only_its_file_is_read(
+    bench: Workbench, is_repository: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_repository:
+        bench.git("init", "-q")
+    _warm(bench)
+    for content in ("1", "22", "333"):
+        bench.write("d/c.py", content)
+        bench.settle()
+        with _is_spliced(monkeypatch, expected=True):
+            taken = bench.take()
+        assert (taken.read_files, taken.files) == (1, 3)
+        assert bench.load(taken).read(b"d/c.py") == content.encode()
+        assert bench.take().reused
+    _take_both(bench)
+
+
+def test_what_git_tracks_and_is_gone_is_spliced_out_and_in_again(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.py", "b.py"):
+        bench.write(name)
+    bench.commit()
+    _warm(bench, "a.py", "b.py")
+    for is_there in (False, True):
+        _apply(bench.source, ("edit" if is_there else "remove", "b.py", "", b"again"))
+        bench.settle()
+        with _is_spliced(monkeypatch, expected=True):
+            bench.take()
+        _take_both(bench)
+
+
+def test_what_tells_of_more_than_itself_is_looked_at_anew(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\n"
+    steps = (
+        ("edit", ".codebatchignore", b"b.py\n"),
+        ("edit", ".codebatchignore", b""),
+        ("directory", "a.py", b""),
+        ("edit", "c.py", pointer),
+        ("edit", "c.py", b"x"),
+        ("edit", "new.py", b""),
+        ("remove", "b.py", b""),
+    )
+    for name in ("a.py", "b.py", "c.py"):
+        bench.write(name)
+    for what, name, content in steps:
+        bench.settle()
+        bench.take()
+        _apply(bench.source, (what, name, "", content))
+        bench.settle()
+        with _is_spliced(monkeypatch, expected=False):
+            bench.take()
+        _take_both(bench)
+
+
+def test_a_fifo_comes_and_goes_with_its_note(bench: Workbench) -> None:
+    _warm(bench)
+    for what in ("fifo", "edit", "fifo", "remove"):
+        with contextlib.suppress(FileNotFoundError):
+            (bench.source / "b.py").unlink()
+        _apply(bench.source, (what, "b.py", "", b"x"))
+        _take_both(bench)
+
+
+def test_a_rule_file_that_may_not_be_believed_has_the_tree_looked_at_anew(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = bench.write(".codebatchignore", "b.py\n")
+    os.utime(rules, ns=(1 << 61, 1 << 61))
+    bench.write("a.py")
+    bench.take()
+    for _ in range(2):
+        with _is_spliced(monkeypatch, expected=False):
+            bench.take()
+
+
+def test_a_tree_with_a_tag_of_a_store_is_looked_at_anew(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _warm(bench, "a.py", "other/CACHEDIR.TAG")
+    bench.write("a.py", "changed")
+    with _is_spliced(monkeypatch, expected=False):
+        bench.take()
+
+
+def test_what_is_below_a_submodule_decides_whether_that_is_an_entry(bench: Workbench) -> None:
+    inner = bench.source.parent / "inner"
+    inner.mkdir()
+    (inner / "x").write_bytes(b"x")
+    bench.commit(cwd=inner)
+    bench.write("a.py")
+    bench.git("init", "-q")
+    bench.git("submodule", "--quiet", "add", str(inner), "sub")
+    bench.commit()
+    bench.git("submodule", "--quiet", "deinit", "-f", "sub")
+    bench.settle()
+    _take_both(bench)
+    for what, name in (("edit", "a.py"), ("edit", "sub/deep/x"), ("remove", "sub/deep/x"), ("remove", "a.py")):
+        _apply(bench.source, (what, name, "", b"1"))
+        _take_both(bench)
+
+
+@pytest.mark.parametrize("damage", ["index", "document", "pack", "cache", "gone"])
+def test_where_what_was_known_is_damaged_the_tree_is_looked_at_anew(
+    bench: Workbench, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _warm(bench)
+    before = bench.take()
+    directory = bench.store / "snapshots" / before.snapshot_id
+    bench.write("b.py", "changed")
+    bench.settle()
+    match damage:
+        case "index":
+            data = bytearray((directory / "files.index.jsonl.zst").read_bytes())
+            data[len(data) // 2] ^= 1
+            (directory / "files.index.jsonl.zst").write_bytes(data)
+        case "document":
+            (directory / "snapshot.json").write_bytes(b"{}")
+        case "pack":
+            for path in (bench.store / "objects").iterdir():
+                path.unlink()
+        case "cache":
+            (cache,) = (bench.store / "cache").glob("stat-*.bin")
+            cache.write_bytes(cache.read_bytes()[:-1])
+        case _:
+            shutil.rmtree(directory)
+    with _is_spliced(monkeypatch, expected=False):
+        bench.take()
+    _take_both(bench)
+
+
+def test_an_index_that_lies_under_a_true_checksum_is_not_spliced(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stat cache names the index by its bytes; were it wrong too, the snapshot's digest would tell."""
+    _warm(bench)
+    before = bench.take()
+    bench.write("z.py")
+    bench.settle()
+    other = bench.take()
+    (bench.source / "z.py").unlink()
+    bench.settle()
+    bench.take()
+    bench.write("b.py", "changed")
+    bench.settle()
+    lying = bench.load(other)
+    real = bench.load(before)
+    for name in ("_path", "document"):
+        monkeypatch.setattr(real, name, getattr(lying, name))
+    monkeypatch.setattr(take, "load_snapshot", lambda *_: real)
+    with _is_spliced(monkeypatch, expected=False):
+        bench.take()
+
+
+def test_a_clock_that_was_set_back_is_not_believed(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _warm(bench)
+    bench.write("b.py", "changed")
+    bench.settle()
+    monkeypatch.setattr(take, "stamp", lambda *_: 1)
+    with _is_spliced(monkeypatch, expected=False):
+        bench.take()
+
+
+def test_rows_that_may_not_be_believed_are_read_again_with_what_changed(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _warm(bench)
+    future = bench.source / "a.py"
+    os.utime(future, ns=(1 << 61, 1 << 61))
+    bench.settle = lambda: None  # type: ignore[method-assign]
+    bench.take()
+    (cache_path,) = (bench.store / "cache").glob("stat-*.bin")
+    cache = read_stat_cache(bench.files, cache_path)
+    assert cache is not None
+    assert list(cache.iter_racy()) == [b"a.py"]
+    with _is_spliced(monkeypatch, expected=True):
+        assert bench.take().read_files == 1
+
+
+def test_a_file_that_goes_while_it_is_read_is_gone(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _warm(bench)
+    path = bench.write("b.py", "changed")
+    bench.settle()
+
+    def gone(directories: Directories, name: bytes, found: Stat, writer: PackWriter) -> Row:
+        path.unlink()
+        return capture(directories, name, found, writer)
+
+    monkeypatch.setattr(take, "capture", gone)
+    assert bench.take().files == 2
+
+
+def test_edits_below_several_roots_and_of_what_was_named_are_spliced(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one/a.py", "two/b.py", "two/.gitignore", "named.log", ".gitignore", "elsewhere.py"):
+        bench.write(name, "*.log\n")
+    bench.commit()
+    roots = [bench.source / name for name in ("one", "two", "named.log")]
+    bench.settle()
+    bench.take(*roots)
+    for name in ("one/a.py", "two/b.py", "two/.gitignore", "named.log"):
+        bench.write(name, f"# {name}\n*.log\n")
+        bench.settle()
+        with _is_spliced(monkeypatch, expected=True):
+            taken = bench.take(*roots)
+        store, bench.store = bench.store, bench.store.with_name(f"fresh{name.replace('/', '')}")
+        assert bench.take(*roots).snapshot_id == taken.snapshot_id
+        bench.store = store

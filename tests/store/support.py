@@ -1,0 +1,71 @@
+"""Batches that have ended, made in memory or on a real disk without a process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codebatch.application import ignore_note
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.model.outcome import HolderId, Unit
+from codebatch.model.plan import items_of
+from codebatch.model.shard import ProjectWork
+from codebatch.store.batches import Batch
+from codebatch.store.collection import DAY_NS, choose, collect
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes
+from codebatch.store.outputs import Outputs
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
+from codebatch_workers.runtime.project import BatchProject
+from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+
+HOLDER = HolderId("0" * 32)
+
+
+def make_merged(store: Store, paths: Sequence[bytes], *, second: int = 0) -> Batch:
+    """A batch over made files of these paths, whose every task has ended, and which is merged."""
+    batch = make_batch(store, paths, shard_items=len(paths), at_ns=second * 10**9)
+    work(store, batch)
+    merge(batch)
+    return batch
+
+
+def merge(batch: Batch) -> Outputs:
+    """Merge what was done."""
+    plan = batch.plan()
+    return merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+
+
+def work(store: Store, batch: Batch) -> None:
+    """Do all that a batch of one shard plans, as one worker does."""
+    plan = batch.plan()
+    runner = CheapRunner(plan.tasks, lambda: None, lambda: False)
+    entries = items_of(load_snapshot(store.files, store.root, plan.snapshot_id).entries)
+    committer = Committer(store.files, batch.root, HOLDER)
+    unit = Unit(shard=plan.shards[0].id, start=0, end=len(entries), tasks=FILE_TASKS)
+    done = UnitResults(start=0, items=entries, results={name: [] for name in unit.tasks})
+    objects = store.objects()
+    for entry in entries:
+        source = load_source(entry, lambda entry: objects.read(entry.object), {})
+        assert not isinstance(source, Failed)
+        for name, result in runner.run_item(source, unit.tasks).items():
+            done.results[name].append(result)
+    committer.commit(list(runner.encode(unit, done)), epoch=1, round_=1)
+    for task in plan.project_tasks:
+        outcomes = Outcomes(store.files, batch.root)
+        ledger = load_ledger(plan, outcomes)
+        project = BatchProject(plan, entries, ledger, outcomes, read=lambda _: b"", needs=plan.task_names)
+        unit = Unit(shard=ProjectWork(task).id, start=0, end=1, tasks=(task,))
+        encoded = runner.run_project(unit, project, plan.shards, ledger.inputs(task))
+        committer.commit([encoded], epoch=1, round_=1)
+    committer.close()
+
+
+def collect_all(store: Store, *, keep: int, now_ns: int | None = None, notes: list[str] | None = None) -> None:
+    """Long after everything was made, where no time is given."""
+    note = ignore_note if notes is None else notes.append
+    now_ns = wall_ns() + 30 * DAY_NS if now_ns is None else now_ns
+    with store.alone():
+        collect(store, choose(store, keep=keep, now_ns=now_ns, passed_over=note), note)

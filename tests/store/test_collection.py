@@ -1,0 +1,435 @@
+"""What is collected, and what is not: nothing that is needed is ever gone, whoever is killed or refused, and when."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.application import ignore_note
+from codebatch.application.collecting import collect_garbage, stats_of, tidy
+from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.record import Ast
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store.adoption import adopt_batch
+from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.collection import DAY_NS, choose, collect
+from codebatch.store.holders import Holder, HolderFile, new_holder_id
+from codebatch.store.leftovers import sweep_unfinished
+from codebatch.store.outcomes import Committer, encode_outcome
+from codebatch.store.pack_writer import PackWriter
+from codebatch.store.pins import pin, pinned_ids, unpin
+from codebatch.store.repacking import choose_packs
+from codebatch.store.settling import read_settled
+from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.clock import wall_ns
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from tests.cli.process import write
+from tests.proof.invariants import merged
+from tests.proof.plans import CheapRunner, make_batch
+from tests.store import support
+from tests.store.support import collect_all, make_merged
+
+PLACE = Path("/a/b/store")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _check_readable(store: Store, batch_id: str) -> None:
+    """All that a batch names is there: its snapshot, every object, every record."""
+    batch = open_batch(store, batch_id)
+    objects = store.objects()
+    for entry in load_snapshot(store.files, store.root, batch.about.snapshot_id).entries:
+        assert objects.read(entry.object, entry.size)
+    merged(batch)
+
+
+def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(store: Store) -> None:
+    batches = [make_merged(store, [b"shared", b"own-%d" % second], second=second) for second in range(4)]
+    collect_all(store, keep=2)
+    assert batch_ids(store) == [batch.id for batch in batches[2:]]
+    assert snapshot_ids(store.files, store.root) == sorted(batch.about.snapshot_id for batch in batches[2:])
+    for batch in batches[2:]:
+        _check_readable(store, batch.id)
+    named = {entry.object for batch in batches[2:] for entry in _entries(store, batch)}
+    assert {key.hex() for _, content, _ in store.objects().packs() for key in content.all_keys()} == named
+    assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
+
+
+def _entries(store: Store, batch: Batch) -> list[Entry]:
+    return load_snapshot(store.files, store.root, batch.about.snapshot_id).entries
+
+
+def test_of_those_that_failed_as_many_stay_and_they_push_out_none_that_is_complete(store: Store) -> None:
+    complete = make_merged(store, [b"complete"], second=0)
+    failed = [make_merged(store, [b"fails-%d" % second], second=second) for second in range(1, 4)]
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [complete.id, failed[-1].id]
+
+
+def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: Store) -> None:
+    pinned, held, _ = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
+    pending = make_batch(store, [b"pending"], shard_items=1, at_ns=3 * 10**9)
+    latest = make_merged(store, [b"latest"], second=4)
+    pin(store, pinned.id)
+    about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
+    holder = Holder(store.files, held.root, about)
+    collect_all(store, keep=1)
+    holder.close()
+    assert batch_ids(store) == [pinned.id, held.id, pending.id, latest.id]
+    unpin(store, pinned.id)
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [pending.id, latest.id]
+    assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}
+
+
+def test_clock_that_was_set_back_takes_neither_what_was_just_run_nor_what_is_young(store: Store) -> None:
+    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
+    just_run = make_merged(store, [b"just run"], second=1)
+    going = choose(store, keep=1, now_ns=0, passed_over=ignore_note, spared={just_run.id})
+    assert [path.name for path in going.batches] == [of_tomorrow[0].id]
+    assert going.snapshots == []
+
+
+def test_snapshot_that_no_batch_names_stays_for_14_days_or_while_it_is_pinned(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    store.files.remove_tree(batch.root)
+    snapshot = store.root / "snapshots" / batch.about.snapshot_id
+    taken_ns = snapshot.stat().st_mtime_ns
+    (entry,) = load_snapshot(store.files, store.root, snapshot.name).entries
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS)
+    pin(store, snapshot.name)
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    assert store.objects().read(entry.object)
+    unpin(store, snapshot.name[:9])
+    collect_all(store, keep=1, now_ns=taken_ns + 14 * DAY_NS + 1)
+    assert not snapshot.exists()
+    assert store.objects().location(entry.object) is None
+
+
+def test_dry_run_tells_the_same_and_changes_nothing(store: Store) -> None:
+    for second in range(3):
+        make_merged(store, [b"%d" % second], second=second)
+    for path in (store.root / "snapshots").iterdir():
+        os.utime(path, ns=(0, 0))
+    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
+    told = collect_garbage(store, keep=1, is_dry=True)
+    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
+    assert (len(told.batches), len(told.snapshots), told.packs, told.objects) == (2, 2, 2, 2)
+    size = stats_of(store).bytes
+    assert collect_garbage(store, keep=1) == told
+    written = (open_batch(store, told.settled[0]).root / "settled.json").stat().st_size
+    indexes = 2 * (24 + 32 + 3 * 8 + 32)  # those of packs of one object
+    assert size - stats_of(store).bytes == told.freed_bytes - written + indexes
+
+
+def test_gc_does_not_wait_for_who_writes(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    with store.writing(), pytest.raises(StoreInUse):
+        collect_garbage(store, keep=1)
+    with store.writing():
+        assert tidy(store, keep=1, ran=batch) is None
+
+
+def test_run_collects_of_its_own_source_alone_and_never_what_was_run(store: Store) -> None:
+    """How much is kept of another one its own configuration says."""
+    batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
+    elsewhere = [
+        adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=at * 10**9)
+        for at, batch in enumerate(batches, 3)
+    ]
+    collected = tidy(store, keep=1, ran=batches[0])
+    assert collected is not None
+    assert collected.batches == (batches[1].id,)
+    assert [read_settled(each) is None for each in (batches[0], batches[2], elsewhere[-1])] == [True, False, True]
+    assert len(collect_garbage(store, keep=1).batches) == 3
+
+
+def test_what_is_removed_by_hand_meanwhile_is_passed_over(store: Store) -> None:
+    batches = [make_merged(store, [b"%d" % second], second=second) for second in range(3)]
+    going = choose(store, keep=1, now_ns=0, passed_over=ignore_note)
+    for batch in batches[1:]:
+        store.files.remove_tree(batch.root)
+    collect(store, going, ignore_note)
+    assert batch_ids(store) == []
+
+
+def test_link_in_a_batch_that_goes_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
+    precious = write(tmp_path / "outside" / "precious", "x")
+    old = make_merged(store, [b"a"], second=1)
+    make_merged(store, [b"b"], second=2)
+    (old.root / "outputs" / "link").symlink_to(tmp_path / "outside")
+    (old.root / "link").symlink_to(precious)
+    collect_all(store, keep=1)
+    assert not old.root.exists()
+    assert precious.exists()
+
+
+def test_run_looks_at_objects_once_a_day(store: Store) -> None:
+    def looks(now_ns: int) -> bool:
+        return choose(store, keep=1, now_ns=now_ns, passed_over=ignore_note, with_objects=None).packs is not None
+
+    assert looks(0)
+    collect_all(store, keep=1)
+    looked_ns = (store.root / "cache" / "objects-collected").stat().st_mtime_ns
+    assert [looks(looked_ns + at) for at in (-1, 0, DAY_NS - 1, DAY_NS)] == [True, False, False, True]
+
+
+@pytest.mark.parametrize("damaged", ["batch.json", "files.index.jsonl.zst", "manifest.json"])
+def test_where_it_is_not_known_what_is_needed_no_object_goes_and_that_is_said(store: Store, damaged: str) -> None:
+    for second in range(2):
+        make_merged(store, [b"%d" % second], second=second)
+    kept = open_batch(store, batch_ids(store)[-1])
+    (path,) = [
+        *kept.root.rglob(damaged),
+        *(store.root / "snapshots" / kept.about.snapshot_id).glob(damaged),
+    ]
+    path.write_bytes(b"damaged")
+    before = {*(store.root / "objects").iterdir()}
+    notes: list[str] = []
+    collect_all(store, keep=1, notes=notes)
+    assert {*(store.root / "objects").iterdir()} == before
+    assert kept.id in batch_ids(store)
+    assert "stay" in notes[0]
+
+
+def test_objects_that_records_of_open_and_of_ended_work_name_stay(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PackWriter(store.objects()) as writer:
+        tree = writer.add(b"a tree")
+        writer.add(b"nobody's" * 1000)
+
+    def run_item(*arguments: object) -> object:
+        found = plain(*arguments)  # type: ignore[arg-type]
+        found["parse"] = [Ast(path="a", object=tree, format="x")]
+        return found
+
+    plain = CheapRunner.run_item
+    monkeypatch.setattr(CheapRunner, "run_item", run_item)
+    batch = make_batch(store, [b"a"], shard_items=1)
+    support.work(store, batch)
+    collect_all(store, keep=1)
+    assert store.objects().read(tree) == b"a tree"
+    support.merge(batch)
+    store.files.remove_tree(batch.root / "outcomes")
+    collect_all(store, keep=1)
+    assert store.objects().read(tree) == b"a tree"
+    store.files.remove_tree(batch.root)
+    collect_all(store, keep=1)
+    assert store.objects().location(tree) is None
+
+
+def test_snapshot_that_is_taken_again_is_young(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    snapshot = store.root / "snapshots" / batch.about.snapshot_id
+    before = {path.name for path in snapshot.iterdir()}
+    os.utime(snapshot, ns=(0, 0))
+    mark_as_taken(store.files, store.root, snapshot.name)
+    assert wall_ns() - snapshot.stat().st_mtime_ns < DAY_NS
+    assert {path.name for path in snapshot.iterdir()} == before
+
+
+def test_objects_that_are_named_by_what_is_done_again_stay(store: Store) -> None:
+    """The batch is merged with a failure, and `resume` was broken off after it had done that again."""
+    with PackWriter(store.objects()) as writer:
+        tree = writer.add(b"a tree")
+    batch = make_merged(store, [b"fails"])
+    (shard,) = batch.plan().shards
+    counts = Counts(kinds={"ast": 1})
+    outcome = Outcome(shard=shard.id, task="symbols", start=0, end=1, type="result", counts=counts)
+    line = msgspec.json.encode(Ast(path="fails", object=tree, format="x")) + b"\n"
+    committer = Committer(store.files, batch.root, new_holder_id())
+    committer.commit([encode_outcome(outcome, [line], FrameWriter())], epoch=2, round_=2)
+    committer.close()
+    collect_all(store, keep=1)
+    assert store.objects().read(tree) == b"a tree"
+
+
+# -- Killed, without power, on a full disk ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def old() -> tuple[Disk, list[str]]:
+    """A store with three batches, to be copied."""
+    disk = Disk()
+    store = create_store(RealFiles(disk.calls()), PLACE)[0]
+    batches = [make_merged(store, [b"shared", b"own-%d" % at], second=at) for at in range(3)]
+    disk.sync()
+    return disk, [batch.id for batch in batches]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_whoever_is_killed_collecting_at_any_call_leaves_all_that_is_needed(
+    old: tuple[Disk, list[str]], seed: int | None
+) -> None:
+    """Then power is lost, or not, and the next one comes to the same end."""
+    for at in range(1000):
+        disk, batches = copy.deepcopy(old)
+        calls = iter(range(at))
+
+        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            return None if next(calls, None) is not None else Fate(Killed())
+
+        mortal = disk.calls()
+        is_over = False
+        try:
+            collect_all(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), keep=2)
+            is_over = True
+        except Killed:
+            mortal.exit()
+        if seed is not None:
+            disk.lose_power(random.Random(seed + at))
+        store = open_store(RealFiles(disk.calls()), PLACE)
+        for batch_id in batch_ids(store):
+            _check_readable(store, batch_id)
+        assert batch_ids(store)[-2:] == batches[1:]
+        collect_all(store, keep=2)
+        assert batch_ids(store) == batches[1:]
+        _check_left(store)
+        if is_over:
+            assert at > 20
+            return
+
+
+def _check_left(store: Store) -> None:
+    """Nothing is there twice, nor without need, nor unfinished."""
+    sweep_unfinished(store.files, [store.root / "batches", store.root / "snapshots"])
+    for batch_id in batch_ids(store):
+        _check_readable(store, batch_id)
+    objects = store.objects()
+    needed = set()
+    for name in snapshot_ids(store.files, store.root):
+        needed |= {bytes.fromhex(each) for each in load_snapshot(store.files, store.root, name).objects()}
+    assert choose_packs(objects, needed).given_up == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, list[str]], number: int) -> None:
+    for at in range(1000):
+        disk, batches = copy.deepcopy(old)
+        writes = iter(range(at))
+
+        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
+            if not operation.is_write or next(writes, None) is not None:
+                return None
+            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
+
+        is_over = False
+        try:
+            collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), keep=2)
+            is_over = True
+        except StoreUnwritable:
+            pass
+        store = open_store(RealFiles(disk.calls()), PLACE)
+        for batch_id in batches[1:]:
+            _check_readable(store, batch_id)
+        if is_over:
+            assert at > 5
+            return
+
+
+def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, list[str]]) -> None:
+    """Killed as the old one goes, and without power: a disk may write the one name and not the other."""
+    disk, batches = copy.deepcopy(old)
+
+    def die(operation: Operation) -> Fate | None:
+        is_it = operation.call == "unlink" and operation.path.suffix == ".pack"
+        return Fate(Killed(), share=1) if is_it else None
+
+    with pytest.raises(Killed):
+        collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), die)), PLACE), keep=2)
+    for seed in range(40):
+        left = copy.deepcopy(disk)
+        left.lose_power(random.Random(seed))
+        store = open_store(RealFiles(left.calls()), PLACE)
+        for batch_id in batches[1:]:
+            _check_readable(store, batch_id)
+
+
+# -- Hostile stores, pins ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["batches/batch-20200101-000000-000000-abcdef", "snapshots/snap-0123456789abcdef"])
+def test_link_in_the_place_of_a_batch_or_snapshot_is_not_followed(store: Store, tmp_path: Path, where: str) -> None:
+    precious = write(tmp_path / "outside" / "precious", "x")
+    (store.root / where).symlink_to(tmp_path / "outside")
+    make_merged(store, [b"a"], second=1)
+    make_merged(store, [b"b"], second=2)
+    with pytest.raises(StoreForeign):
+        collect_all(store, keep=1)
+    assert precious.exists()
+    assert len(batch_ids(store)) > 1, "it ended before anything went"
+
+
+@pytest.mark.parametrize("part", ["objects", "snapshots", "batches", "pins", "cache"])
+def test_link_in_the_place_of_a_directory_is_not_followed(store: Store, tmp_path: Path, part: str) -> None:
+    make_merged(store, [b"a"])
+    (store.root / part).rename(tmp_path / "outside")
+    (store.root / part).symlink_to(tmp_path / "outside")
+    before = sorted((tmp_path / "outside").rglob("*"))
+    with pytest.raises(StoreForeign):
+        collect_all(store, keep=1)
+    assert sorted((tmp_path / "outside").rglob("*")) == before
+
+
+def test_names_that_are_none_of_ours_are_left_alone(store: Store) -> None:
+    make_merged(store, [b"a"])
+    planted = [
+        write(store.root / part / name / "file", "x")
+        for part in ("batches", "snapshots", "pins", "cache")
+        for name in ("notes", "batch-1", "snap-xyz", "stat-1.bin", "a b")
+    ]
+    collect_all(store, keep=1)
+    assert [path for path in planted if not path.exists()] == []
+
+
+def test_pin_names_what_is_there_and_unpin_what_is_pinned(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    for wrong in ("nothing", "snap-0000", batch.id[:-1] + "x"):
+        with pytest.raises(UnknownId):
+            pin(store, wrong)
+    with pytest.raises(UnknownId, match="is not pinned"):
+        unpin(store, batch.id)
+    assert pin(store, "latest") == pin(store, batch.id) == batch.id
+    assert pin(store, batch.about.snapshot_id.removeprefix("snap-")) == batch.about.snapshot_id
+    assert pinned_ids(store) == sorted([batch.id, batch.about.snapshot_id])
+    store.files.remove_tree(batch.root)
+    collect_all(store, keep=1)
+    assert unpin(store, batch.id) == batch.id
+    assert pinned_ids(store) == [batch.about.snapshot_id]
+
+
+def test_pin_is_there_after_power_loss(old: tuple[Disk, list[str]]) -> None:
+    disk, batches = copy.deepcopy(old)
+    pin(open_store(RealFiles(disk.calls()), PLACE), batches[0])
+    disk.lose_power()
+    assert pinned_ids(open_store(RealFiles(disk.calls()), PLACE)) == batches[:1]
+
+
+def test_files_of_several_names_count_once(store: Store) -> None:
+    one = write(store.root / "batches" / "b" / "outputs" / "x", "12345")
+    (store.root / "batches" / "c" / "outputs").mkdir(parents=True)
+    before = stats_of(store)
+    os.link(one, store.root / "batches" / "c" / "outputs" / "x")
+    after = stats_of(store)
+    assert after.bytes == before.bytes
+    assert (before.shared_bytes, after.shared_bytes) == (0, 5)
+    assert after.parts["batches/outputs"] == (1, 5)

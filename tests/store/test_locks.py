@@ -1,0 +1,89 @@
+"""Who writes keeps collectors of garbage out, without a gap, for as long as a process of it lives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.running import Action, Execution, Listener, run_paths
+from codebatch.application.stores import StorePlace
+from codebatch.coordinator.score import Progress
+from codebatch.coordinator.workers import start_worker
+from codebatch.engine.events import WorkerId
+from codebatch.store.batches import Batch
+from codebatch.store.holders import new_holder_id
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from tests.cli.process import wait_until
+from tests.proof.plans import make_batch
+
+
+def _is_free(root: Path) -> bool:
+    lock = RealFiles().try_lock(root / "locks" / "store")
+    if lock is not None:
+        lock.release()
+    return lock is not None
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _is_close_on_exec(pid: int, descriptor: int) -> bool:
+    (flags,) = (
+        line.split()[1]
+        for line in Path(f"/proc/{pid}/fdinfo/{descriptor}").read_text().splitlines()
+        if line.startswith("flags:")
+    )
+    return bool(int(flags, 8) & os.O_CLOEXEC)
+
+
+def test_lock_of_who_is_gone_ends_with_the_last_worker_and_is_of_no_tool(store: Store) -> None:
+    batch = make_batch(store, [b"a"], shard_items=1)
+    with store.writing() as lock:
+        worker = start_worker(
+            WorkerId(1),
+            batch,
+            store_root=str(store.root),
+            coordinator=new_holder_id(),
+            own_places={},
+            hash_seed=0,
+            store_lock=lock.descriptor,
+        )
+    try:
+        wait_until(lambda: bool(worker.receive()), "it says hello")
+        assert not _is_free(store.root)
+        if Path("/proc/self/fdinfo").exists():
+            assert _is_close_on_exec(worker.process.pid, lock.descriptor)
+    finally:
+        worker.kill("abandoned")
+        worker.bury()
+    assert _is_free(store.root)
+
+
+class _Looking(Listener):
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.was_free: list[bool] = []
+
+    def chosen(self, batch: Batch, action: Action) -> None:
+        self.was_free.append(_is_free(self.root))
+
+    def update(self, progress: Progress) -> None:
+        self.was_free.append(_is_free(self.root))
+
+
+def test_run_holds_the_store_from_planning_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.py").write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
+    looking = _Looking(tmp_path / "store")
+    execution = Execution(configuration=load_configuration(tmp_path), jobs=1)
+    run_paths((Path("tree"),), StorePlace(tmp_path / "store"), execution, pipeline="parse", listener=looking)
+    assert len(looking.was_free) > 1
+    assert not any(looking.was_free)
+    assert _is_free(tmp_path / "store")

@@ -1,0 +1,147 @@
+"""Readers hold no lock: what they say when a batch goes, or moves, at any moment of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.asking import Question, ask
+from codebatch.application.batches import list_batches, shard_states, status
+from codebatch.application.questions import list_files, search, summarise
+from codebatch.application.references import references
+from codebatch.errors import CollectedMeanwhile, StoreCorrupt, UnknownId
+from codebatch.model.digest import digest_bytes
+from codebatch.query.filters import RecordFilter
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from tests.proof.plans import make_batch
+from tests.store import support
+from tests.store.support import make_merged
+
+PATHS = [b"a.py", b"b.py"]
+
+QUESTIONS: dict[str, Callable[[Question], object]] = {
+    "search": lambda question: search(question, RecordFilter(kinds=("metric",))).found,
+    "summarise": lambda question: summarise(question).found,
+    "list_files": lambda question: list_files(question).found,
+    "references": lambda question: references(question, "a").found,
+    "status": lambda question: status(question.store, question.batch).tasks,
+    "shards": lambda question: list(shard_states(question.store, question.batch, "parse")),
+}
+
+
+def ask_while(root: Path, question: str, at: int, act: Callable[[], object]) -> tuple[object, bool]:
+    """Ask, and have something done before a call of the reader; what it says, and whether the call came."""
+    calls = 0
+
+    def watch(_: Operation) -> Fate | None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            act()
+        return None
+
+    store = open_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
+    try:
+        return QUESTIONS[question](ask(store)), calls >= at
+    except UnknownId as error:
+        return error, calls >= at
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _unmerged(store: Store) -> Batch:
+    batch = make_batch(store, PATHS, shard_items=2)
+    support.work(store, batch)
+    return batch
+
+
+def _merged(store: Store) -> Batch:
+    return make_merged(store, PATHS)
+
+
+@pytest.mark.parametrize("make", [_merged, _unmerged])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_batch_that_is_collected_while_it_is_read_is_answered_or_unknown(
+    store: Store, question: str, make: Callable[[Store], Batch]
+) -> None:
+    batch = make(store)
+    whole = QUESTIONS[question](ask(store))
+    hidden = store.root / "hidden"
+    ends = set()
+    for at in range(1, 1000):
+        answer, is_reached = ask_while(store.root, question, at, lambda: batch.root.rename(hidden))
+        if not is_reached:
+            break
+        hidden.rename(batch.root)
+        assert isinstance(answer, UnknownId) or answer == whole
+        ends.add(type(answer) if isinstance(answer, UnknownId) else None)
+    assert CollectedMeanwhile in ends
+
+
+@pytest.mark.parametrize("question", ["search", "references"])
+def test_packs_that_are_written_anew_while_a_batch_is_read_change_no_answer(store: Store, question: str) -> None:
+    _merged(store)
+    whole = QUESTIONS[question](ask(store))
+    objects = store.objects()
+    ((name, content, _),) = objects.packs()
+    pack, index = ((store.root / "objects" / f"{name}{suffix}").read_bytes() for suffix in (".pack", ".idx"))
+
+    frames = [pack[content.offsets[row] :][: content.lengths[row]] for row in range(len(content))]
+    other = b"".join(frames[::-1] if b"".join(frames) == pack else frames)
+
+    def gather() -> None:
+        """The same objects, in another pack."""
+        (store.root / "objects" / f"{digest_bytes(other)}.pack").write_bytes(other)
+        (store.root / "objects" / f"{name}.pack").unlink()
+        (store.root / "objects" / f"{name}.idx").unlink()
+
+    for at in range(1, 1000):
+        answer, is_reached = ask_while(store.root, question, at, gather)
+        assert not [*(store.root / "objects").glob("*.bad")]
+        for path in (store.root / "objects").iterdir():
+            path.unlink()
+        (store.root / "objects" / f"{name}.pack").write_bytes(pack)
+        (store.root / "objects" / f"{name}.idx").write_bytes(index)
+        assert answer == whole
+        if not is_reached:
+            return
+
+
+def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: Store) -> None:
+    batch = _unmerged(store)
+    hidden = store.root / "hidden"
+    reached = True
+    at = 1
+    while reached:
+        calls = 0
+
+        def watch(_: Operation, at: int = at) -> Fate | None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                batch.root.rename(hidden)
+            return None
+
+        watched = open_store(RealFiles(WatchedCalls(RealCalls(), watch)), store.root)
+        assert [each.state for each in list_batches(watched)] in ([], ["COMPLETED"])
+        reached = calls >= at
+        if hidden.exists():
+            hidden.rename(batch.root)
+        at += 1
+
+
+def test_file_that_is_missing_of_a_batch_that_is_there_is_damage(store: Store) -> None:
+    batch = _merged(store)
+    for path in batch.root.glob("outputs/*/parse.jsonl.zst"):
+        path.unlink()
+    with pytest.raises(StoreCorrupt, match="is missing"):
+        QUESTIONS["search"](ask(store))

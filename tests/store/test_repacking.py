@@ -1,0 +1,152 @@
+"""Packs without what nobody needs: the rest can be read, whatever lies twice, is damaged or is none of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.store.object_frames import compress
+from codebatch.store.objects import ObjectStore
+from codebatch.store.pack_writer import PackWriter
+from codebatch.store.repacking import choose_packs, repack
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.disk import Disk
+from tests.cli.process import write
+from tests.store.support import collect_all
+
+PLACE = Path("/a/b/objects")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _objects(disk: Disk) -> ObjectStore:
+    return ObjectStore(RealFiles(disk.calls()), PLACE)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    packs=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=6), min_size=1, max_size=5),
+    needed=st.sets(st.integers(0, 12)),
+)
+def test_after_repacking_what_is_needed_can_be_read_and_no_pack_is_in_good_part_dead(
+    packs: list[list[int]], needed: set[int]
+) -> None:
+    """Packs overlap, as those of two who wrote at the same time do."""
+    disk = Disk()
+    RealFiles(disk.calls()).make_directory(PLACE)
+    disk.sync()
+    contents = {number: bytes([number]) * (number * number + 1) for number in range(13)}
+    writers = [PackWriter(_objects(disk)) for _ in packs]
+    for writer, numbers in zip(writers, packs, strict=True):
+        for number in numbers:
+            writer.add(contents[number])
+    for writer in writers:
+        writer.seal()
+    objects = _objects(disk)
+    keys = {number: bytes.fromhex(digest_bytes(contents[number])) for number in contents}
+    there = {number for numbers in packs for number in numbers}
+    wanted = {keys[number] for number in needed}
+    assert repack(objects, choose_packs(objects, wanted)) == []
+    disk.lose_power()
+    objects = _objects(disk)
+    for number in there & needed:
+        assert objects.read(digest_bytes(contents[number])) == contents[number]
+    assert choose_packs(objects, wanted).given_up == []
+
+
+def _two_in_a_pack(store: Store) -> tuple[Digest, Digest, Path]:
+    with PackWriter(store.objects()) as writer:
+        small, large = writer.add(b"small"), writer.add(os.urandom(5000))
+    (pack,) = (store.root / "objects").glob("*.pack")
+    return small, large, pack
+
+
+def test_pack_stays_in_which_what_is_needed_is_damaged_and_nowhere_sound(store: Store) -> None:
+    small, _, pack = _two_in_a_pack(store)
+    data = bytearray(pack.read_bytes())
+    data[data.index(b"small")] ^= 1
+    pack.write_bytes(data)
+    objects = store.objects()
+    assert repack(objects, choose_packs(objects, {bytes.fromhex(small)})) == [pack.stem]
+    assert pack.read_bytes() == data
+
+
+def test_damaged_copy_is_not_taken_for_the_one_that_stays(store: Store) -> None:
+    """The pack that is to go holds the only sound copy."""
+    writers = [PackWriter(store.objects()) for _ in range(2)]
+    small, _ = (writer.add(b"small") for writer in writers)
+    other = [writers[at].add(os.urandom(4000)) for at in range(2)]
+    for writer in writers:
+        writer.seal()
+    needed = {bytes.fromhex(each) for each in (small, *other)}
+    (stays,) = [path for path in (store.root / "objects").glob("*.pack") if b"small" in path.read_bytes()][:1]
+    data = bytearray(stays.read_bytes())
+    data[data.index(b"small")] ^= 1
+    stays.write_bytes(data)
+    objects = store.objects()
+    at = next(at for at in range(2) if objects.read(other[at]) not in stays.read_bytes())
+    repack(objects, choose_packs(objects, needed - {bytes.fromhex(other[at])}))
+    assert store.objects().read(small) == b"small"
+
+
+def test_pack_that_is_written_anew_byte_by_byte_is_not_removed(store: Store) -> None:
+    """Its first object lies in another pack too, damaged, so that all of it is copied, under the name that it has."""
+    shared, own = os.urandom(3000), os.urandom(3000)
+    with PackWriter(store.objects()) as writer:
+        keys = [writer.add(shared), writer.add(own)]
+    (pack,) = (store.root / "objects").glob("*.pack")
+    large, other, name = b"", b"", "g"
+    while not name < pack.stem:
+        large = os.urandom(20_000)
+        other = compress(shared) + compress(large)
+        name = digest_bytes(other)
+    damaged = bytearray(other)
+    damaged[other.index(shared[:100]) + 50] ^= 1
+    (pack.parent / f"{name}.pack").write_bytes(other)
+    store.objects().refresh()  # which makes the index
+    (pack.parent / f"{name}.pack").write_bytes(damaged)
+    objects = store.objects()
+    chosen = choose_packs(objects, {bytes.fromhex(key) for key in (*keys, digest_bytes(large))})
+    assert [given_up.name for given_up in chosen.given_up] == [pack.stem]
+    assert repack(objects, chosen) == []
+    assert [store.objects().read(key) for key in keys] == [shared, own]
+
+
+def test_what_lies_in_two_packs_lies_in_one_afterwards(store: Store) -> None:
+    """As two leave it that take a snapshot at once."""
+    contents = [os.urandom(500), os.urandom(500)]
+    writers = [PackWriter(store.objects()) for _ in range(2)]
+    for writer, ordered in zip(writers, (contents, contents[::-1]), strict=True):
+        for content in ordered:
+            writer.add(content)
+    for writer in writers:
+        writer.seal()
+    keys = {bytes.fromhex(digest_bytes(content)) for content in contents}
+    objects = store.objects()
+    chosen = choose_packs(objects, keys)
+    assert (len(objects.packs()), len(chosen.given_up), chosen.dead) == (2, 1, 0)
+    repack(objects, chosen)
+    assert len([*(store.root / "objects").glob("*.pack")]) == 1
+    assert [store.objects().read(digest_bytes(content)) for content in contents] == contents
+
+
+def test_what_lies_among_packs_and_is_none_of_ours_stays(store: Store) -> None:
+    _, _, pack = _two_in_a_pack(store)
+    (pack.parent / "copy.pack").write_bytes(pack.read_bytes())
+    hostile = [write(pack.parent / name, "x") for name in ("notes.pack", f"{'0' * 63}.pack", ".hidden", "readme")]
+    hostile.append(pack.parent / "copy.pack")
+    torn = write(pack.parent / f"{'1' * 64}.pack", "torn")
+    orphans = [write(pack.parent / f"{'2' * 64}{suffix}", "x") for suffix in (".idx", ".bad")]
+    collect_all(store, keep=1)
+    assert not pack.exists()
+    assert [path for path in [*hostile, torn] if not path.exists()] == []
+    assert [path for path in orphans if path.exists()] == []

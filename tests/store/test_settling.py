@@ -1,0 +1,233 @@
+"""A settled batch answers as before, and without its outputs it is damaged and never as if nothing had been done."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.application import ignore_note
+from codebatch.application.asking import ask
+from codebatch.application.batches import list_batches
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import StoreCorrupt
+from codebatch.query.standing import standing
+from codebatch.store.adoption import adopt_batch
+from codebatch.store.batches import Batch, open_batch
+from codebatch.store.collection import choose, collect
+from codebatch.store.outputs import current_outputs
+from codebatch.store.settling import read_settled
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from tests.proof.invariants import merged
+from tests.proof.plans import make_batch
+from tests.store import support
+from tests.store.support import make_merged
+from tests.store.test_readers import QUESTIONS, ask_while
+
+PLACE = Path("/a/b/store")
+PATHS = [b"a.py", b"b.py"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def _settle(store: Store, *spared: str) -> None:
+    with store.alone():
+        collect(store, choose(store, keep=9, now_ns=0, passed_over=ignore_note, spared=spared), ignore_note)
+
+
+def test_settled_batch_is_its_outputs_and_answers_as_before(store: Store) -> None:
+    batch = make_merged(store, PATHS)
+    (batch.root / "journal" / "x.jsonl").write_text("history")
+    before = {name: question(ask(store)) for name, question in QUESTIONS.items()}
+    content = merged(batch)
+    _settle(store)
+    names = {path.name for path in batch.root.iterdir()}
+    assert names == {"batch.json", "plan.json", "settled.json", "journal", "outputs"}
+    assert (batch.root / "journal" / "x.jsonl").read_text() == "history"
+    assert {name: question(ask(store)) for name, question in QUESTIONS.items()} == before
+    assert merged(batch) == content
+    assert standing(batch).state is BatchState.COMPLETED
+
+
+@pytest.mark.parametrize("paths", [[b"a.py", b"fails.py"], [b"fails.py"]])
+def test_batch_with_failures_is_not_settled(store: Store, paths: list[bytes]) -> None:
+    batch = make_merged(store, paths)
+    _settle(store)
+    assert read_settled(batch) is None
+    assert list((batch.root / "outcomes").iterdir())
+
+
+def test_batch_that_is_not_merged_or_is_spared_is_not_settled(store: Store) -> None:
+    open_one = make_batch(store, PATHS, shard_items=2)
+    support.work(store, open_one)
+    spared = make_merged(store, PATHS, second=1)
+    _settle(store, spared.id)
+    assert [read_settled(each) for each in (open_one, spared)] == [None, None]
+
+
+def test_what_was_left_of_settling_goes_with_the_next_time(store: Store) -> None:
+    batch = make_merged(store, PATHS)
+    _settle(store)
+    (batch.root / "results").mkdir()
+    (batch.root / "results" / "left.seg").write_text("x")
+    _settle(store)
+    assert not (batch.root / "results").exists()
+
+
+@pytest.mark.parametrize("damage", ["outputs", "manifest", "settled.json"])
+def test_settled_batch_without_sound_outputs_is_damaged(store: Store, damage: str) -> None:
+    batch = make_merged(store, PATHS)
+    _settle(store)
+    (outputs,) = (batch.root / "outputs").iterdir()
+    if damage == "outputs":
+        store.files.remove_tree(outputs)
+    elif damage == "manifest":
+        (outputs / "manifest.json").write_text("{}")
+    else:
+        (batch.root / "settled.json").write_text("{}")
+    assert [each.state for each in list_batches(store)] == ["DAMAGED"]
+    with pytest.raises(StoreCorrupt) as raised:
+        standing(batch)
+    assert "codebatch run PATH" in (raised.value.hint or "")
+    _settle(store)  # which leaves it
+
+
+def test_settled_batch_rests_on_the_outputs_that_it_names(store: Store) -> None:
+    """Others, of what had failed before, do not stand in for them."""
+    batch = make_merged(store, PATHS)
+    _settle(store)
+    (outputs,) = (batch.root / "outputs").iterdir()
+    outputs.rename(outputs.with_name("0" * 64))
+    with pytest.raises(StoreCorrupt, match="is missing"):
+        current_outputs(batch)
+
+
+def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store: Store) -> None:
+    batch = make_merged(store, PATHS)
+    _settle(store)
+    for path in batch.root.glob("outputs/*/parse.jsonl.zst"):
+        path.write_bytes(b"")
+    with pytest.raises(StoreCorrupt) as raised:
+        QUESTIONS["search"](ask(store))
+    assert "resume" not in (raised.value.hint or "")
+
+
+def test_batch_that_adopts_a_settled_one_is_settled(store: Store) -> None:
+    batch = make_merged(store, PATHS)
+    _settle(store)
+    adopted = adopt_batch(store, batch, sources=(b"/elsewhere",), stat_cache="", at_ns=10**9)
+    store.files.remove_tree(batch.root)
+    assert merged(adopted).result_digest == standing(adopted).outputs.manifest.result_digest  # type: ignore[union-attr]
+    for path in (adopted.root / "outputs").iterdir():
+        store.files.remove_tree(path)
+    with pytest.raises(StoreCorrupt):
+        standing(adopted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_batch_that_is_merged_and_settled_while_it_is_read_changes_no_answer(store: Store, question: str) -> None:
+    batch = make_batch(store, PATHS, shard_items=2)
+    support.work(store, batch)
+    whole = QUESTIONS[question](ask(store))
+
+    def merge_and_settle() -> None:
+        support.merge(batch)
+        _settle(store)
+
+    saved = store.root / "saved"
+    for at in range(1, 1000):
+        store.files.remove_tree(saved)
+        _copy(batch.root, saved)
+        answer, is_reached = ask_while(store.root, question, at, merge_and_settle)
+        assert answer == whole
+        store.files.remove_tree(batch.root)
+        saved.rename(batch.root)
+        if not is_reached:
+            assert at > 5
+            return
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With links as links: a register's inode is whose commit it is."""
+    target.mkdir()
+    for path in sorted(source.rglob("*")):
+        if path.is_dir():
+            (target / path.relative_to(source)).mkdir()
+        else:
+            (target / path.relative_to(source)).hardlink_to(path)
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[Disk, str]:
+    """A store with a batch to settle, to be copied."""
+    disk = Disk()
+    batch = make_merged(create_store(RealFiles(disk.calls()), PLACE)[0], PATHS)
+    disk.sync()
+    return disk, batch.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, *range(4)])
+def test_whoever_is_killed_settling_at_any_call_leaves_a_completed_batch(
+    made: tuple[Disk, str], seed: int | None
+) -> None:
+    reference = merged(_opened(*copy.deepcopy(made)))
+    for at in range(1000):
+        disk, batch_id = copy.deepcopy(made)
+        calls = iter(range(at))
+
+        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            return None if next(calls, None) is not None else Fate(Killed())
+
+        mortal = disk.calls()
+        is_over = False
+        try:
+            _settle(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
+            is_over = True
+        except Killed:
+            mortal.exit()
+        if seed is not None:
+            disk.lose_power(random.Random(seed + at))
+        batch = _opened(disk, batch_id)
+        assert standing(batch).state is BatchState.COMPLETED
+        assert merged(batch) == reference
+        if is_over:
+            assert at > 10
+            return
+
+
+def _opened(disk: Disk, batch_id: str) -> Batch:
+    return open_batch(open_store(RealFiles(disk.calls()), PLACE), batch_id)
+
+
+@pytest.mark.slow
+def test_outputs_outlast_power_loss_before_anything_goes_though_their_maker_died_before_his_last_fsync() -> None:
+    """He was killed between the rename of the outputs and the fsync of their directory; who settles saw them."""
+    disk = Disk()
+    store = create_store(RealFiles(disk.calls()), PLACE)[0]
+    batch = make_batch(store, PATHS, shard_items=2)
+    support.work(store, batch)
+    disk.sync()
+    renames = 0
+
+    def watch(operation: Operation) -> Fate | None:
+        nonlocal renames
+        renames += operation.call == "rename"
+        return Fate(Killed()) if renames and operation.call == "fsync" else None
+
+    with pytest.raises(Killed):
+        support.merge(Batch(RealFiles(WatchedCalls(disk.calls(), watch)), batch.root, batch.about))
+    _settle(store)
+    disk.lose_power()
+    assert standing(_opened(disk, batch.id)).state is BatchState.COMPLETED
