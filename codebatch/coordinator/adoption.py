@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise, product
 
+import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
@@ -40,11 +40,10 @@ _MISSES_WORTH_A_BASE = 1 / 256
 _COST_OF_SERVING = 0.05
 
 
-@dataclass(slots=True)
-class Promised:
+class Promised(msgspec.Struct):
     """What workers need not do: of each shard and task the runs of items that an older batch has results of."""
 
-    runs: dict[tuple[ShardId, str], list[Served]] = field(default_factory=dict)
+    runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
 
     def of(self, unit: Unit) -> tuple[Served, ...]:
         """What of it concerns a unit. A unit of a later round does again what was done before."""
@@ -72,8 +71,7 @@ class Promised:
         return lessened
 
 
-@dataclass(frozen=True, slots=True)
-class Reuse:
+class Reuse(msgspec.Struct, frozen=True):
     """The older batches that a batch may take results from. Without any, all is done anew."""
 
     store: Store

@@ -10,12 +10,12 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.digest import Digest
@@ -52,8 +52,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
     """A task that could not do an item, and what is known of why."""
 
     reason: FailureReason
@@ -80,13 +79,12 @@ class _Sealed(NamedTuple):
 _NOTHING = _Sealed(b"", [], [])
 
 
-@dataclass(slots=True, kw_only=True)
-class UnitResults:
+class UnitResults(msgspec.Struct, kw_only=True):
     """What came of items [start, end) so far: for each task one result an item."""
 
     start: int
-    items: list[Entry] = field(default_factory=list)
-    results: dict[str, list[Result | Kept]] = field(default_factory=dict)
+    items: list[Entry] = msgspec.field(default_factory=list)
+    results: dict[str, list[Result | Kept]] = msgspec.field(default_factory=dict)
 
     @property
     def end(self) -> int:
