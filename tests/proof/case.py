@@ -79,7 +79,7 @@ def draw(seed: int) -> Case:
         coordinators=chance.choice((1, 1, 2, 3)),
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         is_resumed=chance.random() < 0.3,
-        changed=chance.choice((None, None, 0, 1, 5)),
+        changed=chance.choice((None, None, None, None, 0, 1, 5)),
     )
 
 
