@@ -19,6 +19,7 @@ from codebatch.store.outputs import Manifest
 from codebatch.store.settling import SettledFile
 from codebatch.store.snapshots import SnapshotDocument
 from codebatch.store.store import create_store
+from codebatch.store.untrusted import UntrustedFile
 from codebatch.system.files import RealFiles
 
 ROOT = Path(__file__).parent.parent
@@ -81,6 +82,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "commit file": Commit,
     "settled.json": SettledFile,
     "manifest.json": Manifest,
+    "untrusted.json": UntrustedFile,
 }
 
 

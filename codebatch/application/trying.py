@@ -111,10 +111,11 @@ def _differences(task: str, first: BatchRecords, second: BatchRecords) -> Iterat
     for item, entry in enumerate(first.items):
         one, other = (records.source.item_lines(task, item) or b"" for records in (first, second))
         if one != other:
-            yield _first_difference(entry, one, other)
+            yield first_difference(entry, one, other)
 
 
-def _first_difference(entry: Entry, one: bytes, other: bytes) -> Difference:
+def first_difference(entry: Entry, one: bytes, other: bytes) -> Difference:
+    """The first lines that differ of two that do."""
     pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue=b"")
     first, second = next((pair for pair in pairs if pair[0] != pair[1]), (one, other))
     return Difference(path=entry.text, first=first.decode("utf-8", "replace"), second=second.decode("utf-8", "replace"))

@@ -57,6 +57,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "rules": ("syntax:rules", "Rules of lint; trying out your own."),
         "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
+        "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
+        "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
     },
 }
 
@@ -85,10 +87,10 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 done, 1 an example of a rule is wrong, 2 wrong usage, 3 the batch or the answer is "
-    "incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, 129, 130 and 143 stopped by a signal. An answer that "
-    "is not the whole one says so on standard error; with --json it is {complete, percent, batch_id, stale, paths, "
-    "records}, and summary and inspect have `complete` false.",
+    epilog="Exit status: 0 done, 1 an example of a rule is wrong or a file is told otherwise the second time, "
+    "2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, 129, 130 "
+    "and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json it is "
+    "{complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
 )
 @click.version_option(__version__, prog_name="codebatch")
 @answering_group

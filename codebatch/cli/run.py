@@ -57,14 +57,14 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
-class _Teller(Listener):
+class Teller(Listener):
     """Tells on standard error how a run goes. Leaves the terminal as it was."""
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
         self._display = choose_display(quiet=answering.quiet)
 
-    def __enter__(self) -> _Teller:
+    def __enter__(self) -> Teller:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -166,7 +166,7 @@ def run(
     if paths:
         if batch_reference is not None:
             raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
-        with _Teller(answering) as teller:
+        with Teller(answering) as teller:
             ran = running.run_paths(
                 paths,
                 answering.place,
@@ -185,7 +185,7 @@ def run(
     store, batch = answering.batch(batch_reference)
     if batch_reference is None and not answering.quiet:
         answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
-    with _Teller(answering) as teller:
+    with Teller(answering) as teller:
         ran = running.run_batch(execution, store, batch, task, teller)
     return _answer(answering, ran)
 
@@ -197,7 +197,7 @@ def run(
 def resume(answering: Answering, execution: Execution, batch_reference: str | None) -> int:
     """Continue a batch that was interrupted, and do again what failed in it."""
     store, batch = answering.batch(batch_reference)
-    with _Teller(answering) as teller:
+    with Teller(answering) as teller:
         ran = running.resume(execution, store, batch, teller)
     return _answer(answering, ran)
 

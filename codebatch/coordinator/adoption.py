@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import NotInStore, StoreError, StoreUnwritable
-from codebatch.model.digest import digest_bytes
+from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import Outcome, Unit, add_counts
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
 from codebatch.model.result_key import Items, result_key, same_items
@@ -72,11 +72,15 @@ class Promised(msgspec.Struct):
 
 
 class Reuse(msgspec.Struct, frozen=True):
-    """The older batches that a batch may take results from. Without any, all is done anew."""
+    """The older batches that a batch may take results from. Without any, all is done anew.
+
+    None is taken of the result keys that are `untrusted`.
+    """
 
     store: Store
     catalogue: TaskCatalogue
     bases: tuple[str, ...]
+    untrusted: frozenset[Digest] = frozenset()
 
     def take_over(
         self,
@@ -95,11 +99,7 @@ class Reuse(msgspec.Struct, frozen=True):
         """
         if not self.bases:
             return Promised()
-        usable = [
-            task
-            for task in plan.tasks
-            if self.catalogue.own_task(task.name) is None and (tasks is None or task.name in tasks)
-        ]
+        usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
         taking = _Taking(batch, plan, items, shards)
         bases = self._opened()
         for base in bases:
@@ -115,6 +115,14 @@ class Reuse(msgspec.Struct, frozen=True):
                     taking.look_for_project(base, task)
                 taking.commit(committer)
         return taking.promised
+
+    def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
+        """Whether a task's results may be taken over: it is no own one, and it is trusted, as is all that a project
+        task needs.
+        """
+        needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
+        keys = {result_key(each) for each in plan.tasks if each.name in needed}
+        return self.catalogue.own_task(task.name) is None and keys.isdisjoint(self.untrusted)
 
     def _opened(self) -> list[Base]:
         bases: list[Base] = []

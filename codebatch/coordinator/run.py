@@ -19,6 +19,7 @@ from codebatch.store.ledgers import tally_of
 from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
+from codebatch.store.untrusted import untrusted_keys
 from codebatch.system.clock import running_ns, wall_ns
 from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -64,6 +65,7 @@ def execute(
     check_tools(catalogue, plan)
     snapshot = snapshot or snapshot_of(store, batch)
     assert snapshot.id == plan.snapshot_id
+    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store)) if reuses else None
     items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
@@ -90,7 +92,7 @@ def execute(
         scope=scope,
         watcher=watcher,
         wall_ns=wall_ns,
-        reuse=Reuse(store, catalogue, batch.about.bases if reuses else ()),
+        reuse=reuse,
     )
     run_and_merge(coordinator, batch, plan)
     done = coordinator.progress

@@ -8,6 +8,7 @@ memory are no part of it.
 from __future__ import annotations
 
 import base64
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -151,8 +152,12 @@ def items_of(entries: Sequence[Entry], paths: Sequence[bytes] = ()) -> list[Entr
     files = [entry for entry in entries if entry.kind == "file"]
     if not paths:
         return files
-    named, below = frozenset(paths), tuple(path + b"/" for path in paths)
-    return [entry for entry in files if entry.path in named or entry.path.startswith(below)]
+    known = [entry.path for entry in files]
+    chosen: set[int] = set()
+    for path in paths:
+        chosen.update(range(bisect_left(known, path), bisect_right(known, path)))
+        chosen.update(range(bisect_left(known, path + b"/"), bisect_left(known, path + b"0")))  # What comes after `/`.
+    return [files[place] for place in sorted(chosen)]
 
 
 def order_tasks(names: Sequence[str], needs: dict[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import SnapshotId
-from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.outcome import Counts, Outcome, OutcomeType
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
 from codebatch.store import layout
@@ -93,6 +93,17 @@ class Base:
     def has_all(self, task: str) -> bool:
         """Whether it has a result of every item. Raises StoreError."""
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items
+
+    def state(self, task: str, item: int) -> OutcomeType | None:
+        """How a task ended of an item of its plan; None where it has not. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
+        if place >= 0 and item < held[place].end:
+            return "result"
+        shards = self.plan.shards
+        shard = shards[bisect.bisect_right(shards, item, key=lambda each: each.start) - 1]
+        links = self._registers().walk(shard.id, task)
+        return next((link.type for link in links if link.start <= item - shard.start < link.end), None)
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
         """The record lines of each of some items, checked. Raises StoreCorrupt, also where it does not hold them."""

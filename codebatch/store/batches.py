@@ -119,10 +119,14 @@ def create_batch(
     stat_cache: str = "",
     bases: Sequence[BatchId] = (),
     at_ns: int,
+    is_hidden: bool = False,
 ) -> Batch:
-    """Make a batch directory, whole or not at all. On return it is on disk."""
+    """Make a batch directory, whole or not at all. On return it is on disk.
+
+    One that `is_hidden` is found by nobody, and a leftover once its maker is dead.
+    """
     about = BatchFile(
-        batch_id=new_batch_id(at_ns),
+        batch_id=BatchId(f".{uuid.uuid4().hex}.tmp") if is_hidden else new_batch_id(at_ns),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,

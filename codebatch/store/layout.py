@@ -12,6 +12,7 @@ STORE_DIRECTORY = ".codebatch"
 """Where a store is looked for, from the current directory upwards."""
 
 STORE_FILE = "store.json"
+UNTRUSTED_FILE = "untrusted.json"
 WITNESS = "made-here"
 OBJECTS = "objects"
 SNAPSHOTS = "snapshots"
@@ -23,6 +24,7 @@ PINS = "pins"
 
 LOCK_OF_STORE = "store"
 LOCK_OF_BATCHES = "batches"
+LOCK_OF_UNTRUSTED = "untrusted"
 
 PACK_SUFFIX = ".pack"
 INDEX_SUFFIX = ".idx"

@@ -37,6 +37,7 @@ READING = {
     "inspect src/main.py --explain": 4,
     "query outputs": 9,
     "query diagnostics": 2,
+    "explain-miss": 3,
 }
 
 

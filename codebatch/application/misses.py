@@ -1,0 +1,323 @@
+"""Why results of a batch were executed and not taken over from older ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.application import Note
+from codebatch.application.asking import find_item
+from codebatch.engine.chains import Link
+from codebatch.engine.ledger import Ledger
+from codebatch.errors import InvalidInput, NotInStore, StoreError
+from codebatch.model.entry import path_row
+from codebatch.model.misses import (
+    Difference,
+    Differences,
+    item_differences,
+    nearest,
+    project_differences,
+    task_differences,
+    without_values_of_files,
+)
+from codebatch.model.outcome import HolderId, Outcome
+from codebatch.model.plan import PlannedTask, contexts_seen
+from codebatch.model.result_key import Items, result_key, same_items
+from codebatch.model.shard import ProjectWork, Shard
+from codebatch.query.records import BatchRecords
+from codebatch.store.bases import Base, open_base
+from codebatch.store.batches import Batch
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import current_outputs
+from codebatch.store.store import Store
+from codebatch.store.untrusted import untrusted_keys
+from codebatch.system.task_catalogue import TaskCatalogue
+
+_PATHS_SHOWN_MAX = 3
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why `count` results were executed, of which `paths` are the first: they differ so from what `base` has.
+
+    `base` is empty where none was asked. What differs by file has no values, but for the one file that was asked for.
+    """
+
+    base: str
+    differences: Differences
+    count: int
+    paths: tuple[dict[str, str], ...] = ()
+
+
+class TaskMisses(msgspec.Struct, frozen=True, kw_only=True):
+    """The results that a task has by now: so many taken over, so many executed, and why, the most frequent first."""
+
+    task: str
+    served: int
+    executed: int
+    reasons: tuple[Reason, ...]
+
+
+class MissesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`explain-miss --json`. `bases` are the older batches that results may have been taken over from."""
+
+    batch_id: str
+    bases: tuple[str, ...]
+    tasks: tuple[TaskMisses, ...]
+
+
+def explain_misses(
+    store: Store,
+    batch: Batch,
+    catalogue: TaskCatalogue,
+    *,
+    path: str | None = None,
+    task: str | None = None,
+    note: Note,
+) -> MissesAnswer:
+    """Hold the plan and entries of a batch against those of its bases, as they are now.
+
+    Of all its files or of one, of all its tasks or of one. Raises InvalidInput or StoreCorrupt.
+    """
+    records = BatchRecords(store, batch)
+    chosen = records.choose_tasks(task)
+    item: int | None = None
+    if path is not None:
+        _, item = find_item(records, path, note)
+        of_files = tuple(name for name in chosen if name not in records.plan.project_tasks)
+        if not of_files:
+            raise InvalidInput(f"{', '.join(chosen)} works on the project, not on files", hint="name no file")
+        chosen = of_files
+    asked = _Asked(records, catalogue)
+    found = []
+    for planned in records.plan.tasks:
+        if planned.name in chosen:
+            of = asked.of_project(planned) if planned.scope == "project" else asked.of_files(planned, item)
+            found.append(of)
+    return MissesAnswer(batch_id=batch.id, bases=batch.about.bases, tasks=tuple(found))
+
+
+class _Old:
+    """A base as it can be compared: whole, or by what is wrong with it."""
+
+    def __init__(self, batch_id: str, base: Base) -> None:
+        """Raises StoreError."""
+        self.id = batch_id
+        self.base = base
+        self.tasks = {task.name: task for task in base.plan.tasks}
+        self.items = base.items()
+
+    @cached_property
+    def places(self) -> dict[bytes, int]:
+        return {entry.path: place for place, entry in enumerate(self.items.entries)}
+
+
+class _Miss(NamedTuple):
+    """`item` is None of a project task, or where it is not known which item it was."""
+
+    base: str
+    differences: Differences
+    item: int | None
+
+
+_OWN_TASK = (Difference(field="own_task"),)
+_NO_BASES = (Difference(field="bases"),)
+_ROUND = (Difference(field="round"),)
+_NOT_TAKEN = (Difference(field="not_taken"),)
+_UNKNOWN = (Difference(field="unknown"),)
+_DAMAGED = (Difference(field="base", old="damaged"),)
+_LOST = (Difference(field="base", old="gone"),)
+
+
+_Compared = Sequence[tuple[str, Differences]]
+"""How work compares with each base, by its id. Without a difference the base has its result."""
+
+
+def _is_served_by(compared: _Compared) -> bool:
+    """Whether a base has it."""
+    return any(not differences for _, differences in compared)
+
+
+class _Asked:
+    """A batch that is asked."""
+
+    def __init__(self, records: BatchRecords, catalogue: TaskCatalogue) -> None:
+        self._records = records
+        self._plan = records.plan
+        self._items = Items(records.items, records.plan.contexts)
+        self._own = set(self._plan.task_names) - (catalogue.installed.keys() - catalogue.own_places.keys())
+        self._untrusted = untrusted_keys(records.store)
+        self._seen = contexts_seen(self._plan.tasks)
+        batch = records.batch
+        self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
+        self._is_merged = current_outputs(batch) is not None
+        self._old: list[_Old] = []
+        self._unsound: list[tuple[str, Differences]] = []
+        for batch_id in batch.about.bases:
+            try:
+                self._old.append(_Old(batch_id, open_base(records.store, batch_id)))
+            except NotInStore:
+                self._unsound.append((batch_id, _LOST))
+            except StoreError:
+                self._unsound.append((batch_id, _DAMAGED))
+
+    def of_files(self, task: PlannedTask, item: int | None) -> TaskMisses:
+        """Of all files, or of one."""
+        comparison = _Comparison(self._items, self._seen[task.name], task, self._old)
+        done = 0
+        misses: list[_Miss] = []
+        for shard in self._plan.shards:
+            for link in self._links(shard, task.name):
+                first, last = shard.start + link.start, shard.start + link.end
+                if link.type == "cancelled" or not (item is None or first <= item < last):
+                    continue
+                done += last - first
+                misses += self._of_link(task, first, link, comparison)
+        if item is None:
+            return self._told(task.name, done - len(misses), misses)
+        found = [miss for miss in misses if miss.item == item] or [miss for miss in misses if miss.item is None][:1]
+        told = self._told(task.name, int(done > 0) - len(found), found, is_of_one=True)
+        return told if found and found[0].item == item else replace(told, executed=0)
+
+    def of_project(self, task: PlannedTask) -> TaskMisses:
+        """Of the project."""
+        work = ProjectWork(task.name)
+        links = [] if self._ledger.open_units(work.id) else self._links(work, task.name)
+        links = [link for link in links if link.type != "cancelled"]
+        if not links:
+            return TaskMisses(task=task.name, served=0, executed=0, reasons=())
+        found = [(old.id, self._of_project(task, old)) for old in self._old]
+        is_known = links[0].outcome.served >= 0
+        if any(part.file for part in links[0].outcome.parts) or (not is_known and _is_served_by(found)):
+            return TaskMisses(task=task.name, served=1, executed=0, reasons=())
+        base, differences = self._chosen(task, links[0], found)
+        return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
+
+    def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
+        """The outcomes by now. Where a batch is merged and has none left, nothing is known but that there was one."""
+        links = list(self._ledger.walk(work.id, task))
+        if not links and self._is_merged:
+            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", served=-1)
+            links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
+        return links
+
+    def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _Comparison) -> list[_Miss]:
+        """Those of an outcome's items that were executed, the first of which is `first` in the plan."""
+        served = link.outcome.served
+        every = range(first, first + link.end - link.start)
+        if served == len(every):
+            return []
+        found = [comparison.of(item) for item in every]
+        if served and sum(_is_served_by(each) for each in found) != served:
+            found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
+            if served > 0 and sum(_is_served_by(each) for each in found) != served:
+                return [_Miss("", _UNKNOWN, None)] * (len(every) - served)
+        elif not served:
+            found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
+        return [
+            _Miss(*self._chosen(task, link, each), item)
+            for item, each in zip(every, found, strict=True)
+            if not served or not _is_served_by(each)
+        ]
+
+    def _chosen(self, task: PlannedTask, link: Link, found: _Compared) -> tuple[str, Differences]:
+        """Why a result was executed, which so compares with what bases have."""
+        if task.name in self._own:
+            return "", _OWN_TASK
+        if not self._records.batch.about.bases:
+            return "", _NO_BASES
+        if link.round > 1:
+            return "", _ROUND
+        base, differences = nearest([*found, *self._unsound])
+        return base, differences or self._of_untrusted(task) or _NOT_TAKEN
+
+    def _of_untrusted(self, task: PlannedTask) -> Differences:
+        needed = self._plan.needed_for(task.name) if task.scope == "project" else {task.name}
+        keys = {each.name: result_key(each) for each in self._plan.tasks if each.name in needed}
+        found = sorted(name for name, key in keys.items() if key in self._untrusted)
+        return tuple(Difference(field="untrusted", name=name, old=keys[name]) for name in found)
+
+    def _of_project(self, task: PlannedTask, old: _Old) -> Differences:
+        if task.name not in old.tasks:
+            return (Difference(field="task"),)
+        found = project_differences(self._plan, old.base.plan, task.name)
+        if found:
+            return found
+        try:
+            lacking = [name for name in sorted(self._plan.needed_for(task.name)) if not old.base.has_all(name)]
+        except StoreError:
+            return _DAMAGED
+        return tuple(Difference(field="result", name=name) for name in lacking)
+
+    def _told(self, task: str, served: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
+        grouped: dict[tuple[str, Differences], list[int | None]] = {}
+        for miss in misses:
+            differences = miss.differences if is_of_one else without_values_of_files(miss.differences)
+            grouped.setdefault((miss.base, differences), []).append(miss.item)
+        reasons = [
+            Reason(
+                base=base,
+                differences=differences,
+                count=len(items),
+                paths=tuple(
+                    path_row(self._items.entries[item].path) for item in items[:_PATHS_SHOWN_MAX] if item is not None
+                ),
+            )
+            for (base, differences), items in grouped.items()
+        ]
+        most = tuple(sorted(reasons, key=lambda reason: -reason.count))
+        return TaskMisses(task=task, served=served, executed=len(misses), reasons=most)
+
+
+class _Comparison:
+    """The items of a plan, as one task sees them, against those of the bases."""
+
+    def __init__(self, items: Items, contexts: frozenset[str], task: PlannedTask, bases: Sequence[_Old]) -> None:
+        self._items = items
+        self._contexts = contexts
+        self._task = task
+        self._bases = bases
+        self._of_task = [
+            task_differences(task, old.tasks[task.name]) if task.name in old.tasks else (Difference(field="task"),)
+            for old in bases
+        ]
+        self._same = [same_items(items, old.items, contexts) for old in bases]
+
+    def of(self, item: int) -> _Compared:
+        """How an item compares with each base."""
+        return [
+            (old.id, self._against(old, of_task, same[item], item))
+            for old, of_task, same in zip(self._bases, self._of_task, self._same, strict=True)
+        ]
+
+    def read(self, item: int, compared: _Compared) -> _Compared:
+        """The same, where a base has nothing that cannot be read."""
+        return [
+            (base, differences or self._reading(old, same[item]))
+            for (base, differences), old, same in zip(compared, self._bases, self._same, strict=True)
+        ]
+
+    def _against(self, old: _Old, of_task: Differences, same: int, item: int) -> Differences:
+        if same < 0:
+            place = old.places.get(self._items.entries[item].path)
+            if place is None:
+                return (*of_task, Difference(field="path"))
+            return (*of_task, *item_differences(self._items, item, old.items, place, self._contexts))
+        if of_task:
+            return of_task
+        try:
+            state = old.base.state(self._task.name, same)
+        except StoreError:
+            return _DAMAGED
+        return () if state == "result" else (Difference(field="result", old=state),)
+
+    def _reading(self, old: _Old, place: int) -> Differences:
+        try:
+            old.base.lines(self._task.name, place, place + 1)
+        except StoreError:
+            return _DAMAGED
+        return ()

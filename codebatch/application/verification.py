@@ -1,0 +1,128 @@
+"""Verifying: whether a sample of what a batch found is found again (SPEC.md "Reuse")."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.application.running import Execution, Listener
+from codebatch.application.trying import Difference, first_difference
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.planning import make_plan
+from codebatch.errors import BatchIncomplete
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.model.result_key import result_key
+from codebatch.query.records import BatchRecords
+from codebatch.query.standing import standing
+from codebatch.store.bases import Base
+from codebatch.store.batches import Batch, create_batch
+from codebatch.store.store import Store
+from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
+from codebatch.system.clock import wall_ns
+from codebatch.system.task_catalogue import TaskCatalogue
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of it: so many `files` of the batch, and `results` of them that were found and held against it.
+
+    `failed`: results of the batch that could not be had again. `differences` by task; `untrusted` are the keys of these
+    tasks. `signal_status` as in `Ran`: nothing was compared then.
+    """
+
+    files: int
+    results: int = 0
+    failed: int = 0
+    differences: tuple[tuple[str, Difference], ...] = ()
+    untrusted: tuple[UntrustedKey, ...] = ()
+    signal_status: int = 0
+
+
+def verify(execution: Execution, store: Store, batch: Batch, share: float, listener: Listener) -> Verified:
+    """Execute a sample of a batch's files again in new workers, without taking anything over, and compare the results.
+
+    `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
+    done again too, else those of files alone. What differs makes the result key of its task untrusted: that is on disk
+    on return. Main thread only. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
+    """
+    load_untrusted(store)  # One that is damaged is told before the work is done.
+    if not standing(batch).is_over:
+        hint = f"go on with: codebatch run --batch {batch.id}"
+        raise BatchIncomplete(f"batch {batch.id} has not ended", hint=hint)
+    said = BatchRecords(store, batch)
+    chosen = sample(said.items, said.plan.digest, share)
+    if not chosen:
+        return Verified(files=0)
+    paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
+    with store.writing() as lock, _hidden(execution.configuration.catalogue, said, paths, is_whole=share >= 1) as again:
+        executed = replace(execution, reuses=False).execute(store, lock, again, Scope(), listener)
+        if executed.signal_status:
+            return Verified(files=len(chosen), signal_status=executed.signal_status)
+        verified = _compare(said, BatchRecords(store, again), len(chosen))
+        distrust(store, verified.untrusted)
+        return verified
+
+
+def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
+    """A share of the items of a plan, in path order: those that come first by the hash of its digest and their path.
+
+    At least one where there is any.
+    """
+
+    def place(entry: Entry) -> bytes:
+        return hashlib.sha256(plan.encode() + entry.path).digest()
+
+    return sorted(heapq.nsmallest(math.ceil(len(items) * share), items, key=place))
+
+
+@contextlib.contextmanager
+def _hidden(
+    catalogue: TaskCatalogue, said: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
+) -> Iterator[Batch]:
+    """A batch of the same tasks and snapshot restricted to paths, which nobody else finds, for the time being."""
+    plan, store = said.plan, said.store
+    tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]
+    restricted = make_plan(catalogue, said.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)
+    sources = said.batch.about.sources or (b"/",)
+    batch = create_batch(store, restricted, sources=sources, at_ns=wall_ns(), is_hidden=True)
+    try:
+        yield batch
+    finally:
+        store.files.remove_tree(batch.root)
+
+
+def _compare(said: BatchRecords, again: BatchRecords, files: int) -> Verified:
+    places = {entry.path: item for item, entry in enumerate(said.items)}
+    old, new = Base(said.store, said.batch), Base(again.store, again.batch)
+    results = failed = 0
+    differences: list[tuple[str, Difference]] = []
+    for task in again.task_names:
+        for item, entry in enumerate(again.items):
+            place = places[entry.path]
+            if old.state(task, place) != "result":
+                continue
+            if new.state(task, item) != "result":
+                failed += 1
+                continue
+            results += 1
+            before, after = said.source.item_lines(task, place) or b"", again.source.item_lines(task, item) or b""
+            if before != after:
+                differences.append((task, first_difference(entry, before, after)))
+    caught = {task for task, _ in differences}
+    return Verified(
+        files=files,
+        results=results,
+        failed=failed,
+        differences=tuple(differences),
+        untrusted=tuple(
+            UntrustedKey(key=result_key(task), task=task.name, batch_id=said.batch.id)
+            for task in said.plan.tasks
+            if task.name in caught
+        ),
+    )

@@ -1,0 +1,195 @@
+"""`explain-miss` and `verify`: what is taken over from older batches, why not, and whether that is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+from msgspec.structs import asdict
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.misses import MissesAnswer, Reason, explain_misses
+from codebatch.application.running import Execution
+from codebatch.application.verification import verify as verify_batch
+from codebatch.cli.asking import rerun
+from codebatch.cli.options import Answering, answering
+from codebatch.cli.run import Teller
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.model.entry import display_path, path_from_fields
+from codebatch.model.misses import Difference
+from codebatch.model.quantities import count_of
+from codebatch.store.untrusted import UntrustedKey, trust
+
+_DIGEST_SHOWN = 12
+_SHOWN_MAX = 20
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z")
+_BATCH = re.compile(r"latest(~.*)?\Z|batch-")
+_TOLD = {
+    "object": "content",
+    "executable": "executable bit",
+    "config": "configuration",
+    "tree": "the tree",
+    "paths": "the paths",
+    "shards": "other shards",
+    "path": "new file",
+    "task": "no such task there",
+    "needs": "the key of",
+    "result": "no result there",
+    "base": "that batch is",
+    "bases": "no older batch was asked",
+    "own_task": "results of own tasks are not taken over",
+    "untrusted": "caught by verify,",
+    "round": "done again after it had failed",
+    "not_taken": "the same, but it was not taken: it was not asked, or has it only since",
+    "unknown": "what was taken over has changed since, which files they are is not known",
+}
+
+
+class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that was another one when it was executed again: the first lines that differ, as in `task test`."""
+
+    task: str
+    path: str
+    first: str
+    second: str
+
+
+class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`verify --json`: so many files of the batch, so many `results` of them that were compared, `different` ones.
+
+    `failed` could not be had again. `differences` are the first; `untrusted` is what is taken over no more.
+    """
+
+    batch_id: str
+    files: int
+    results: int
+    failed: int
+    different: int
+    differences: tuple[Otherwise, ...]
+    untrusted: tuple[UntrustedKey, ...]
+
+
+@click.command("explain-miss")
+@click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
+@click.option("--task", "task", metavar="NAME", help="Only this task. Default: all.")
+@answering
+def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> None:
+    """Why results of a batch (default: latest) were executed, and not taken over from older ones.
+
+    Of every task or of one, for all files in sum or for one: what differs from the nearest of the batches that were
+    asked. One word alone is a FILE unless it begins with `batch-` or is `latest` or `latest~N`.
+    """
+    if len(words) > 2:
+        raise click.UsageError("name a batch and a file at most")
+    is_batch = len(words) == 2 or (words and _BATCH.match(words[0]))
+    reference, path = (*words, None)[:2] if is_batch else (None, *words, None)[:2]
+    store, batch = answering.batch(reference)
+    catalogue = load_configuration(Path.cwd()).catalogue
+    answer = explain_misses(store, batch, catalogue, path=path, task=task, note=answering.note)
+    answering.print(answer, _lines(answer))
+
+
+def _share(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    match = _PERCENT.match(value)
+    share = float(match[1]) / 100 if match else 0.0
+    if not 0 < share <= 1:
+        raise click.BadParameter(f"{value!r} is no share: more than 0%, at most 100%", ctx, param)
+    return share
+
+
+@click.command("verify")
+@click.argument("reference", metavar="[BATCH]", required=False)
+@click.option(
+    "--sample",
+    "share",
+    callback=_share,
+    default="5%",
+    metavar="PERCENT",
+    help="How many of its files. Default: 5%; at least one.",
+)
+@click.option("--trust", "key", metavar="KEY", help="Verify nothing: take results of this key over again.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+@answering
+def verify(answering: Answering, reference: str | None, share: float, key: str | None, jobs: int | None) -> int:
+    """Execute a sample of a finished batch (default: latest) again, and hold the results against it.
+
+    It is the same sample for the same batch; with 100% tasks of project scope are done again too. Nothing is taken
+    over. Results of a task that says otherwise are taken over no more, until its key changes or --trust names it.
+    Exit status 1 where a result differs, 3 where one could not be had again.
+    """
+    if key is not None:
+        if reference is not None:
+            raise InvalidInput("name a batch or a key, not both")
+        return _trust(answering, key)
+    store, batch = answering.batch(reference)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    with Teller(answering) as teller:
+        verified = verify_batch(execution, store, batch, share, teller)
+    if verified.signal_status:
+        return verified.signal_status
+    shown = [Otherwise(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]
+    answer = VerifyAnswer(
+        batch_id=batch.id,
+        files=verified.files,
+        results=verified.results,
+        failed=verified.failed,
+        different=len(verified.differences),
+        differences=tuple(shown),
+        untrusted=verified.untrusted,
+    )
+    answering.print(answer, [each for line in _verified_lines(answer) for each in line.split("\n")])
+    for each in answer.untrusted:
+        answering.note(f"not trusted: {each.task}; to take it over again: codebatch verify --trust {each.key}")
+    if answer.different:
+        answering.note(f"batch {batch.id} stays as it is; do all anew with: {rerun(store, batch)} --again")
+        return 1
+    return BatchIncomplete.exit_status if answer.failed else 0
+
+
+def _verified_lines(answer: VerifyAnswer) -> Iterator[str]:
+    for each in answer.differences:
+        yield f"{each.task}: {each.path}\n  - {each.first}\n  + {each.second}"
+    if answer.different > len(answer.differences):
+        yield f"{answer.different - len(answer.differences):,} more results are not listed"
+    outcome = f"{answer.different:,} of them told otherwise" if answer.different else "told alike"
+    yield f"{count_of(answer.files, 'file')}, {count_of(answer.results, 'result')}, {outcome}"
+    if answer.failed:
+        yield f"{count_of(answer.failed, 'result')} could not be had again"
+
+
+def _trust(answering: Answering, key: str) -> int:
+    trusted = trust(answering.place.open(), key)
+    answering.print(trusted, [f"trusted again: {trusted.task} {trusted.key}"])
+    return 0
+
+
+def _lines(answer: MissesAnswer) -> Iterator[str]:
+    for task in answer.tasks:
+        yield f"{task.task}: {task.executed:,} executed, {task.served:,} taken over"
+        for reason in task.reasons:
+            told = "; ".join(map(_told, reason.differences))
+            against = f" ({reason.base})" if reason.base else ""
+            yield f"  {reason.count:,}: {told}{against}{_first_paths(reason)}"
+
+
+def _told(difference: Difference) -> str:
+    words = [_TOLD.get(difference.field, difference.field), *([difference.name] if difference.name else [])]
+    if difference.new is not None:
+        words.append(f"{_short(difference.old)} -> {_short(difference.new)}")
+    elif difference.old is not None:
+        words.append(f"{_short(difference.old)} -> -" if difference.name else difference.old)
+    return " ".join(words)
+
+
+def _short(value: str | None) -> str:
+    return "-" if value is None else value[:_DIGEST_SHOWN] if DIGEST_PATTERN.match(value) else value
+
+
+def _first_paths(reason: Reason) -> str:
+    shown = [display_path(path_from_fields(row.get("path"), row.get("path_b64"))) for row in reason.paths]
+    more = reason.count - len(shown)
+    return f": {', '.join(shown)}{f' and {more:,} more' if more else ''}" if shown else ""

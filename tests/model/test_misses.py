@@ -1,0 +1,162 @@
+"""In which fields work differs from what an older batch has, by tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry, SnapshotId
+from codebatch.model.misses import (
+    VALUE_CHARACTERS_MAX,
+    Difference,
+    Differences,
+    item_differences,
+    nearest,
+    project_differences,
+    task_differences,
+)
+from codebatch.model.plan import ContextTable, Plan, PlannedTask
+from codebatch.model.result_key import Items, same_items
+from codebatch.model.shard import Shard, ShardId, ShardRule
+
+TASK = PlannedTask(
+    name="lint",
+    version="1",
+    scope="file",
+    needs=(),
+    implementation_digest=Digest("aa"),
+    config={"off": [], "ruff": {"select": ["E"], "line": 1}, "strict": True, "name": None},
+    tools={"ruff": "0.1", "python": "3.11"},
+    contexts=(),
+    key=Digest("k1"),
+)
+PROJECT = msgspec.structs.replace(TASK, name="duplicates", scope="project", needs=("lint",), key=Digest("k2"))
+PLAN = Plan(
+    digest=Digest("d"),
+    snapshot_id=SnapshotId("snap-1"),
+    snapshot_digest=Digest("s1"),
+    pipeline="full",
+    tasks=(TASK, PROJECT),
+    shard_rule=ShardRule(),
+    shards=(Shard(id=ShardId("00000001"), start=0, end=1, bytes=1),),
+    contexts={},
+)
+
+
+def other(struct: Any, **changes: object) -> Any:
+    return msgspec.structs.replace(struct, **changes)
+
+
+def difference(field: Any, name: str = "", old: str | None = None, new: str | None = None) -> Difference:
+    return Difference(field=field, name=name, old=old, new=new)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, []),
+        ({"key": "k9", "needs": ("parse",), "contexts": ("attributes",)}, []),
+        ({"version": "2"}, [difference("version", old="1", new="2")]),
+        ({"implementation_digest": "bb"}, [difference("implementation", old="aa", new="bb")]),
+        ({"tools": {"ruff": "0.2", "python": "3.11"}}, [difference("tool", "ruff", '"0.1"', '"0.2"')]),
+        ({"tools": {"python": "3.11", "css": "1"}}, [
+            difference("tool", "css", None, '"1"'), difference("tool", "ruff", '"0.1"', None)
+        ]),
+        ({"config": {**TASK.config, "off": ["F401"]}}, [difference("config", "off", "[]", '["F401"]')]),
+        ({"config": {**TASK.config, "strict": 1}}, [difference("config", "strict", "true", "1")]),
+        ({"config": {**TASK.config, "ruff": {"select": ["E"], "line": 2}}}, [
+            difference("config", "ruff.line", "1", "2")
+        ]),
+        ({"config": {**TASK.config, "ruff": None}}, [
+            difference("config", "ruff", '{"line":1,"select":["E"]}', "null")
+        ]),
+        ({"config": {key: value for key, value in TASK.config.items() if key != "name"}}, [
+            difference("config", "name", "null", None)
+        ]),
+        ({"version": "2", "config": {**TASK.config, "off": [1]}}, [
+            difference("version", old="1", new="2"), difference("config", "off", "[]", "[1]")
+        ]),
+    ],
+)  # fmt: skip
+def test_the_result_keys_of_tasks(changes: dict[str, object], told: list[Difference]) -> None:
+    assert task_differences(other(TASK, **changes), TASK) == tuple(told)
+
+
+ENTRY = Entry(b"a.py", "file", False, 1, Digest("o1"))
+
+
+def items(entry: Entry = ENTRY, **contexts: bytes) -> Items:
+    """An item behind another, with contexts."""
+    tables = {name: ContextTable(values=(b"", value), items=(0, 1)) for name, value in contexts.items()}
+    return Items([Entry(b"A", "file", False, 0, Digest("o0")), entry], tables)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "told"),
+    [
+        (items(), items(), []),
+        (items(ENTRY._replace(object=Digest("o2"))), items(), [difference("object", old="o1", new="o2")]),
+        (items(ENTRY._replace(executable=True)), items(), [difference("executable", old="no", new="yes")]),
+        (items(seen=b"x"), items(seen=b"y"), [difference("context", "seen", "y", "x")]),
+        (items(seen=b"x"), items(), [difference("context", "seen", None, "x")]),
+        (items(unseen=b"x"), items(unseen=b"y"), []),
+        (items(seen=b"\xff"), items(seen=b"x" * 999), [
+            difference("context", "seen", "x" * (VALUE_CHARACTERS_MAX - 1) + "…", r"\xff")
+        ]),
+        (items(ENTRY._replace(object=Digest("o2"), executable=True), seen=b"x"), items(seen=b"y"), [
+            difference("object", old="o1", new="o2"),
+            difference("executable", old="no", new="yes"),
+            difference("context", "seen", "y", "x"),
+        ]),
+    ],
+)  # fmt: skip
+def test_items_and_their_contexts(new: Items, old: Items, told: list[Difference]) -> None:
+    seen = {name for name in ("seen",) if name in new.contexts}
+    assert item_differences(new, 1, old, 1, seen) == tuple(told)
+    assert (same_items(new, old, seen)[1] == 1) == (not told), "what is the same is served"
+
+
+@pytest.mark.parametrize(
+    ("make", "fields"),
+    [
+        (lambda plan: plan, []),
+        (lambda plan: other(plan, snapshot_digest="s2", shards=()), ["tree"]),
+        (lambda plan: other(plan, paths=(b"src",)), ["paths"]),
+        (lambda plan: other(plan, shards=()), ["shards"]),
+        (lambda plan: other(plan, tasks=(other(TASK, key="k3"), PROJECT)), ["needs lint"]),
+        (lambda plan: other(plan, tasks=(TASK, other(PROJECT, config={}))), ["config"] * 4),
+        (
+            lambda plan: other(plan, snapshot_digest="s2", tasks=(TASK, other(PROJECT, version="2"))),
+            ["version", "tree"],
+        ),
+    ],
+)
+def test_the_work_of_project_tasks(make: Callable[[Plan], Plan], fields: list[str]) -> None:
+    found = project_differences(make(PLAN), PLAN, "duplicates")
+    assert [f"{each.field} {each.name}".strip() if each.field == "needs" else each.field for each in found] == fields
+
+
+def test_a_need_that_the_older_plan_had_not() -> None:
+    found = project_differences(PLAN, other(PLAN, tasks=(PROJECT,)), "duplicates")
+    assert found == (difference("needs", "lint", None, "k1"),)
+
+
+CONTENT, CONFIG = difference("object"), difference("config", "off")
+
+
+@pytest.mark.parametrize(
+    ("found", "chosen"),
+    [
+        ([(CONTENT,), (CONFIG,)], 0),
+        ([(CONTENT, CONFIG), (CONFIG,)], 1),
+        ([(difference("path"),), (CONTENT, CONFIG)], 1),
+        ([(difference("base"),), (difference("task"),)], 0),
+        ([(CONTENT,), ()], 1),
+    ],
+)
+def test_the_nearest_base_differs_in_the_fewest_fields(found: list[Differences], chosen: int) -> None:
+    assert nearest([(str(place), each) for place, each in enumerate(found)]) == (str(chosen), found[chosen])

@@ -1,0 +1,67 @@
+"""Result keys that are not trusted: kept whole, or the damage is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.digest import Digest, digest_bytes
+from codebatch.model.document import encode_document
+from codebatch.store.batches import BatchId
+from codebatch.store.store import Store, create_store
+from codebatch.store.untrusted import UntrustedFile, UntrustedKey, distrust, load_untrusted, trust, untrusted_keys
+from codebatch.system.files import RealFiles
+
+GOLDEN = (
+    b'{"format":1,"keys":[{"key":"abAB","task":"lint","batch_id":"batch-1"},{"key":"cdAB","task":"parse","batch_id":'
+    b'"batch-2"}]'
+).replace(b"AB", b"0" * 62)
+
+
+def key(name: str, task: str = "lint", batch: str = "batch-1") -> UntrustedKey:
+    return UntrustedKey(key=Digest(name.ljust(64, "0")), task=task, batch_id=BatchId(batch))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def test_keys_are_added_once_and_taken_out_by_a_prefix_that_is_one(store: Store) -> None:
+    path = store.root / "untrusted.json"
+    distrust(store, [])
+    assert (load_untrusted(store), path.exists()) == ((), False)
+    distrust(store, [key("cd", "parse", "batch-2"), key("ab")])
+    assert path.read_bytes() == GOLDEN + b',"checksum":"' + digest_bytes(GOLDEN).encode() + b'"}\n'
+    distrust(store, [key("ab", "other"), key("ac")])
+    assert load_untrusted(store) == (key("ab"), key("ac"), key("cd", "parse", "batch-2"))
+    for unclear in ("a", "", "x", "abc"):
+        with pytest.raises(InvalidInput, match="of the keys that are not trusted"):
+            trust(store, unclear)
+    assert trust(store, "ac") == key("ac")
+    assert untrusted_keys(store) == {key("ab").key, key("cd").key}
+
+
+def test_a_file_that_is_damaged_anywhere_is_never_an_empty_one(store: Store) -> None:
+    path = store.root / "untrusted.json"
+    distrust(store, [key("ab")])
+    sound = path.read_bytes()
+    for place in range(len(sound)):
+        for harmed in (sound[:place], sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :]):
+            path.write_bytes(harmed)
+            with pytest.raises(StoreCorrupt, match=r"untrusted\.json"):
+                load_untrusted(store)
+    path.write_bytes(sound[:-1])
+    with pytest.raises(StoreCorrupt) as raised:
+        distrust(store, [key("cd")])
+    assert "codebatch verify" in (raised.value.hint or "")
+    assert path.read_bytes() == sound[:-1], "what is damaged is not written over"
+
+
+@pytest.mark.parametrize("keys", [(key("cd"), key("ab")), (key("ab"), key("ab", "parse")), (key("--"),)])
+def test_keys_that_no_one_wrote_so_are_damage(store: Store, keys: tuple[UntrustedKey, ...]) -> None:
+    (store.root / "untrusted.json").write_bytes(encode_document(UntrustedFile(keys=keys)))
+    with pytest.raises(StoreCorrupt, match="out of order"):
+        load_untrusted(store)
