@@ -65,7 +65,7 @@ def execute(
     check_tools(catalogue, plan)
     snapshot = snapshot or snapshot_of(store, batch)
     assert snapshot.id == plan.snapshot_id
-    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store)) if reuses else None
+    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
     items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
