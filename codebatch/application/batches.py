@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -35,8 +34,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     shards_done: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchStatus:
+class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Where a batch stands, as a whole and task by task."""
 
     batch: Batch
@@ -44,8 +42,7 @@ class BatchStatus:
     tasks: tuple[TaskStatus, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedBatch:
+class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A batch in a list. `state` is DAMAGED where it cannot be read; `batch` None where nothing of it can."""
 
     id: str
@@ -53,8 +50,7 @@ class ListedBatch:
     state: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardStatus:
+class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How far a task is with a shard; counts are of files and of records."""
 
     shard_id: ShardId

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import StoreInUse, StoreUnwritable
@@ -19,8 +20,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.disk_usage import bytes_of_alone, iter_files
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """What went, or would go. Of the batches that were settled their outputs are left.
 
     `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `freed_bytes` are those of
@@ -41,8 +41,7 @@ class Collected:
         return not (self.batches or self.snapshots or self.packs or self.packs_rewritten)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreStats:
+class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     """What a store holds: files and bytes by part, each file once; `shared_bytes` are what hard links save."""
 
     bytes: int

@@ -7,10 +7,10 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.shard import ShardRule
@@ -61,8 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("`memory_mb_max` must be at least 1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """Settings and where they come from, and the tasks that they can be of."""
 
     settings: Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.errors import InvalidInput
@@ -13,8 +13,7 @@ from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_
 from codebatch.query.dependencies import impact as dependents_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impact:
+class Impact(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a batch, and what depends on it, nearest first."""
 
     path: bytes

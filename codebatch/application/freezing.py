@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from codebatch.application import Note
 from codebatch.application.configuration import Configuration
@@ -23,8 +24,7 @@ from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
+class Frozen(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot, of which project it is, and the paths below it that the work is restricted to.
 
     Who plans and who executes share the snapshot, so that its entries are decoded once. `files` are those to be worked

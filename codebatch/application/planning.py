@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.application.configuration import Configuration
@@ -23,8 +24,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planner:
+class Planner(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a plan. Its digest is known before the plan is made."""
 
     store: Store

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from codebatch.application.collecting import Collected, tidy
 from codebatch.application.configuration import Configuration, load_configuration
@@ -63,8 +65,7 @@ class Listener:
         """What nobody needs any more is gone. Not called where nothing went."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class Execution(msgspec.Struct, frozen=True, kw_only=True):
     """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
 
     `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
@@ -123,8 +124,7 @@ class Execution:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """How a run went, and where its batch stands.
 
     `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
@@ -175,8 +175,7 @@ class Ran:
         return BatchIncomplete(failed, hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardsRan:
+class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
 
     states: Mapping[ShardId, Literal["done", "failed"]]

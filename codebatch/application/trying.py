@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, planner_of
@@ -28,8 +30,7 @@ _OTHER_SHARDS = 8
 _OTHER_FILES_AVERAGE_MAX = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A file of which a task did not say the same twice: the first lines that differ, empty where one said no more."""
 
     path: str
@@ -37,8 +38,7 @@ class Difference:
     second: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it. `failures` are results of the task that failed the first time. `signal_status` as in `Ran`."""
 
     task: str

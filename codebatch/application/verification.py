@@ -7,7 +7,8 @@ import hashlib
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from codebatch.application.running import Execution, Listener
 from codebatch.application.trying import Difference, first_difference
@@ -27,8 +28,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """What became of it: so many `files` of the batch, and `results` of them that were found and held against it.
 
     `failed`: results of the batch that could not be had again. `differences` by task; `untrusted` are the keys of these

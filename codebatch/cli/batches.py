@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from codebatch.application import batches
 from codebatch.application.asking import shown_paths

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from codebatch.application.collecting import collect_garbage, stats_of
 from codebatch.application.configuration import load_configuration

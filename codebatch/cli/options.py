@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,8 +28,7 @@ _COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)
 _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answering:
+class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """How this command was asked to answer, and which store it was told."""
 
     store_path: str | None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import asdict
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.application import running
 from codebatch.application.asking import shown_paths

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict, replace
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.running import Execution, Listener

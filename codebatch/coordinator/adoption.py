@@ -7,12 +7,13 @@ commits once.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise, product
 
+import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
@@ -25,11 +26,12 @@ from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
 from codebatch.store.adoption import share
-from codebatch.store.bases import Base, Held, ShardPlace, open_base
+from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.shard_files import split_shard_file
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -40,11 +42,10 @@ _MISSES_WORTH_A_BASE = 1 / 256
 _COST_OF_SERVING = 0.05
 
 
-@dataclass(slots=True)
-class Promised:
+class Promised(msgspec.Struct):
     """What workers need not do: of each shard and task the runs of items that an older batch has results of."""
 
-    runs: dict[tuple[ShardId, str], list[Served]] = field(default_factory=dict)
+    runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
 
     def of(self, unit: Unit) -> tuple[Served, ...]:
         """What of it concerns a unit. A unit of a later round does again what was done before."""
@@ -72,17 +73,17 @@ class Promised:
         return lessened
 
 
-@dataclass(frozen=True, slots=True)
-class Reuse:
+class Reuse(msgspec.Struct, frozen=True):
     """The older batches that a batch may take results from. Without any, all is done anew.
 
-    None is taken of the result keys that are `untrusted`.
+    None is taken of the result keys that are `untrusted`. `snapshot` is the batch's.
     """
 
     store: Store
     catalogue: TaskCatalogue
     bases: tuple[str, ...]
     untrusted: frozenset[Digest] = frozenset()
+    snapshot: Snapshot | None = None
 
     def take_over(
         self,
@@ -102,7 +103,8 @@ class Reuse:
         if not self.bases:
             return Promised()
         usable = [task for task in plan.tasks if self._is_usable(plan, task) and (tasks is None or task.name in tasks)]
-        taking = _Taking(batch, plan, items, shards)
+        beside = Beside(self.snapshot, items.entries) if self.snapshot is not None and not plan.paths else None
+        taking = _Taking(batch, plan, items, beside, shards)
         bases = self._opened()
         for base in bases:
             if not taking.is_worth_a_base:
@@ -148,10 +150,13 @@ def _missing_where_unsound() -> Iterator[None]:
 class _Taking:
     """What was found in the bases so far."""
 
-    def __init__(self, batch: Batch, plan: Plan, items: Items, shards: frozenset[ShardId] | None) -> None:
+    def __init__(
+        self, batch: Batch, plan: Plan, items: Items, beside: Beside | None, shards: frozenset[ShardId] | None
+    ) -> None:
         self._batch = batch
         self._plan = plan
         self._items = items
+        self._beside = beside
         self._seen = contexts_seen(plan.tasks)
         self._outcomes = Outcomes(batch.files, batch.root)
         ledger = self._ledger()
@@ -179,7 +184,7 @@ class _Taking:
         """Take all that a base has of what still misses. Raises StoreError where it cannot be read."""
         keys = {task.name: result_key(task) for task in base.plan.tasks}
         same: dict[frozenset[str], list[int]] = {}
-        items = base.items()
+        items = base.items(self._beside)
         for task in tasks:
             if keys.get(task.name) != result_key(task):
                 continue
@@ -193,10 +198,11 @@ class _Taking:
 
     def _take(self, base: Base, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
         key = (shard.id, task)
-        runs = list(_runs(places, held, base.id, task))
+        first = bisect.bisect_right(held, next((place for place in places if place >= 0), 0), key=_start) - 1
+        runs = list(_runs(places, held[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
-            whole = next((each.file for each in held if each.start == runs[0].first), None)
+            whole = held[first].file if first >= 0 and held[first].start == runs[0].first else None
             if whole is not None and self._adopt(shard, task, whole):
                 self.promised.runs.pop(key, None)
                 del self._open[key]
@@ -291,6 +297,10 @@ class _Taking:
         while some := list(islice(more, _OUTCOMES_A_COMMIT)):
             committer.adopt(some)
         self._adopted.clear()
+
+
+def _start(held: Held) -> int:
+    return held.start
 
 
 def _runs(places: Sequence[int], held: Sequence[Held], base: str, task: str) -> Iterator[Served]:

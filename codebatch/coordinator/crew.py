@@ -4,8 +4,9 @@ so that one loop leads a crew of processes and a simulated one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+import msgspec
 
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId, Unit
@@ -20,24 +21,21 @@ NONSENSE: Final = "nonsense on its channel"
 """What a worker is killed for where a task wrote to a descriptor that is not its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A worker that was started: the name it holds leases under, and its process for people."""
 
     holder: HolderId
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """A worker sent a message."""
 
     worker: WorkerId
     message: FromWorker
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Died:
+class Died(msgspec.Struct, frozen=True, kw_only=True):
     """A worker has ended, and what it left running with it. All that it had said was heard before.
 
     `how` it ended and its last `stderr` are for people; `step` is the last that it wrote, None where it never did.
@@ -54,8 +52,7 @@ class Died:
     memory_peak_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DrainAsked:
+class DrainAsked(msgspec.Struct, frozen=True):
     """Somebody wants an end: no unit is to begin any more. `reason` is for people."""
 
     reason: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from codebatch.coordinator.crew import NONSENSE
 from codebatch.coordinator.workers import Death, WorkerProcess
@@ -36,8 +37,7 @@ def default_memory_bytes(jobs: int) -> int:
     return max(MEMORY_BYTES_MIN, min(MEMORY_BYTES_MAX, available_memory() // jobs))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What one file, or a task of project scope, may cost: seconds, and bytes of its worker's process tree.
 
     `host_seconds`: how long a holder on another host that gives no sign is waited for at least. No part of a plan's

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from codebatch.coordinator.adoption import Promised, Reuse
 from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
@@ -64,8 +65,7 @@ class Watcher(Protocol):
         """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """What part of a batch to work on, whether what failed is done again, and a seed for a random order of units.
 
     `take_over`: what processes on other hosts hold is done here too.

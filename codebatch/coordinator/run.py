@@ -63,9 +63,9 @@ def execute(
     """
     plan = batch.plan()
     check_tools(catalogue, plan)
-    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store)) if reuses else None
     snapshot = snapshot or snapshot_of(store, batch)
     assert snapshot.id == plan.snapshot_id
+    reuse = Reuse(store, catalogue, batch.about.bases, untrusted_keys(store), snapshot) if reuses else None
     items = items_of(snapshot.entries, plan.paths)
     about = HolderFile(
         holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()

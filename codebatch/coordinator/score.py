@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
@@ -12,8 +13,7 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ShardId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is: items by task, of which a project task has one.
 
     `inflight` are the items that workers have done and not committed; `served` of the done ones were taken over from

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -36,16 +35,14 @@ EXIT_SECONDS = 5.0
 STACK_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Death:
+class Death(msgspec.Struct, frozen=True, kw_only=True):
     """How a worker ended, and the most memory that it had resident."""
 
     returncode: int
     memory_peak_bytes: int
 
 
-@dataclass(slots=True)
-class WorkerProcess:
+class WorkerProcess(msgspec.Struct):
     """One worker. `killed_for` says why we killed it, if we did."""
 
     id: WorkerId
@@ -54,7 +51,7 @@ class WorkerProcess:
     channel: socket.socket
     stderr: int
     batch: Batch
-    buffer: MessageBuffer = field(default_factory=MessageBuffer)
+    buffer: MessageBuffer = msgspec.field(default_factory=MessageBuffer)
     stderr_tail: bytes = b""
     cell: Cell | None = None
     killed_for: KilledFor = ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NewType
+
+import msgspec
 
 from codebatch.model.outcome import Commit, Register, Unit
 from codebatch.model.record import FailureReason
@@ -14,36 +15,31 @@ UnitKey = tuple[ShardId, int]
 """A unit's identity for leases: its shard and first item. Its end may shrink while it runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The session begins; leases of other live processes are known by now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(msgspec.Struct, frozen=True):
     """A worker can take its first unit."""
 
     worker: WorkerId
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """A worker could not lease its unit: epoch `epoch` of it was taken by another process."""
 
     worker: WorkerId
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """A worker has no unit any more; its commits were reported before. A worn one must be replaced."""
 
     worker: WorkerId
     is_worn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(msgspec.Struct, frozen=True):
     """Outcomes became durable, by whomever, or names were taken by bytes that say nothing.
 
     What one look at the disk finds is one event.
@@ -53,8 +49,7 @@ class Committed:
     unreadable: tuple[Register, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """A worker is dead. `items` are what it worked on, shard-relative, and `task` is what at; None: it is not known."""
 
     worker: WorkerId
@@ -64,37 +59,32 @@ class Lost:
     task: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(msgspec.Struct, frozen=True):
     """The holder of a foreign unit is dead or stuck; `epoch` was its last."""
 
     key: UnitKey
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
+class Surveyed(msgspec.Struct, frozen=True):
     """The item that a worker is at, or would begin next; its unit's end where no item is left to begin."""
 
     worker: WorkerId
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrainRequested:
+class DrainRequested(msgspec.Struct, frozen=True):
     """Begin nothing new; units that run may finish their item and commit."""
 
 
 Event = Started | Ready | Refused | Finished | Committed | Lost | Released | Surveyed | DrainRequested
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(msgspec.Struct, frozen=True):
     """Start a worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(msgspec.Struct, frozen=True):
     """Give a unit to an idle worker, to be leased under this epoch."""
 
     worker: WorkerId
@@ -102,23 +92,20 @@ class Assign:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True):
     """Tell where a running worker stands, as Surveyed."""
 
     worker: WorkerId
 
 
-@dataclass(frozen=True, slots=True)
-class Shrink:
+class Shrink(msgspec.Struct, frozen=True):
     """Tell a running worker that its unit ends earlier now."""
 
     worker: WorkerId
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(msgspec.Struct, frozen=True):
     """Commit `failed` outcomes for one item, under this coordinator's own name, then report them as Committed."""
 
     shard: ShardId
@@ -128,25 +115,21 @@ class Fail:
     reason: FailureReason
 
 
-@dataclass(frozen=True, slots=True)
-class Retire:
+class Retire(msgspec.Struct, frozen=True):
     """Tell an idle worker to end."""
 
     worker: WorkerId
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(msgspec.Struct, frozen=True):
     """Every item has an outcome of every task: merge."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drained:
+class Drained(msgspec.Struct, frozen=True):
     """Nothing runs any more and work is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(msgspec.Struct, frozen=True):
     """Give up: `deaths` workers died in a row with no commit between."""
 
     deaths: int

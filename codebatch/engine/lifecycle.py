@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class BatchState(str, Enum):
@@ -22,8 +23,7 @@ class BatchState(str, Enum):
         return self not in (BatchState.PENDING, BatchState.RUNNING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """How many (item, task) pairs are planned, and how many ended how."""
 
     planned: int

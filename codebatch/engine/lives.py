@@ -7,9 +7,10 @@ row by row, and random sessions are held against them: no other move happens, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
+
+import msgspec
 
 from codebatch.engine.events import (
     Action,
@@ -53,8 +54,7 @@ class WorkerState(str, Enum):
 State = TypeVar("State", WorkState, WorkerState, BatchState)
 
 
-@dataclass(frozen=True, slots=True)
-class Move(Generic[State]):
+class Move(msgspec.Struct, Generic[State], frozen=True):
     """What leads from one state to another: an event, or an action that the session asks for; and when it does."""
 
     before: State

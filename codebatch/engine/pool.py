@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from codebatch.engine.events import Action, Retire, WorkerId
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 
 
-@dataclass(slots=True)
-class Pool:
+class Pool(msgspec.Struct):
     """`idle` workers of which the `fresh` never had a unit, `running` ones with theirs, `retired` ones until buried."""
 
     spawning: int = 0
-    idle: set[WorkerId] = field(default_factory=set)
-    fresh: set[WorkerId] = field(default_factory=set)
-    running: dict[WorkerId, Unit] = field(default_factory=dict)
-    retired: set[WorkerId] = field(default_factory=set)
-    _by_shard: dict[ShardId, set[WorkerId]] = field(default_factory=dict)
+    idle: set[WorkerId] = msgspec.field(default_factory=set)
+    fresh: set[WorkerId] = msgspec.field(default_factory=set)
+    running: dict[WorkerId, Unit] = msgspec.field(default_factory=dict)
+    retired: set[WorkerId] = msgspec.field(default_factory=set)
+    _by_shard: dict[ShardId, set[WorkerId]] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

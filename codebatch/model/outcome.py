@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, NewType
 
@@ -124,30 +123,6 @@ def add_counts(many: Iterable[Counts]) -> Counts:
         severities=dict(sorted(severities.items())),
         codes=dict(sorted(codes.items())),
         languages=dict(sorted(languages.items())),
-    )
-
-
-class _Line(msgspec.Struct):
-    """What of a record is counted."""
-
-    kind: str
-    severity: str = ""
-    code: str = ""
-    lang: str = ""
-
-
-_line_decoder = msgspec.json.Decoder(_Line)
-
-
-def count_lines(lines: bytes) -> Counts:
-    """The counts of some records as they are written. Raises ValueError."""
-    records = _line_decoder.decode_lines(lines)
-    diagnostics = [record for record in records if record.kind == "diagnostic"]
-    return Counts(
-        kinds=dict(sorted(Counter(record.kind for record in records).items())),
-        severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
-        codes=dict(sorted(Counter(record.code for record in diagnostics).items())),
-        languages=dict(sorted(Counter(record.lang for record in records if record.kind == "file").items())),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NewType
 
 import msgspec
@@ -58,8 +57,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectWork:
+class ProjectWork(msgspec.Struct, frozen=True):
     """What a task of project scope works on: the project, as one item.
 
     In units, leases and registers its `id` stands where a shard's does; no shard has such an id.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NewType, Protocol
 
 import msgspec
@@ -51,8 +50,7 @@ class NoConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of a task that has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDeclaration:
+class TaskDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan must know of a task.
 
     `implementation` is `module:attribute`, imported by workers only; what it names is described in
@@ -75,10 +73,10 @@ class TaskDeclaration:
     needs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ("codebatch", "codebatch_workers")
     tools: tuple[str, ...] = ()
-    optional_tools: Mapping[str, str] = field(default_factory=dict)
+    optional_tools: Mapping[str, str] = msgspec.field(default_factory=dict)
     config: type[msgspec.Struct] = NoConfig
     prepare: Prepare | None = None
-    contexts: Mapping[str, Context] = field(default_factory=dict)
+    contexts: Mapping[str, Context] = msgspec.field(default_factory=dict)
     configured_contexts: ConfiguredContexts | None = None
 
 
@@ -94,8 +92,7 @@ class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class Pipeline(msgspec.Struct, frozen=True, kw_only=True):
     """A named list of tasks, needs before users."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.quantities import percent_of
@@ -17,8 +18,7 @@ _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 """Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completeness:
+class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer rests on.
 
     `planned` counts the results that the question needs, `done` those of them that have ended, and `failed` those that

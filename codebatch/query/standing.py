@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from codebatch.engine.lifecycle import BatchState, Tally, batch_state, is_stalled
 from codebatch.store.batches import Batch
@@ -12,8 +12,7 @@ from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs, outputs_meanwhile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Where a batch stands: its state, the counts behind it, and who is at work on it."""
 
     state: BatchState

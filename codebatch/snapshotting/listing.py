@@ -12,8 +12,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from codebatch.errors import SourceUnreadable
 from codebatch.model.entry import PATH_BYTES_MAX, display_path
@@ -64,15 +65,14 @@ class Answer(NamedTuple):
     special: list[bytes]
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(msgspec.Struct):
     """What is there now. `stats` has every listed path that the rules take, also those that are ABSENT or special."""
 
-    stats: dict[bytes, Stat] = field(default_factory=dict)
-    submodules: set[bytes] = field(default_factory=set)
-    special: set[bytes] = field(default_factory=set)
-    listings: list[tuple[bytes, str, bytes]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    stats: dict[bytes, Stat] = msgspec.field(default_factory=dict)
+    submodules: set[bytes] = msgspec.field(default_factory=set)
+    special: set[bytes] = msgspec.field(default_factory=set)
+    listings: list[tuple[bytes, str, bytes]] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
 
 
 class _AskIndex(Protocol):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from codebatch.errors import UnreadablePath
 from codebatch.model.entry import display_path
@@ -21,8 +22,7 @@ IGNORE_FILE_BYTES_MAX = 4 << 20
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRules:
+class SourceRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the user asked for. Patterns are those of gitignore(5), about paths below the tree's base.
 
     With `include`, only what matches (or lies below a directory that matches) is taken; `exclude` wins over it.

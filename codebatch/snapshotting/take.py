@@ -12,7 +12,6 @@ import gc
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -63,8 +62,7 @@ __all__ = ["Progress", "Skipped", "SnapshotResult", "SourceRules", "take_snapsho
 REPORT_EVERY_FILES = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a snapshot is: paths looked at, of how many, and bytes read so far."""
 
     paths_done: int
@@ -72,8 +70,7 @@ class Progress:
     bytes_read: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotResult:
+class SnapshotResult(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot that is published and durable. `read_files` counts the files opened; `notes` are for stderr.
 
     `stat_cache` is the name of the stat cache that knows what the tree looked like.

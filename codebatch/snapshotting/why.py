@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from codebatch.model.nearest import innermost, parent_of
 from codebatch.snapshotting.directories import Directories
@@ -17,8 +18,7 @@ from codebatch.snapshotting.stat_cache import MODE_GIT, is_special
 from codebatch.snapshotting.walk import GitIgnore, ignored_by, is_git
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Why(msgspec.Struct, frozen=True, kw_only=True):
     """The answer for one path. `rule`: `file:line:pattern` or a sentence. `mode`: `git`, `walk`, `named` or empty."""
 
     included: bool

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.entry import SnapshotId
+from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.outcome import Counts, Outcome, OutcomeType
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
@@ -21,6 +21,7 @@ from codebatch.store.batches import Batch, BatchId, iter_batches, open_batch, sn
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import TaskOutput, current_outputs
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
 BASES_MAX = 4
@@ -35,6 +36,13 @@ class ShardPlace(NamedTuple):
     bytes: int
     digest: Digest
     counts: Counts
+
+
+class Beside(NamedTuple):
+    """A snapshot, and all items of it."""
+
+    snapshot: Snapshot
+    items: Sequence[Entry]
 
 
 class Held(NamedTuple):
@@ -80,9 +88,12 @@ class Base:
             self._plan = self._batch.plan()
         return self._plan
 
-    def items(self) -> Items:
-        """What it worked on. Raises StoreError."""
-        return Items(items_of(snapshot_of(self._store, self._batch).entries, self.plan.paths), self.plan.contexts)
+    def items(self, beside: Beside | None = None) -> Items:
+        """What it worked on; what it has in common with another snapshot is not read again. Raises StoreError."""
+        snapshot = snapshot_of(self._store, self._batch)
+        if beside is None or self.plan.paths:
+            return Items(items_of(snapshot.entries, self.plan.paths), self.plan.contexts)
+        return Items(snapshot.items_beside(*beside), self.plan.contexts)
 
     def held(self, task: str) -> list[Held]:
         """All results of a task that there are, in path order. Raises StoreError."""

@@ -9,7 +9,6 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType
 
@@ -72,8 +71,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
         return self.sources, self.paths
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """A batch of a store."""
 
     files: Files

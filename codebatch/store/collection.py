@@ -20,10 +20,10 @@ import contextlib
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
@@ -46,17 +46,16 @@ UNNAMED_DAYS_MAX = 14
 """How old a snapshot gets, or a stat cache, that no batch names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class Going(msgspec.Struct, frozen=True, kw_only=True):
     """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
 
     Of the batches to settle, their outputs are all that stays.
     """
 
-    to_settle: list[tuple[Batch, Digest]] = field(default_factory=list)
-    batches: list[Path] = field(default_factory=list)
-    snapshots: list[Path] = field(default_factory=list)
-    stat_caches: list[Path] = field(default_factory=list)
+    to_settle: list[tuple[Batch, Digest]] = msgspec.field(default_factory=list)
+    batches: list[Path] = msgspec.field(default_factory=list)
+    snapshots: list[Path] = msgspec.field(default_factory=list)
+    stat_caches: list[Path] = msgspec.field(default_factory=list)
     packs: Repacking | None = None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -98,8 +97,7 @@ def decode_manifest(data: bytes) -> Manifest:
 _manifest_decoder = msgspec.json.Decoder(Manifest)
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(msgspec.Struct, frozen=True):
     """The current merged outputs of a batch. `is_settled`: they are all that there is of it."""
 
     files: FileReader

@@ -169,6 +169,19 @@ class Snapshot:
             {each.path: each for each in other._entries_of([n for n, key in enumerate(others) if key not in shared])},
         )
 
+    def items_beside(self, other: Snapshot, items: Sequence[Entry]) -> list[Entry]:
+        """All items. Those in frames that another snapshot has too are taken from its `items`. Raises StoreCorrupt."""
+        ends = accumulate((frame.files for frame in other.document.frames), initial=0)
+        known = {frame.digest: start for frame, start in zip(other.document.frames, ends, strict=False)}
+        found: list[Entry] = []
+        for number, frame in enumerate(self.document.frames):
+            start = known.get(frame.digest)
+            if start is None:
+                found += (entry for entry in self._entries_of([number]) if entry.kind == "file")
+            else:
+                found += items[start : start + frame.files]
+        return found
+
     def _read_index(self) -> bytes:
         index = decompress_all(self._files.read(self._path))
         if digest_bytes(index) != self.digest:

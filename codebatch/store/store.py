@@ -10,7 +10,6 @@ import shlex
 import stat
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -63,8 +62,7 @@ class _AnyStoreFile(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(msgspec.Struct, frozen=True):
     """An open store. `root` is absolute."""
 
     files: Files

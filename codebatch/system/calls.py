@@ -170,9 +170,8 @@ class RealCalls:
         fd = _open_at(f"{root}/{first}", _PASSED, None)
         try:
             for directory in directories:
-                below = _open_at(directory, _PASSED, fd)
-                os.close(fd)
-                fd = below
+                above, fd = fd, _open_at(directory, _PASSED, fd)
+                os.close(above)
             yield name, fd, True
         finally:
             os.close(fd)

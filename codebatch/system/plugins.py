@@ -8,8 +8,9 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs

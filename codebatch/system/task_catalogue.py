@@ -6,9 +6,10 @@ A catalogue is made once, where the configuration is read or a worker starts, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace

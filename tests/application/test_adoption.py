@@ -44,7 +44,7 @@ def _planner(store: Store, name: str, notes: list[str] | None = None, kind: type
     with store.writing():
         frozen = freeze(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
     found = planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), note)
-    return kind(**{field: getattr(found, field) for field in Planner.__dataclass_fields__})
+    return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
 
 
 def _end(batch: Batch) -> Batch:
@@ -81,7 +81,7 @@ def test_a_batch_whose_plan_is_damaged_is_passed_over_once_said(store: Store) ->
 
 
 def test_what_another_made_while_we_planned_is_adopted_too(store: Store) -> None:
-    class Late(Planner):
+    class Late(Planner, frozen=True):
         def plan(self) -> Plan:
             _run(self.store, "one")
             return super().plan()

@@ -120,7 +120,7 @@ def test_a_damaged_pack_is_told_and_the_next_run_from_the_tree_repairs_it(
     ended = codebatch("run", "--batch", "latest", "--json")
     assert ended.json["result_digest"] == stored.digest, "what is merged is not touched by it"
     codebatch("batch", "init")
-    broken = codebatch("run", "--batch", "latest", "--json", status=3)
+    broken = codebatch("run", "--batch", "latest", "--no-cache", "--json", status=3)
     assert broken.json["status"] in ("PARTIAL", "FAILED")
     failures = codebatch("query", "outputs", "--kind", "failure", "--json").json
     assert {record["reason"] for record in failures} <= {"object", "needs"}

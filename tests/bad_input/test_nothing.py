@@ -73,7 +73,7 @@ def test_output_without_records_is_one_that_tools_can_read(codebatch: CommandLin
     write(codebatch.directory / "tree" / "a.bin", bytes(range(256)))
     codebatch("run", "tree")
     one = finished(open_latest(codebatch.directory / ".codebatch"))
-    outputs = sorted((one.batch.root / "outputs" / one.result_digest).glob("*.zst"))
+    outputs = sorted((one.batch.root / "outputs" / one.result_digest).glob("*/*.zst"))
     empty = [path for path in outputs if not zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())]
     assert empty, "no task is without records"
     assert all(path.stat().st_size for path in outputs)

@@ -73,7 +73,6 @@ def test_one_command_does_all_of_it_with_the_same_result(codebatch: CommandLine,
     ended = codebatch("run", "project")
     assert "new store" in ended.notes
     assert ended.lines[0].startswith("COMPLETED: batch batch-")
-    assert "store " in ended.lines[0]
     assert "worst:" in ended.lines
     assert ended.notes.splitlines()[-1] == "next: codebatch errors"
     again, first = codebatch("status", "--json").json, ran.codebatch("status", "--store", "store", "--json").json

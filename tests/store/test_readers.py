@@ -141,7 +141,7 @@ def test_batch_that_goes_while_others_are_listed_is_none_of_them(store: Store) -
 
 def test_file_that_is_missing_of_a_batch_that_is_there_is_damage(store: Store) -> None:
     batch = _merged(store)
-    for path in batch.root.glob("outputs/*/parse.jsonl.zst"):
+    for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.unlink()
     with pytest.raises(StoreCorrupt, match="is missing"):
         QUESTIONS["search"](ask(store))

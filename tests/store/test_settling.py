@@ -115,7 +115,7 @@ def test_settled_batch_rests_on_the_outputs_that_it_names(store: Store) -> None:
 def test_damaged_output_of_a_settled_batch_is_not_said_to_be_merged_again(store: Store) -> None:
     batch = make_merged(store, PATHS)
     _settle(store)
-    for path in batch.root.glob("outputs/*/parse.jsonl.zst"):
+    for path in batch.root.glob("outputs/*/parse/*.jsonl.zst"):
         path.write_bytes(b"")
     with pytest.raises(StoreCorrupt) as raised:
         QUESTIONS["search"](ask(store))

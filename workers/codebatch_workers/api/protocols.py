@@ -9,7 +9,6 @@ made once and never touches the disk. Which tasks run together is no business of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -43,8 +42,7 @@ def _no_memory() -> MemoryDirectory | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEnvironment(Generic[Config]):
+class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True):
     """What a task gets once: its configuration, of the declared type, and an empty directory of its own to work in.
 
     `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
@@ -55,7 +53,7 @@ class TaskEnvironment(Generic[Config]):
 
     config: Config
     scratch: Path
-    shared: dict[str, object] = field(default_factory=dict)
+    shared: dict[str, object] = msgspec.field(default_factory=dict)
     put_object: Callable[[bytes], Digest] = _refuse_object
     try_memory: Callable[[], MemoryDirectory | None] = _no_memory
 

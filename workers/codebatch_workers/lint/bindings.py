@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.languages import grammar
@@ -41,8 +42,7 @@ _QUERIES: Mapping[str, tuple[str, ...]] = {
 LANGUAGES = frozenset(_QUERIES)
 
 
-@dataclass(slots=True)
-class Definition:
+class Definition(msgspec.Struct):
     """A name where it is bound. `kind` as in the captures."""
 
     name: bytes
@@ -52,8 +52,7 @@ class Definition:
     is_used: bool = False
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(msgspec.Struct):
     """A stretch of source in which names live, and the scope around it."""
 
     start: int
@@ -61,7 +60,7 @@ class Scope:
     parent: Scope | None
     is_function: bool
     is_type: bool
-    names: dict[bytes, list[Definition]] = field(default_factory=dict)
+    names: dict[bytes, list[Definition]] = msgspec.field(default_factory=dict)
 
     def find_outside(self, name: bytes) -> list[Definition]:
         """The definitions of a name in the nearest scope around this one that has any."""
@@ -86,8 +85,7 @@ class _Places(NamedTuple):
         return self.scopes[bisect_right(self.starts, offset) - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
+class Bindings(msgspec.Struct, frozen=True):
     """All scopes of a file, outer before inner; the first is the file."""
 
     scopes: Sequence[Scope]

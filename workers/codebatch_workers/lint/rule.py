@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from codebatch.model.record import Severity
 from codebatch_workers.syntax.source import SourceFile
@@ -12,8 +13,7 @@ from codebatch_workers.syntax.source import SourceFile
 Finding = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextRule:
+class TextRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: what it is called, how bad a finding is, whether it runs unless told otherwise, and what it does.
 
     A file in which `needle` is not has no finding, and is not given to `find`: most have none, and that is soon known.

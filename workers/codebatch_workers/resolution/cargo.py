@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
@@ -18,8 +19,7 @@ _TARGETS = ("bin", "example", "test", "bench")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
+class Package(msgspec.Struct, frozen=True, kw_only=True):
     """A package: `library` is the file of its library, `roots` those of all its crates.
 
     `roots_in` gives the latter by directory, sorted; `dependencies`, by the name in the source, the directory of a

@@ -7,8 +7,9 @@ of the import's path.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from codebatch.model.record import Resolution
 from codebatch_workers.resolution.documents import read_text
@@ -27,8 +28,7 @@ _MODULE, _WORKSPACE = "go.mod", "go.work"
 _PLACES_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Module:
+class _Module(msgspec.Struct, frozen=True, kw_only=True):
     """A go.mod or go.work: its directory, its module path, and those that it places, the longest path first."""
 
     directory: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from codebatch_workers.resolution.tree import EXTERNAL, FITS_MAX, Resolved, Tree, fitting, nearest, parent
 
@@ -19,8 +20,7 @@ _PLATFORM = frozenset({"java", "javax", "jdk", "sun"})
 _SOURCE_SET = re.compile(r"(.*/|)src/[^/]+/(?:java|kotlin|scala)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     """What fits a name: files by the source root that they are below. `is_guess`: a package, for a name in it."""
 
     roots: Mapping[str, tuple[str, ...]]

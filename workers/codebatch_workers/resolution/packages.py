@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from codebatch_workers.resolution.documents import Document, mapping, read_json, string, strings
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
@@ -20,8 +21,7 @@ _LOCAL = ("workspace:", "file:", "link:", "portal:")
 _MAIN_FIELDS = {True: ("types", "typings", "main", "module", "source"), False: ("main", "module", "source", "types")}
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(msgspec.Struct, frozen=True):
     """A directory with a package.json."""
 
     directory: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_json, string, strings
 from codebatch_workers.resolution.tree import Tree, join, parent, relative_to
@@ -16,13 +18,12 @@ _PLACES_MAX = 64
 _STARRED_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """The options that say where modules are; directories are paths of the tree."""
 
     base_url: str | None = None
     # By patterns with at most one star, the paths that they stand for.
-    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    paths: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     root_dirs: tuple[str, ...] = ()
     out_dir: str | None = None
     root_dir: str | None = None

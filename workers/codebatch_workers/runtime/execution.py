@@ -8,22 +8,21 @@ Whatever it says of a file passes `_told` before it is recorded.
 from __future__ import annotations
 
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
+from codebatch.model.counting import count_lines, count_records
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
-from codebatch.model.outcome import Counts, Outcome, Register, Unit, add_counts, count_lines
+from codebatch.model.outcome import Outcome, Register, Unit, add_counts
 from codebatch.model.plan import PlannedTask, contexts_seen
-from codebatch.model.record import TAGS, Diagnostic, FailureReason, File, Record
+from codebatch.model.record import Diagnostic, FailureReason, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
@@ -52,8 +51,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
     """A task that could not do an item, and what is known of why."""
 
     reason: FailureReason
@@ -80,13 +78,12 @@ class _Sealed(NamedTuple):
 _NOTHING = _Sealed(b"", [], [])
 
 
-@dataclass(slots=True, kw_only=True)
-class UnitResults:
+class UnitResults(msgspec.Struct, kw_only=True):
     """What came of items [start, end) so far: for each task one result an item."""
 
     start: int
-    items: list[Entry] = field(default_factory=list)
-    results: dict[str, list[Result | Kept]] = field(default_factory=dict)
+    items: list[Entry] = msgspec.field(default_factory=list)
+    results: dict[str, list[Result | Kept]] = msgspec.field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -212,7 +209,14 @@ class TaskRunner:
         parts = []
         for shard in shards:
             sealed = [self._seal(by_item.get(item, [])) for item in range(shard.start, shard.end)]
-            outcome = Outcome(shard=shard.id, task=name, start=0, end=shard.items, type="result", counts=_tally(sealed))
+            outcome = Outcome(
+                shard=shard.id,
+                task=name,
+                start=0,
+                end=shard.items,
+                type="result",
+                counts=count_records([each.records for each in sealed], [each.types for each in sealed]),
+            )
             parts.append(encode_outcome(outcome, [each.lines for each in sealed], self._frames))
         return parts
 
@@ -248,7 +252,8 @@ class TaskRunner:
 
     def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[_Sealed | Kept]) -> EncodedOutcome:
         kept = [result.lines for result in results if isinstance(result, Kept)]
-        counts = _tally([result for result in results if isinstance(result, _Sealed)])
+        done = [result for result in results if isinstance(result, _Sealed)]
+        counts = count_records([each.records for each in done], [each.types for each in done])
         outcome = Outcome(
             shard=unit.shard,
             task=name,
@@ -345,20 +350,6 @@ def _named(record: Record, task: str) -> Record:
     if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
         return msgspec.structs.replace(record, tool=task)
     return record
-
-
-def _tally(many: Sequence[_Sealed]) -> Counts:
-    types = Counter(chain.from_iterable(sealed.types for sealed in many))
-    has_more = types.keys() & {Diagnostic, File}
-    records = list(chain.from_iterable(sealed.records for sealed in many)) if has_more else []
-    diagnostics = [record for record in records if isinstance(record, Diagnostic)]
-    files = [record for record in records if isinstance(record, File)]
-    return Counts(
-        kinds=dict(sorted((TAGS[type_], number) for type_, number in types.items())),
-        severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
-        codes=dict(sorted(Counter(record.code for record in diagnostics).items())),
-        languages=dict(sorted(Counter(record.lang for record in files).items())),
-    )
 
 
 def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]) -> SourceFile | Failed:

@@ -30,7 +30,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -103,8 +102,7 @@ class _Found(msgspec.Struct, frozen=True, gc=False):
     qualified: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """What a file defines, by position; what it refers to, by position."""
 
     symbols: list[Symbol]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
+
+import msgspec
 
 # A comment behind it may reach over several lines.
 _DIRECTIVE = re.compile(
@@ -46,8 +47,7 @@ class _Directive(NamedTuple):
     condition: bytes
 
 
-@dataclass(slots=True)
-class _Arm:
+class _Arm(msgspec.Struct):
     """How many brackets are open, and the least that ever were: below none where one closed what stood before."""
 
     depth: int = 0
@@ -63,13 +63,12 @@ class _Arm:
         return not self.depth and not self.least
 
 
-@dataclass(slots=True)
-class _Conditional:
+class _Conditional(msgspec.Struct):
     """One that is open: its directives and arms so far."""
 
     directives: list[_Directive]
     is_guard: bool
-    arms: list[_Arm] = field(default_factory=lambda: [_Arm()])
+    arms: list[_Arm] = msgspec.field(default_factory=lambda: [_Arm()])
 
 
 def with_first_arms(utf8: bytes, language: str) -> bytes:

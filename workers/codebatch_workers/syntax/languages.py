@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -343,8 +344,7 @@ def _language_of_shebang(head: bytes) -> str | None:
     return _INTERPRETERS.get(program) or _INTERPRETERS.get(_VERSION.sub(b"", program))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
+class Grammar(msgspec.Struct, frozen=True, kw_only=True):
     """A loaded grammar: the parser, and the one query whose captures all tasks share (tasks/outline.py)."""
 
     language: tree_sitter.Language

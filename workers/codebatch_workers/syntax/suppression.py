@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from codebatch.model.record import Diagnostic, Record
 from codebatch_workers.syntax.comments import comments_of
@@ -26,12 +27,11 @@ Codes = tuple[str, ...]
 Told = TypeVar("Told", bound=Record)
 
 
-@dataclass(frozen=True, slots=True)
-class Suppressions:
+class Suppressions(msgspec.Struct, frozen=True):
     """The codes that are not wanted, in the file and on lines."""
 
-    file: list[Codes] = field(default_factory=list)
-    lines: dict[int, list[Codes]] = field(default_factory=dict)
+    file: list[Codes] = msgspec.field(default_factory=list)
+    lines: dict[int, list[Codes]] = msgspec.field(default_factory=dict)
 
     def has(self, line: int, code: str) -> bool:
         """Whether a finding on a line is not wanted."""

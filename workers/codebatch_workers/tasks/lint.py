@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
@@ -48,8 +48,7 @@ def rules_of(config: LintConfig) -> list[TextRule]:
     return [*own, *map(compile_rule, config.rules)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Profile:
+class _Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What is done with files for which the same settings hold."""
 
     rules: tuple[TextRule, ...]
