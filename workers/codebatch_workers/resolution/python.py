@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string, strings
 from codebatch_workers.resolution.tree import (
@@ -59,8 +60,7 @@ STANDARD = frozenset(_STANDARD_NAMES.split())
 _ANSWERS_KEPT = 65_536
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Project:
+class _Project(msgspec.Struct, frozen=True, kw_only=True):
     """Where a project's configuration says its modules stand: directories, and packages that stand elsewhere."""
 
     roots: tuple[str, ...] = ()
