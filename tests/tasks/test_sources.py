@@ -6,12 +6,12 @@ import ast
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.digest import Digest
