@@ -265,11 +265,10 @@ def _entries(store: Path) -> list[str]:
     for directory in ("objects", "snapshots", "cache"):
         found += [f"{directory}/{item.name}" for item in (store / directory).iterdir()]
     found += [str(item.relative_to(store)) for item in (batch, *batch.iterdir())]
-    found += [
-        str(item.relative_to(store)) for kind in batch.iterdir() if kind.is_dir() for item in [*kind.iterdir()][:2]
-    ]
-    output = next((batch / "outputs").iterdir())
-    return found + [str(item.relative_to(store)) for item in output.iterdir()]
+    for kind in (*(path for path in batch.iterdir() if path.is_dir()), next((batch / "outputs").iterdir())):
+        by_suffix = {item.suffix: item for item in kind.iterdir()}
+        found += [str(item.relative_to(store)) for item in by_suffix.values()]
+    return [*found, str(next(batch.glob("outputs/*/parse/*")).relative_to(store))]
 
 
 def _status(codebatch: CommandLine, cwd: Path, *arguments: str) -> int:
