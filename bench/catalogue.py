@@ -12,6 +12,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "snapshot-again": snapshots.again,
     "full": execute.full,
     "again": whole_runs.again,
+    "edited": whole_runs.edited,
     "ten-files": whole_runs.ten_files,
     "help": command_line.command_line,
     "dispatch": dispatch.dispatch,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.measuring import Side, alternate
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
-from bench.setting import Setting, without
+from bench.setting import Setting, answer, without
 from bench.trees import Corpus, copy_without_git
 
 _AGAIN_RATIO = 0.1
 _AGAIN_SECONDS = 0.4
 _TEN_FILES = Target(limit=0.6)
 _TEN = 10
+_EDITED = Target(limit=0.1, source="SPEC.md Reuse")
+_MANY_EDITED = 500
+_TAKES_A_BLANK_LINE = (".py", ".c", ".h", ".ts", ".js", ".go", ".rs", ".java")
 _SMALL_BYTES = range(200, 8000)
 
 
@@ -42,6 +46,42 @@ def again(setting: Setting) -> Iterator[Row]:
         finally:
             without(tree)()
             without(store)()
+
+
+def edited(setting: Setting) -> Iterator[Row]:
+    """`run` after one file was edited, and after 500 were all over the tree, against a cold run. CPU, for few wait."""
+    for corpus in setting.corpora:
+        tree = copy_without_git(corpus, setting.scratch / "tree")
+        store, fresh = setting.scratch / "store", setting.scratch / "fresh"
+        try:
+            sources = sorted(path for path in tree.rglob("*") if path.suffix in _TAKES_A_BLANK_LINE and path.is_file())
+            spread_out = sources[:: max(1, len(sources) // _MANY_EDITED)][:_MANY_EDITED]
+            answer(setting.codebatch("run", "run", tree, "--store", store, "--quiet"))
+            for what, files in (
+                ("one file", sources[len(sources) // 2 :][:1]),
+                (f"{len(spread_out)} files", spread_out),
+            ):
+                cold = setting.codebatch("run, cold", "run", tree, "--store", fresh, "--quiet", prepare=without(fresh))
+                warm = setting.codebatch("run", "run", tree, "--store", store, "--quiet", prepare=partial(_edit, files))
+                ours, theirs = alternate([warm, cold], setting.runs)
+                yield pair_row(
+                    "edited",
+                    f"run, {what} of {len(sources):,} sources edited",
+                    corpus.name,
+                    ours=("codebatch run, edited", ours),
+                    theirs=("codebatch run, cold", theirs),
+                    by="cpu",
+                    target=_EDITED if len(files) == 1 or len(sources) > 10 * len(files) else None,
+                )
+        finally:
+            for path in (tree, store, fresh):
+                without(path)()
+
+
+def _edit(files: Sequence[Path]) -> None:
+    for path in files:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n")
 
 
 def ten_files(setting: Setting) -> Iterator[Row]:
