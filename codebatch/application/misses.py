@@ -154,7 +154,7 @@ class _Asked:
         self._seen = contexts_seen(self._plan.tasks)
         batch = records.batch
         self._ledger: Ledger = load_ledger(self._plan, Outcomes(batch.files, batch.root))
-        self._is_merged = current_outputs(batch) is not None
+        self._outputs = current_outputs(batch)
         self._old: list[_Old] = []
         self._unsound: list[tuple[str, Differences]] = []
         for batch_id in batch.about.bases:
@@ -191,17 +191,19 @@ class _Asked:
         if not links:
             return TaskMisses(task=task.name, served=0, executed=0, reasons=())
         found = [(old.id, self._of_project(task, old)) for old in self._old]
-        is_known = links[0].outcome.served >= 0
-        if any(part.file for part in links[0].outcome.parts) or (not is_known and _is_served_by(found)):
+        if links[0].outcome.served or any(part.file for part in links[0].outcome.parts):
             return TaskMisses(task=task.name, served=1, executed=0, reasons=())
         base, differences = self._chosen(task, links[0], found)
         return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
-        """The outcomes by now. Where a batch is merged and has none left, nothing is known but that there was one."""
+        """The outcomes by now. Where a batch is settled and has none left, what its outputs say of all in one."""
         links = list(self._ledger.walk(work.id, task))
-        if not links and self._is_merged:
-            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", served=-1)
+        output = self._outputs.manifest.task(task) if self._outputs is not None else None
+        if not links and output is not None:
+            of_work = [shard for shard in output.shards if isinstance(work, ProjectWork) or shard.shard == work.id]
+            served = sum(shard.served for shard in of_work)
+            outcome = Outcome(shard=work.id, task=task, start=0, end=work.items, type="result", served=served)
             links = [Link(0, work.items, "result", 1, HolderId(""), outcome)]
         return links
 
@@ -214,7 +216,7 @@ class _Asked:
         found = [comparison.of(item) for item in every]
         if served and sum(_is_served_by(each) for each in found) != served:
             found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
-            if served > 0 and sum(_is_served_by(each) for each in found) != served:
+            if sum(_is_served_by(each) for each in found) != served:
                 return [_Miss("", _UNKNOWN, None)] * (len(every) - served)
         elif not served:
             found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]

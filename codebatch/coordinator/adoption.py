@@ -12,6 +12,7 @@ import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise, product
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.shard_files import split_shard_file
+from codebatch.store.shard_files import Trailer, split_shard_file
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -202,11 +203,12 @@ class _Taking:
         runs = list(_runs(places, held[max(first, 0) :], base.id, task))
         known = self.promised.runs.get(key, [])
         if key in self._untouched and len(runs) == 1 and runs[0].end - runs[0].start == shard.items:
-            whole = held[first].file if first >= 0 and held[first].start == runs[0].first else None
-            if whole is not None and self._adopt(shard, task, whole):
-                self.promised.runs.pop(key, None)
-                del self._open[key]
-                return
+            each = held[max(first, 0)]
+            if each.file is not None and (each.start, each.end - each.start) == (runs[0].first, shard.items):
+                if self._adopt(shard, task, each.file):
+                    self.promised.runs.pop(key, None)
+                    del self._open[key]
+                return  # Else it is damaged: another base may have it.
         taken = {item for run in known for item in range(run.start, run.end)}
         fresh = [run for run in runs if taken.isdisjoint(range(run.start, run.end))]
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
@@ -266,14 +268,12 @@ class _Taking:
         """The outcome and the item table of a sound shard file, which has a further name now; None where it is not what
         it was.
         """
-        files = self._batch.files
-        try:
-            frames, trailer = split_shard_file(files.read(place.path))
-        except (FileNotFoundError, StoreError, ValueError):
+        files, path = self._batch.files, self._outcomes.adopted_path(place.digest)
+        trailer = self._sound(place.path, place)
+        if trailer is None or trailer.items != shard.items:
             return None
-        if trailer.digest != place.digest or len(frames) != place.length or trailer.items != shard.items:
-            return None
-        share(files, place.path, self._outcomes.adopted_path(place.digest))
+        if not share(files, place.path, path) and self._sound(path, place) is None:
+            files.write_atomic(path, files.read(place.path))
         outcome = Outcome(
             shard=shard.id,
             task=task,
@@ -287,6 +287,16 @@ class _Taking:
             file=place.digest,
         )
         return outcome, trailer.table
+
+    def _sound(self, path: Path, place: ShardPlace) -> Trailer | None:
+        """What a shard file says of itself; None where it is not what it was."""
+        try:
+            frames, trailer = split_shard_file(self._batch.files.read(path))
+        except StoreUnwritable:
+            raise
+        except (FileNotFoundError, StoreError, ValueError):
+            return None
+        return trailer if trailer.digest == place.digest and len(frames) == place.length else None
 
     def commit(self, committer: Committer) -> None:
         """Make what was adopted ours. On return it is on disk."""

@@ -73,8 +73,8 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
             assert planned.scope == "project" or not links or links[-1].end == items, "a chain that ends early"
             path = directory / layout.shard_file_name(place, shard)
             if (adopted := _adopted(links)) is not None:
-                share(batch.files, outcomes.adopted_path(adopted.file), path)
                 trailer = outcomes.read_trailer(adopted)
+                share(batch.files, outcomes.adopted_path(adopted.file), path)
             else:
                 frames, table, size = _assemble(outcomes, frame_writer, items, links)
                 end = make_trailer(frames, table, size)
@@ -90,6 +90,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                     bytes=trailer.bytes,
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
+                    served=items if adopted is not None else sum(link.outcome.served for link in links),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )

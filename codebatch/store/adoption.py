@@ -60,15 +60,16 @@ def _share_all(files: Files, source: Path, target: Path) -> None:
     files.sync_directory(target)
 
 
-def share(files: Files, source: Path, target: Path) -> None:
-    """Give a write-once file a further name, or where it gets none a copy. Nothing happens where the name is taken.
+def share(files: Files, source: Path, target: Path) -> bool:
+    """Give a write-once file a further name, or where it gets none a copy; False where another file has the name.
 
     The name is durable after `sync_directory`.
     """
     try:
-        files.create_exclusive(source, target)
+        return files.create_exclusive(source, target)
     except (OSError, StoreForeign, StoreUnwritable) as error:
         refused = error if isinstance(error, OSError) else error.__cause__
         if getattr(refused, "errno", None) not in _NO_LINK:
             raise
-        files.write_new(target, files.read(source))
+        files.write_atomic(target, files.read(source))
+        return True

@@ -142,7 +142,7 @@ class Base:
     def _find(self, task: str) -> Iterator[Held]:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
         for place, shard in enumerate(self.plan.shards):
-            if output is not None and not output.shards[place].failed + output.shards[place].cancelled:
+            if output is not None and self._is_whole(output, place):
                 yield self._merged(output, place, shard.start, shard.end)
                 continue
             for link in self._registers().walk(shard.id, task):
@@ -150,6 +150,13 @@ class Base:
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
                     yield Held(shard.start + link.start, shard.start + link.end, file, read)
+
+    def _is_whole(self, output: TaskOutput, place: int) -> bool:
+        """Whether a shard's file is there and holds results alone; where it is lost the registers may know."""
+        assert self._outputs is not None
+        shard = output.shards[place]
+        size = self._batch.files.size(self._outputs.path_of(output, place))
+        return not shard.failed + shard.cancelled and size == shard.length + shard.trailer
 
     def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> Held:
         assert self._outputs is not None

@@ -190,7 +190,7 @@ def _settled_digest(batch: Batch) -> Digest | None:
     if settled is not None:
         return settled.result_digest
     outputs = current_outputs(batch)
-    return None if outputs is None else outputs.manifest.result_digest
+    return outputs.manifest.result_digest if outputs is not None and outputs.is_all_there() else None
 
 
 def is_held(batch: Batch) -> bool:

@@ -36,7 +36,7 @@ OUTPUTS_FORMAT = 3
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
 
-    `bytes` of records are in the frames.
+    `bytes` of records are in the frames. The results of `served` items were taken over from older batches.
     """
 
     shard: ShardId
@@ -46,6 +46,7 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     bytes: int
     failed: int = 0
     cancelled: int = 0
+    served: int = 0
     counts: Counts = msgspec.field(default_factory=Counts)
 
 
@@ -108,6 +109,14 @@ class Outputs(msgspec.Struct, frozen=True):
     def path_of(self, task: TaskOutput, index: int) -> Path:
         """Where a shard's file lies."""
         return self.root / task.task / layout.shard_file_name(index, task.shards[index].shard)
+
+    def is_all_there(self) -> bool:
+        """Whether every shard's file is there, as long as it was made. Nothing is read."""
+        return all(
+            self.files.size(self.path_of(task, index)) == shard.length + shard.trailer
+            for task in self.manifest.tasks
+            for index, shard in enumerate(task.shards)
+        )
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""

@@ -137,3 +137,27 @@ def test_a_damaged_base_serves_nothing_that_is_damaged(
     answer = _run(project)
     if "parse" in name:
         assert FILE_TASKS < answer["executed"] < FILE_TASKS * 8
+
+
+def test_a_torn_file_under_the_name_of_one_that_is_taken_over_is_made_anew(project: CommandLine) -> None:
+    (old,) = project.directory.glob(".codebatch/batches/*")
+    whole = next(old.glob("outputs/*/parse/000004-*"))
+    digest = whole.read_bytes()[-44:-12].hex()
+    write(project.directory / "tree" / "m00.py", "import sys\n")
+    project("snapshot", "tree")
+    project("batch", "init")
+    new = max(project.directory.glob(".codebatch/batches/*"))
+    (new / "results" / f"{digest}.shard").write_bytes(whole.read_bytes()[:50])
+    assert _run(project)["executed"] == FILE_TASKS
+    assert (new / "results" / f"{digest}.shard").read_bytes() == whole.read_bytes()
+
+
+def test_a_batch_whose_outputs_are_damaged_keeps_what_they_were_made_of(project: CommandLine) -> None:
+    (old,) = project.directory.glob(".codebatch/batches/*")
+    digest = project("status", "--json").json["result_digest"]
+    next(old.glob("outputs/*/lint/000002-*")).unlink()
+    write(project.directory / "tree" / "m00.py", "import sys\n")
+    answer = _run(project)
+    assert answer["executed"] == FILE_TASKS, "the registers have what the file had"
+    shutil.rmtree(next(old.glob("outputs/*")))
+    assert project("resume", "--batch", old.name, "--json").json["result_digest"] == digest
