@@ -273,7 +273,7 @@ class _Taker:
             roots=tuple(display_path(root) for root in self._sources.roots),
             listing="+".join(sorted({mode for _, mode, _ in listings})) or "named",
         )
-        created_at = datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        created_at = datetime.fromtimestamp(now(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return publish_snapshot(self._files, self._store_root, index, source=source, created_at=created_at)
 
     def _remember(

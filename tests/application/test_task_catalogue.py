@@ -92,7 +92,7 @@ def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path
     [
         ("", "import os, pluggy._hooks\nfrom codebatch import run", {"pluggy"}),
         ("", "def f():\n  try: from _pytest import config\n  except ImportError: import nowhere", {"pytest"}),
-        ("tools = ['mypy']", "import pluggy", {"mypy"}),
+        ("tools = ['execnet']", "import pluggy", {"execnet"}),
         ("tools = []", "import pluggy", set()),
     ],
 )

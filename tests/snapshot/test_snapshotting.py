@@ -66,7 +66,7 @@ def test_time_and_place_of_the_first_taker_stay(bench: Workbench) -> None:
     take_snapshot(bench.files, bench.store, [copy], SourceRules(), now=lambda: 1_800_000_000.0)
     (known,) = list_snapshots(bench.files, bench.store)
     assert known == first
-    assert known.created_at == "2023-11-14T22:13:20Z"
+    assert known.created_at == "2023-11-14T22:13:20.000000Z"
     assert known.source.base == str(bench.source)
 
 
