@@ -132,7 +132,11 @@ class _Finder:
                 self._text.add(owner, lines[start:end], numbers[start:end], is_whole=False)
         del self._gaps, self._sources
 
-    def _records(self, item: int, repeats: Sequence[Repeat]) -> Iterator[Record]:
+    def _records(self, item: int, found: Sequence[Repeat]) -> Iterator[Record]:
+        # Of rows that repeat within a block more may have been found together than stands anywhere else.
+        repeats = [repeat for repeat in found if len(repeat.places) > 1 or len(self._items(repeat.start)) > 1]
+        if not repeats:
+            return
         path, path_b64 = path_fields(self._paths[item])
         spans = [(repeat.start, repeat.end) for repeat in repeats]
         for metric, value in (("duplicated_lines", _covered(spans)), ("duplicated_blocks", len(repeats))):
@@ -176,13 +180,19 @@ class _Finder:
         return self._copies[content]
 
     def _elsewhere(self, item: int, repeat: Repeat) -> tuple[int, int]:
-        """The first other copy in path order: its item and its place. Places are in the order of their first items."""
+        """The first other copy in path order: its item and its place. Places are in the order of their first items.
+
+        Where rows repeat within a block, all its copies may overlap it: then the first of these.
+        """
         candidates = []
         items = self._items(repeat.start)
         if len(items) > 1:
             candidates.append((items[0] if items[0] != item else items[1], repeat.start))
         apart = (place for place in repeat.places if abs(place - repeat.start) >= repeat.lines)
         candidates.extend((self._items(place)[0], place) for place in islice(apart, 1))
+        if not candidates:
+            others = (place for place in repeat.places if place != repeat.start)
+            candidates.append((item, next(others)))
         return min(candidates)
 
 
