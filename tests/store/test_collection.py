@@ -72,6 +72,17 @@ def test_latest_of_a_kind_stay_with_all_that_they_name_and_nothing_else_does(sto
     assert not [path for path in store.root.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
+def test_bases_of_a_batch_that_is_not_over_stay_until_it_is(store: Store) -> None:
+    first, second = (make_merged(store, [b"own-%d" % number], second=number) for number in range(2))
+    third = make_batch(store, [b"own-2"], shard_items=1, bases=(first.id,), at_ns=2 * 10**9)
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [first.id, second.id, third.id]
+    support.work(store, third)
+    support.merge(third)
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [third.id]
+
+
 def _entries(store: Store, batch: Batch) -> list[Entry]:
     return load_snapshot(store.files, store.root, batch.about.snapshot_id).entries
 
