@@ -101,6 +101,13 @@ class Base:
             self._held[task] = list(self._find(task))
         return self._held[task]
 
+    def file(self, task: str, start: int, end: int) -> ShardPlace | None:
+        """The file of a task's results of just the items [start, end); None where none is. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
+        found = held[place] if place >= 0 else None
+        return found.file if found is not None and (found.start, found.end) == (start, end) else None
+
     def has_all(self, task: str) -> bool:
         """Whether it has a result of every item. Raises StoreError."""
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items

@@ -88,9 +88,13 @@ def encode_outcome(
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutcome:
-    """Complete a project task's outcome with what it says of each shard of files, in path order."""
-    offsets = accumulate((len(part.frames) + len(part.table) for part in parts), initial=0)
-    frames = b"".join(piece for part in parts for piece in (part.frames, part.table))
+    """Complete a project task's outcome with what it says of each shard of files, in path order.
+
+    Nothing of a part that lies in a shard file goes to the segment.
+    """
+    written = [b"" if part.outcome.file else part.frames + part.table for part in parts]
+    offsets = accumulate(map(len, written), initial=0)
+    frames = b"".join(written)
     return EncodedOutcome(
         msgspec.structs.replace(
             outcome,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from codebatch.model.entry import Entry
@@ -29,12 +29,15 @@ class Before(Protocol):
     def changes(self) -> Sequence[Change]:
         """Every file that differs, by path."""
 
-    def records(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        """What a needed task, or the task itself, said then of a file that was there; only some kinds where any are
+    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
+        """What a needed task said then of a file that was there, and is another now; only some kinds where any are
         named.
 
-        Raises ValueError for another task, StoreCorrupt.
+        Raises ValueError for another task or file, StoreCorrupt.
         """
+
+    def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
+        """Each file of which the task itself said something then, with all that, in path order. Raises StoreCorrupt."""
 
     def read(self, file: Entry) -> bytes:
         """The content that a file had then. Raises ObjectMissing."""
