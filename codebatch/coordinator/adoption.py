@@ -210,7 +210,8 @@ class _Taking:
                     del self._open[key]
                 return  # Else it is damaged: another base may have it.
         taken = {item for run in known for item in range(run.start, run.end)}
-        fresh = [run for run in runs if taken.isdisjoint(range(run.start, run.end))]
+        missing = [-1 if item in taken else place for item, place in enumerate(places)]
+        fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
