@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.running import Ran
-from codebatch.errors import NothingToDo
+from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, batch_ids, snapshot_of
@@ -93,8 +93,8 @@ def _compare(root: Path, known: Known, path: str | None, told: str) -> None:
     tree = root / "tree" / path if path else root / "tree"
     try:
         ran = run(tree, root / "store", configured=root / "tree")
-    except NothingToDo:
-        with pytest.raises(NothingToDo):
+    except (InvalidInput, NothingToDo) as error:  # A configuration of ruff's that cannot be read, or nothing to do.
+        with pytest.raises(type(error)):
             run(tree, root / "anew", configured=root / "tree")
         return
     known.check(ran, told)
