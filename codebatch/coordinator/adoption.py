@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import NotInStore, StoreError, StoreUnwritable
+from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.outcome import Outcome, Unit, add_counts
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
@@ -144,7 +144,7 @@ def _missing_where_unsound() -> Iterator[None]:
         yield
     except StoreUnwritable:
         raise
-    except (NotInStore, StoreError):
+    except (UnknownId, StoreError, FileNotFoundError):
         pass
 
 

@@ -10,9 +10,8 @@ import contextlib
 import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,9 @@ from codebatch.store.batches import Batch
 from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import open_store
+from codebatch.system.calls import SystemCalls
 from codebatch.system.cell import Step
+from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import TaskRunner
@@ -167,12 +168,14 @@ class InlineCrew:
 
 
 @contextlib.contextmanager
-def inline(scratch: Callable[[], Any] = lambda: None) -> Iterator[None]:
-    """Have every run of this process be an inline one."""
+def inline(calls: SystemCalls | None = None) -> Iterator[None]:
+    """Have every run of this process be an inline one, with a store of these calls of the system."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codebatch.coordinator.run.ProcessCrew", InlineCrew)
         # It would last as long as the process.
-        patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", scratch)
+        patch.setattr("codebatch_workers.runtime.execution.try_memory_scratch", lambda: None)
+        if calls is not None:
+            patch.setattr("codebatch.application.stores.RealFiles", lambda: RealFiles(calls))
         yield
 
 

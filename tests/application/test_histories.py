@@ -136,7 +136,8 @@ class Known:
         batch = ran.batch
         keys = _keys(ran.store, batch)
         if ran.action == "ran":
-            assert list(batch.about.bases) == self._bases(ran.store, batch), told
+            bases = self._bases(ran.store, batch)
+            assert list(batch.about.bases) == bases, f"{told}: {batch.about.bases} and not {bases}"
         if ran.action in ("ran", "continued") and ran.executed.served + ran.executed.executed:
             held = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
             missing = sorted(pair for pair, key in keys.items() if key not in held and (not tasks or pair[1] in tasks))
