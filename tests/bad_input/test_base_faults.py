@@ -17,6 +17,7 @@ from codebatch.system.calls import RealCalls
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.application.inline import inline
 from tests.bad_input.bases import Bases, ending
+from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "14"))
 """Of each test; 0: at each call that there is."""
@@ -150,3 +151,17 @@ def test_file_that_gets_no_further_name_is_copied(bases: Bases, tmp_path: Path, 
     with inline(_FewNames(names_max)):
         assert not bases.problem_of(bases.run(store, "--again"))
         assert bases.run(store, "--pipeline", "parse").status == 0
+
+
+@permissions_bind
+def test_base_that_cannot_be_written_is_read(bases: Bases, tmp_path: Path) -> None:
+    """As in a store of which the older part lies on a disk that is read-only, or is another user's."""
+    store = bases.copied(tmp_path / "store")
+    for path in [*store.glob("batches/*/**"), *store.glob("batches/batch-*")]:
+        path.chmod(path.stat().st_mode & 0o555)
+    ended = CommandLine(bases.root / "tree", prefix=UNPRIVILEGED)("run", ".", "--store", store, "--json")
+    for path in [*store.glob("batches/batch-*"), *store.glob("batches/*/**")]:
+        path.chmod(path.stat().st_mode | 0o200)
+    answer = ended.json
+    assert answer["result_digest"] == bases.digest
+    assert answer["served"] > answer["executed"]
