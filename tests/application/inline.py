@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.application import running
 from codebatch.application.configuration import load_configuration
 from codebatch.application.running import Execution, Listener, Ran, run_paths
 from codebatch.application.stores import StorePlace
@@ -177,6 +178,12 @@ def inline(calls: SystemCalls | None = None) -> Iterator[None]:
         if calls is not None:
             patch.setattr("codebatch.application.stores.RealFiles", lambda: RealFiles(calls))
         yield
+
+
+def resume(tree: Path, ran: Ran) -> Ran:
+    """`codebatch resume` of a batch, as the tree is configured."""
+    execution = Execution(configuration=load_configuration(tree), jobs=2)
+    return running.resume(execution, ran.store, ran.batch, Listener())
 
 
 def run(

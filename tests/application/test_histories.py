@@ -19,6 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.application.collecting import collect_garbage
+from codebatch.application.misses import explain_misses
 from codebatch.application.running import Ran
 from codebatch.errors import InvalidInput, NothingToDo
 from codebatch.model.plan import Plan, items_of
@@ -27,8 +28,9 @@ from codebatch.store.batches import Batch, batch_ids, snapshot_of
 from codebatch.store.outputs import TaskOutput, current_outputs
 from codebatch.store.store import Store, open_store
 from codebatch.system.files import RealFiles
+from codebatch.system.task_catalogue import TaskCatalogue
 from tests.application.histories import History
-from tests.application.inline import inline, run
+from tests.application.inline import inline, resume, run
 from tests.cli.process import write
 from tests.proof.invariants import check_chains, check_registers, merged
 
@@ -99,6 +101,8 @@ def _compare(root: Path, known: Known, path: str | None, told: str) -> None:
             run(tree, root / "anew", configured=root / "tree")
         return
     known.check(ran, told)
+    if not ran.is_complete:
+        assert resume(root / "tree", ran).result_digest == ran.result_digest, told
     anew = run(tree, root / "anew", configured=root / "tree", reuses=False)
     assert anew.executed.served == 0
     assert ran.result_digest == anew.result_digest, told
@@ -144,8 +148,20 @@ class Known:
             held = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
             missing = sorted(pair for pair, key in keys.items() if key not in held and (not tasks or pair[1] in tasks))
             assert ran.executed.executed == len(missing), f"{told}: {missing}"
+            self._check_reasons(ran, told)
         self.places[batch.id] = batch.about.sources, batch.about.pipeline
         self.results[batch.id] = {keys[pair] for pair in _results(ran.store, batch)}
+
+    @staticmethod
+    def _check_reasons(ran: Ran, told: str) -> None:
+        """Hold what `explain-miss` says against what was done."""
+        plan = ran.batch.plan()
+        asked = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
+        of_files = [task for task in asked.tasks if task.task not in plan.project_tasks]
+        assert sum(task.served for task in of_files) == ran.executed.served, told
+        assert sum(task.executed for task in of_files) == ran.executed.executed, told
+        reasons = [each for task in of_files for reason in task.reasons for each in reason.differences]
+        assert {each.field for each in reasons}.isdisjoint({"unknown", "not_taken", "base"}), f"{told}: {reasons}"
 
     def _bases(self, store: Store, batch: Batch) -> list[str]:
         """Those that a new batch should have: of its place and pipeline, of its place, any; the latest first."""

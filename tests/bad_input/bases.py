@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +33,10 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """`digest` is what the next run over the tree should come to."""
+    """`digests` are what a run over each tree should come to: `tree` has changed since, `elsewhere` is as it was."""
 
     root: Path
-    digest: str
+    digests: Mapping[str, str]
 
     @property
     def store(self) -> Path:
@@ -49,11 +49,11 @@ class Bases:
         shutil.copytree(self.store, to, symlinks=True, copy_function=os.link)
         return to
 
-    def run(self, store: Path, *more: str) -> Answer:
+    def run(self, store: Path, *more: str, tree: str = "tree") -> Answer:
         """`codebatch run TREE`."""
-        return ask(("run", str(self.root / "tree"), "--json", "-q", "--store", str(store), *more))
+        return ask(("run", str(self.root / tree), "--json", "-q", "--store", str(store), *more))
 
-    def problem_of(self, answer: Answer) -> str:
+    def problem_of(self, answer: Answer, tree: str = "tree") -> str:
         """What is wrong with what a run answered that may have been told what is damaged; nothing where all is well."""
         if answer.status == 4:
             error = json.loads(answer.stderr.splitlines()[-1])["error"]
@@ -62,13 +62,13 @@ class Bases:
             return "" if "lost from the store" in answer.stderr else f"incomplete: {answer.stdout!r} {answer.stderr}"
         if answer.status != 0:
             return f"status {answer.status}: {answer.stderr[-1500:]}"
-        return "" if json.loads(answer.stdout)["result_digest"] == self.digest else "a wrong digest"
+        return "" if json.loads(answer.stdout)["result_digest"] == self.digests[tree] else "a wrong digest"
 
 
 def make_bases(root: Path) -> Bases:
     """Each of the batches has something that no other one has."""
     tree, store = root / "tree", root / "store"
-    bases = Bases(root=root, digest="")
+    bases = Bases(root=root, digests={})
     write(tree / "codebatch.toml", SETTINGS)
     with inline(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(tree)
@@ -80,7 +80,9 @@ def make_bases(root: Path) -> Bases:
         assert bases.run(store, "--task", "symbols").status == 0
         write(tree / "b.py", "import sys\n")
         write(tree / "c.h", SOURCES["c.h"])
-        assert bases.run(store).status == 0
+        shutil.copytree(tree, root / "elsewhere")
+        latest = bases.run(store)
+        assert latest.status == 0
         write(store / "untrusted.json", encode_document(UntrustedFile(keys=())))
         for name in ("b.py", "d.ts"):
             write(tree / name, SOURCES[name])
@@ -90,7 +92,8 @@ def make_bases(root: Path) -> Bases:
     states = [sorted(each.name for each in path.iterdir()) for path in sorted(store.glob("batches/*"))]
     assert ["settled.json" in names for names in states] == [True, False, False]
     assert ["outcomes" in names for names in states] == [False, True, True]
-    return Bases(root=root, digest=json.loads(anew.stdout)["result_digest"])
+    digests = {"tree": anew, "elsewhere": latest}
+    return Bases(root=root, digests={name: json.loads(each.stdout)["result_digest"] for name, each in digests.items()})
 
 
 class Hung(BaseException):

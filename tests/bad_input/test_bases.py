@@ -1,9 +1,9 @@
 """Older batches that are damaged in every way: what is taken over from them is right, or it is said what is damaged.
 
 Each file of a settled, of a broken off and of a merged batch, and of what they need, is cut, flipped, zeroed, deleted,
-made of another format, or replaced by what is no file. Then `run` of a tree that has changed comes to what a run into
-an empty store does, or says with status 4 (or 3: of lost objects) what is damaged. A sample; CODEBATCH_DAMAGED_BASES
-says how many trials of each file and kind, for a longer look.
+made of another format, or replaced by what is no file. Then `run` of a tree that has changed, or of one elsewhere that
+is as this one was, comes to what a run into an empty store does, or says with status 4 (or 3: of lost objects) what is
+damaged. A sample; CODEBATCH_DAMAGED_BASES says how many trials of each file and kind, for a longer look.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ def test_damaged_bases_make_no_wrong_result(bases: Bases, tmp_path: Path) -> Non
         part_from_the_others(store, name)
         damage(store / name, chance)
         tried += 1
+        tree = chance.choice(["tree", "tree", "elsewhere"])
         try:
             with inline(), ending():
-                problem = bases.problem_of(bases.run(store))
+                problem = bases.problem_of(bases.run(store, tree=tree), tree)
         except Hung:
             problem = "it hangs"
         if problem:
-            wrong.append(f"{damage.__name__} {name}: {problem}")
-            print(wrong[-1], tried, flush=True)
+            wrong.append(f"{damage.__name__} {name}, {tree}: {problem}")
     assert not wrong, f"{len(wrong)} of {tried}:\n" + "\n".join(wrong[:40])
