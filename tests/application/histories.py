@@ -75,6 +75,20 @@ _CONFIGURED = [
     "[tasks.lint.todo]\nwords = ['A']\n",
     "[[tasks.lint.rules]]\nid = 'no-eval'\nlanguage = 'python'\nquery = '(call) @found'\nmessage = 'a call'\n",
 ]  # fmt: skip
+_OWN = "[tasks.words]\npython = 'tools/words.py:task'\nfiles = ['tools/words.txt']\n"
+_OWN_FILES = {
+    "tools/words.py": [
+        """from pathlib import Path
+from codebatch_workers.api import Metric
+def task(file):
+    words = Path(__file__).with_name("words.txt").read_bytes().split()
+    return [Metric(path=file.path.decode(), metric="words", value=sum(map(file.content.count, words)))]
+""",
+        "def task(file):\n    return []\n",
+        "def task(file):\n    return [[]][len(file.content) % 2]\n",
+    ],
+    "tools/words.txt": ["import def", "x", ""],
+}
 _RULES = [
     SHARDS,
     SHARDS,
@@ -114,6 +128,7 @@ class History:
             "pyproject": (1, lambda: self._maybe(self._path("pyproject.toml"), _PYPROJECT)),
             "manifest": (3, self._manifest),
             "configure": (3, self._configure),
+            "own task": (2, self._own_task),
             "go back": (3, self._go_back),
             "touch": (1, self._touch),
             "link": (1, self._link),
@@ -230,7 +245,13 @@ class History:
         self._write(self._path(name), "\n".join(self._chance.sample(lines, self._chance.randint(0, 3))) + "\n")
 
     def _configure(self) -> None:
-        self._write("codebatch.toml", self._chance.choice(_RULES) + self._chance.choice(_CONFIGURED))
+        own = _OWN if (self.tree / "tools/words.txt").exists() and (self.tree / "tools/words.py").exists() else ""
+        chosen = self._chance.choice(_RULES), self._chance.choice(_CONFIGURED), self._chance.choice(["", own])
+        self._write("codebatch.toml", "\n".join(chosen))
+
+    def _own_task(self) -> None:
+        path = self._chance.choice([*_OWN_FILES])
+        self._write(path, self._chance.choice(_OWN_FILES[path]))
 
     def _touch(self) -> None:
         if (self.tree / self._any()).is_file():
