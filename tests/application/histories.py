@@ -246,8 +246,8 @@ class History:
 
     def _configure(self) -> None:
         own = _OWN if (self.tree / "tools/words.txt").exists() and (self.tree / "tools/words.py").exists() else ""
-        chosen = self._chance.choice(_RULES), self._chance.choice(_CONFIGURED), self._chance.choice(["", own])
-        self._write("codebatch.toml", "\n".join(chosen))
+        parts = ["", "", "", "pipeline = 'parse'", "pipeline = 'analyze'"], _RULES, _CONFIGURED, ["", own]
+        self._write("codebatch.toml", "\n".join(map(self._chance.choice, parts)))
 
     def _own_task(self) -> None:
         path = self._chance.choice([*_OWN_FILES])

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.misses import explain_misses
 from codebatch.application.running import Ran
-from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, batch_ids, snapshot_of
@@ -72,39 +72,40 @@ def test_what_a_nearer_base_has_a_part_of_is_taken_from_a_further_one(tmp_path: 
 
 
 def follow(root: Path, *, seed: int, steps: int) -> None:
-    """A history from its seed, looked at after every step."""
+    """A history from its seed, looked at after every step. In every third of them no clock can be relied on."""
     chance = random.Random(-seed)
     history = History(root / "tree", seed)
     known = Known()
     said = "begin"
-    for number in range(steps):
-        if chance.random() < 0.15:
-            _leave_unfinished(root, known, chance)
-        paths = chance.choice(history.places()) if chance.random() < 0.15 else None
-        _compare(root, known, paths, f"seed {seed}, step {number}: {said}")
-        if chance.random() < 0.1:
-            collect_garbage(_store(root), keep=chance.randint(1, 3))
-        said = history.step()
-        if not history.files():
-            return
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % 3 == 0:
+            patch.setattr("codebatch.application.planning.wall_ns", lambda: chance.randrange(2 * 10**18))
+        for number in range(steps):
+            if chance.random() < 0.4:
+                chance.choice(DISTURBANCES)(root, known, chance)
+            place = "tree"
+            if chance.random() < 0.1:
+                shutil.copytree(root / "tree", root / "other", symlinks=True)
+                place = "other"
+            path = chance.choice(history.places()) if chance.random() < 0.15 else "."
+            _compare(root, known, root / place, path, f"seed {seed}, step {number}: {said}")
+            shutil.rmtree(root / "other", ignore_errors=True)
+            said = history.step()
+            if not history.files():
+                return
 
 
-def _store(root: Path) -> Store:
-    return open_store(RealFiles(), root / "store")
-
-
-def _compare(root: Path, known: Known, path: str | None, told: str) -> None:
-    tree = root / "tree" / path if path else root / "tree"
+def _compare(root: Path, known: Known, tree: Path, path: str, told: str) -> None:
     try:
-        ran = run(tree, root / "store", configured=root / "tree")
+        ran = run(tree / path, root / "store", configured=tree)
     except (InvalidInput, NothingToDo) as error:  # A configuration of ruff's that cannot be read, or nothing to do.
         with pytest.raises(type(error)):
-            run(tree, root / "anew", configured=root / "tree")
+            run(tree / path, root / "anew", configured=tree)
         return
     known.check(ran, told)
     if not ran.is_complete:
-        assert resume(root / "tree", ran).result_digest == ran.result_digest, told
-    anew = run(tree, root / "anew", configured=root / "tree", reuses=False)
+        assert resume(tree, ran).result_digest == ran.result_digest, told
+    anew = run(tree / path, root / "anew", configured=tree, reuses=False)
     assert anew.executed.served == 0
     assert ran.result_digest == anew.result_digest, told
     assert _said(ran.batch) == _said(anew.batch), told
@@ -115,6 +116,24 @@ def _leave_unfinished(root: Path, known: Known, chance: random.Random) -> None:
     task = chance.choice(["parse", "lint", "symbols"])
     with contextlib.suppress(InvalidInput):  # A configuration of ruff's that cannot be read.
         known.check(run(root / "tree", root / "store", task=task), f"only {task}", (task,))
+
+
+def _collect(root: Path, known: Known, chance: random.Random) -> None:
+    with contextlib.suppress(StoreNotFound):
+        collect_garbage(open_store(RealFiles(), root / "store"), keep=chance.randint(1, 3))
+
+
+def _remove_a_batch(root: Path, known: Known, chance: random.Random) -> None:
+    batches = sorted(root.glob("store/batches/batch-*"))
+    if batches:
+        shutil.rmtree(chance.choice(batches))
+
+
+def _remove_caches(root: Path, known: Known, chance: random.Random) -> None:
+    shutil.rmtree(root / "store" / "cache", ignore_errors=True)
+
+
+DISTURBANCES = (_leave_unfinished, _leave_unfinished, _collect, _remove_a_batch, _remove_caches)
 
 
 def _said(batch: Batch) -> tuple[dict[str, bytes], list[TaskOutput]]:
