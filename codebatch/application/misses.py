@@ -13,7 +13,7 @@ from codebatch.application import Note
 from codebatch.application.asking import find_item
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import InvalidInput, NotInStore, StoreError
+from codebatch.errors import InvalidInput, StoreError, UnknownId
 from codebatch.model.entry import path_row
 from codebatch.model.misses import (
     Difference,
@@ -160,7 +160,7 @@ class _Asked:
         for batch_id in batch.about.bases:
             try:
                 self._old.append(_Old(batch_id, open_base(records.store, batch_id)))
-            except NotInStore:
+            except UnknownId:
                 self._unsound.append((batch_id, _LOST))
             except StoreError:
                 self._unsound.append((batch_id, _DAMAGED))

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import NotInStore, StoreError, StoreUnwritable
+from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
@@ -148,7 +148,7 @@ def _missing_where_unsound() -> Iterator[None]:
         yield
     except StoreUnwritable:
         raise
-    except (NotInStore, StoreError):
+    except (UnknownId, StoreError, FileNotFoundError):
         pass
 
 
@@ -214,7 +214,8 @@ class _Taking:
                     del self._open[key]
                 return  # Else it is damaged: another base may have it.
         taken = {item for run in known for item in range(run.start, run.end)}
-        fresh = [run for run in runs if taken.isdisjoint(range(run.start, run.end))]
+        missing = [-1 if item in taken else place for item, place in enumerate(places)]
+        fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 

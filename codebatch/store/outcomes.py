@@ -9,6 +9,7 @@ unit settled and others open, which is a state like any other: what is open is c
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -182,22 +183,34 @@ class Outcomes:
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
         """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
         hidden = self._directory / f".{holder}.{sequence}.tmp"
+        encoded = encode_commit(commit)
         try:
-            self._files.write_new(hidden, encode_commit(commit))
+            self._files.write_new(hidden, encoded)
         except FileNotFoundError as error:
             raise lost_outcomes(self._directory.parent) from error
         try:
             lost = [
-                outcome
-                for outcome in commit.outcomes
-                if not self._files.create_exclusive(
-                    hidden, self._directory / layout.register_name(_register(commit, outcome))
-                )
+                outcome for outcome in commit.outcomes if not self._link(hidden, encoded, _register(commit, outcome))
             ]
             self._files.sync_directory(self._directory)
         finally:
             self._files.remove(hidden)
         return lost
+
+    def _link(self, hidden: Path, encoded: bytes, register: Register) -> bool:
+        """Give a commit file a register's name; False where another file has it.
+
+        Where it has as many names as the file system gives one (ext4: 65,000, others 1,023) an equal file goes on.
+        """
+        path = self._directory / layout.register_name(register)
+        try:
+            return self._files.create_exclusive(hidden, path)
+        except OSError as error:
+            if error.errno != errno.EMLINK:
+                raise
+        self._files.remove(hidden)
+        self._files.write_new(hidden, encoded)
+        return self._files.create_exclusive(hidden, path)
 
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.

@@ -111,8 +111,8 @@ def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: Store) -> No
 
 
 def test_clock_that_was_set_back_takes_neither_what_was_just_run_nor_what_is_young(store: Store) -> None:
-    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     just_run = make_merged(store, [b"just run"], second=1)
+    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     going = choose(store, keep=1, now_ns=0, passed_over=ignore_note, spared={just_run.id})
     assert [path.name for path in going.batches] == [of_tomorrow[0].id]
     assert going.snapshots == []
