@@ -28,11 +28,11 @@ from msgspec.structs import replace
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Counts
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.ids import PassedOver
+from codebatch.store.named_objects import may_name_objects, objects_named_in
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.pins import pinned_ids
@@ -237,16 +237,6 @@ def _needed_objects(
     return None
 
 
-class _Line(msgspec.Struct, frozen=True):
-    """Of a record, whether it names an object."""
-
-    kind: str
-    object: str = ""
-
-
-_line_decoder = msgspec.json.Decoder(_Line)
-
-
 def _named_by_records(batch: Batch) -> Iterator[str]:
     """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too."""
     outputs = current_outputs(batch)
@@ -258,25 +248,14 @@ def _named_by_records(batch: Batch) -> Iterator[str]:
     outcomes = Outcomes(batch.files, batch.root)
     for commit in outcomes.scan().commits:
         for outcome in commit.outcomes:
-            if _has_objects(outcome.counts):
+            if may_name_objects(outcome.counts):
                 for one in outcome.parts or (outcome,):
-                    yield from _named_in(b"".join(outcomes.iter_items(commit.segment, one)))
+                    yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, one)))
 
 
 def _named_by_outputs(outputs: Outputs) -> Iterator[str]:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
-            if _has_objects(shard.counts):
+            if may_name_objects(shard.counts):
                 for lines in outputs.iter_shard(task, index):
-                    yield from _named_in(lines)
-
-
-def _has_objects(counts: Counts) -> bool:
-    return "ast" in counts.kinds
-
-
-def _named_in(lines: bytes) -> Iterator[str]:
-    try:
-        yield from (line.object for line in _line_decoder.decode_lines(lines) if line.kind == "ast")
-    except msgspec.DecodeError as error:
-        raise ValueError(str(error)) from error
+                    yield from objects_named_in(lines)
