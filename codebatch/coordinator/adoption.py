@@ -197,9 +197,13 @@ class _Taking:
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
             held = base.held(task.name)
+            lacking = base.without_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
-                    self._take(base, task.name, shard, same[contexts][shard.start : shard.end], held)
+                    places = same[contexts][shard.start : shard.end]
+                    if lacking:
+                        places = [-1 if place in lacking else place for place in places]
+                    self._take(base, task.name, shard, places, held)
 
     def _take(self, base: Base, task: str, shard: Shard, places: Sequence[int], held: Sequence[Held]) -> None:
         key = (shard.id, task)

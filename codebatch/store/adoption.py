@@ -75,8 +75,7 @@ def share(files: Files, source: Path, target: Path) -> bool:
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreForeign, StoreUnwritable) as error:
-        refused = error if isinstance(error, OSError) else error.__cause__
-        if getattr(refused, "errno", None) not in _NO_LINK:
+        if not is_refused_link(error):
             raise
         files.write_atomic(target, files.read(source))
         return True
@@ -117,3 +116,9 @@ def _sound(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
     except (FileNotFoundError, StoreError, ValueError):
         return None
     return trailer if trailer.digest == place.digest and len(frames) == place.length else None
+
+
+def is_refused_link(error: OSError | StoreForeign | StoreUnwritable) -> bool:
+    """Whether `create_exclusive` failed for the file alone: it gets no further name, and other files may."""
+    refused = error if isinstance(error, OSError) else error.__cause__
+    return getattr(refused, "errno", None) in _NO_LINK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -19,6 +20,8 @@ from codebatch.model.result_key import Items
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, iter_batches, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
+from codebatch.store.named_objects import may_name_objects, objects_named_in
+from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import TaskOutput, current_outputs
 from codebatch.store.snapshots import Snapshot
@@ -53,6 +56,7 @@ class Held(NamedTuple):
 
     start: int
     end: int
+    counts: Counts
     file: ShardPlace | None
     read: Callable[[], Iterator[bytes]]
 
@@ -68,6 +72,7 @@ class Base:
         self._plan: Plan | None = None
         self._outcomes = Outcomes(batch.files, batch.root)
         self._ledger: Ledger | None = None
+        self._objects: ObjectStore | None = None
         self._held: dict[str, list[Held]] = {}
         self._at_hand: dict[str, tuple[int, list[bytes]]] = {}
 
@@ -107,6 +112,21 @@ class Base:
         place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
         found = held[place] if place >= 0 else None
         return found.file if found is not None and (found.start, found.end) == (start, end) else None
+
+    def without_objects(self, task: str) -> set[int]:
+        """The items of which a task's records name an object that is not in the store. Raises StoreError."""
+        found: set[int] = set()
+        for held in self.held(task):
+            if may_name_objects(held.counts):
+                with contextlib.suppress(StoreCorrupt, ValueError):  # What is damaged is met again by who takes it.
+                    lines = enumerate(held.read(), held.start)
+                    found.update(item for item, each in lines if not all(map(self._has_object, objects_named_in(each))))
+        return found
+
+    def _has_object(self, name: str) -> bool:
+        if self._objects is None:
+            self._objects = self._store.objects()
+        return DIGEST_PATTERN.match(name) is not None and self._objects.has_key(bytes.fromhex(name))
 
     def has_all(self, task: str) -> bool:
         """Whether it has a result of every item. Raises StoreError."""
@@ -156,7 +176,7 @@ class Base:
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
-                    yield Held(shard.start + link.start, shard.start + link.end, file, read)
+                    yield Held(shard.start + link.start, shard.start + link.end, link.outcome.counts, file, read)
 
     def _is_whole(self, output: TaskOutput, place: int) -> bool:
         """Whether a shard's file is there and holds results alone; where it is lost the registers may know."""
@@ -170,7 +190,7 @@ class Base:
         shard = output.shards[place]
         path = self._outputs.path_of(output, place)
         file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
-        return Held(start, end, file, partial(self._outputs.iter_items, output, place))
+        return Held(start, end, shard.counts, file, partial(self._outputs.iter_items, output, place))
 
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)

@@ -32,6 +32,9 @@ from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 3
 
+DAMAGE_HINT = "mend it with: codebatch diagnose --repair"
+"""Of a shard file."""
+
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
@@ -112,11 +115,21 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def is_all_there(self) -> bool:
         """Whether every shard's file is there, as long as it was made. Nothing is read."""
-        return all(
-            self.files.size(self.path_of(task, index)) == shard.length + shard.trailer
-            for task in self.manifest.tasks
-            for index, shard in enumerate(task.shards)
-        )
+        return self._find_lacking() is None
+
+    def check_lengths(self) -> None:
+        """Raises StoreCorrupt where a shard's file is not there, or not as long as it was made. Nothing is read."""
+        lacking = self._find_lacking()
+        if lacking is not None:
+            raise self._corrupt(lacking, "it is missing, or not as long as it was")
+
+    def _find_lacking(self) -> Path | None:
+        for task in self.manifest.tasks:
+            lengths = self.files.lengths(self.root / task.task)
+            for index, shard in enumerate(task.shards):
+                if lengths.get(layout.shard_file_name(index, shard.shard)) != shard.length + shard.trailer:
+                    return self.path_of(task, index)
+        return None
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""
@@ -171,13 +184,7 @@ class Outputs(msgspec.Struct, frozen=True):
             raise self._corrupt(path, str(error)) from error
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
-        hint = "make a new batch with: codebatch run --again PATH"
-        if not self.is_settled:
-            hint = (
-                f"remove the directory {self.root} and run `codebatch resume`: it is merged again; "
-                f"where that does not help, {hint}"
-            )
-        return StoreCorrupt(f"{path} is damaged: {problem}", hint=hint)
+        return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
 
 
 def current_outputs(batch: Batch) -> Outputs | None:

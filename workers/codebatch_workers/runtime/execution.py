@@ -15,7 +15,7 @@ from typing import NamedTuple, ParamSpec, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError, StoreUnwritable
+from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
@@ -230,7 +230,7 @@ class TaskRunner:
             return [updated_part(name, shard, found, self._frames, before, adopt) for shard in shards]
         except StoreUnwritable:
             raise
-        except (StoreError, ValueError):
+        except (StoreError, UnknownId, FileNotFoundError, ValueError):
             return None
 
     def _sealed(self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]) -> dict[int, Sealed]:

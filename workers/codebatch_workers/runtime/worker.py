@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch, UnknownId
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
@@ -270,7 +270,7 @@ class Worker:
         new = Items(self._items, self._plan.contexts)
         try:
             old = None if base is None else base.items(Beside(self._snapshot, self._items))
-        except StoreError:
+        except (StoreError, UnknownId, FileNotFoundError):
             return None
         if base is None or old is None:
             return None
