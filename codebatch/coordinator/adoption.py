@@ -122,12 +122,13 @@ class Reuse(msgspec.Struct, frozen=True):
         return taking.promised
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
-        """Whether a task's results may be taken over: it is no own one, and it is trusted, as is all that a project
-        task needs.
+        """Whether a task's results may be taken over: it is not set otherwise, and it is trusted, as is all that a
+        project task needs.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(each) for each in plan.tasks if each.name in needed}
-        return self.catalogue.own_task(task.name) is None and keys.isdisjoint(self.untrusted)
+        place = self.catalogue.own_places.get(task.name)
+        return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
     def _opened(self) -> list[Base]:
         bases: list[Base] = []
@@ -192,7 +193,7 @@ class _Taking:
             contexts = self._seen[task.name]
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
-            held = base.held(task.name)
+            held = [each for each in base.held(task.name) if not each.unkeyed]
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
                     self._take(base, task.name, shard, same[contexts][shard.start : shard.end], held)
@@ -227,8 +228,9 @@ class _Taking:
             or base.plan.shards != self._plan.shards
             or known.get(task.name) != task.key
             or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(held.unkeyed for name in (task.name, *needed) for held in base.held(name))
             or any(
-                link.type != "result"
+                link.type != "result" or link.outcome.unkeyed
                 for shard in self._plan.shards
                 for name in needed
                 for link in ledger.walk(shard.id, name)

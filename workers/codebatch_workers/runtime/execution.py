@@ -33,10 +33,9 @@ from codebatch.system.own_tasks import said
 from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
-from codebatch_workers.runtime.given import check_records
-from codebatch_workers.runtime.own import FileFunction, ProjectFunction
+from codebatch_workers.runtime.given import check_records, named
+from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
@@ -100,7 +99,9 @@ class TaskRunner:
         tasks: Sequence[PlannedTask],
         scratch: Path,
         objects: PackWriter | None = None,
+        store: Path | None = None,
     ) -> None:
+        """`store` is that of the batch, which a project's records are read from."""
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
@@ -110,6 +111,7 @@ class TaskRunner:
         self._foreign: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
+        self._own = OwnTasks(catalogue, scratch, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
 
@@ -206,7 +208,7 @@ class TaskRunner:
         for item, records in by_item.items():
             if Diagnostic in map(type, records):
                 by_item[item] = self._told(name, project.source(project.files[item]), records)
-        parts = []
+        parts, unkeyed = [], self._own.unkeyed(name)
         for shard in shards:
             sealed = [self._seal(by_item.get(item, [])) for item in range(shard.start, shard.end)]
             outcome = Outcome(
@@ -216,6 +218,7 @@ class TaskRunner:
                 end=shard.items,
                 type="result",
                 counts=count_records([each.records for each in sealed], [each.types for each in sealed]),
+                unkeyed=unkeyed,
             )
             parts.append(encode_outcome(outcome, [each.lines for each in sealed], self._frames))
         return parts
@@ -262,6 +265,7 @@ class TaskRunner:
             type="result",
             counts=add_counts((counts, count_lines(b"".join(kept)))) if kept else counts,
             served=len(kept),
+            unkeyed=self._own.unkeyed(name) if done else "",
         )
         return encode_outcome(outcome, [result.lines for result in results], self._frames)
 
@@ -280,7 +284,7 @@ class TaskRunner:
         if Diagnostic not in map(type, records):
             return records
         if name in self._foreign:
-            records = [_named(record, name) for record in records]
+            records = [named(record, name) for record in records]
         return without_unwanted(file, records)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
@@ -315,8 +319,7 @@ class TaskRunner:
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
-                wrap = ProjectFunction if declaration.scope == "project" else FileFunction
-                return wrap(own.function, config if own.takes_config else None)
+                return self._own.task(own, planned, config)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
@@ -343,13 +346,6 @@ def _checked(declaration: TaskDeclaration, made: object) -> Task:
         f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
         hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
-
-
-def _named(record: Record, task: str) -> Record:
-    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
-    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
-        return msgspec.structs.replace(record, tool=task)
-    return record
 
 
 def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]) -> SourceFile | Failed:
