@@ -130,7 +130,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
     of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
-    nothing was left to do. `task` is the one that the work was restricted to.
+    nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
+    their keys, unless they are set so. `task` is the one that the work was restricted to.
     """
 
     store: Store
@@ -143,6 +144,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
     executed: Executed
+    unkeyed: Mapping[str, str]
     task: str | None
 
     @property
@@ -360,7 +362,9 @@ def _ran(
         stands.outputs.check_lengths()
     records = BatchRecords(store, batch)
     summary = summarise(records)
-    missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    catalogue = execution.configuration.catalogue
+    missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
     return Ran(
         store=store,
         batch=batch,
@@ -372,5 +376,6 @@ def _ran(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
+        unkeyed={name: mark for name in own if (mark := records.unkeyed(name))},
         task=task,
     )

@@ -126,12 +126,13 @@ class Reuse(msgspec.Struct, frozen=True):
         return taking.promised
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
-        """Whether a task's results may be taken over: it is no own one, and it is trusted, as is all that a project
-        task needs.
+        """Whether a task's results may be taken over: it is not set otherwise, and it is trusted, as is all that a
+        project task needs.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(each) for each in plan.tasks if each.name in needed}
-        return self.catalogue.own_task(task.name) is None and keys.isdisjoint(self.untrusted)
+        place = self.catalogue.own_places.get(task.name)
+        return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
     def _opened(self) -> list[Base]:
         bases: list[Base] = []
@@ -196,7 +197,7 @@ class _Taking:
             contexts = self._seen[task.name]
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
-            held = base.held(task.name)
+            held = [each for each in base.held(task.name) if not each.unkeyed]
             lacking = base.without_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
@@ -237,6 +238,7 @@ class _Taking:
             or known.get(task.name) != task.key
             or base.plan.paths != self._plan.paths
             or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(held.unkeyed for name in (task.name, *needed) for held in base.held(name))
         ):
             return
         if base.plan.snapshot_digest != self._plan.snapshot_digest:
@@ -249,7 +251,7 @@ class _Taking:
             base.plan.shards != self._plan.shards
             or not ledger.open_units(work.id)
             or any(
-                link.type != "result"
+                link.type != "result" or link.outcome.unkeyed
                 for shard in self._plan.shards
                 for name in needed
                 for link in ledger.walk(shard.id, name)

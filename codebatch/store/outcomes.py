@@ -30,6 +30,7 @@ from codebatch.model.outcome import (
     add_counts,
     decode_commit,
     encode_commit,
+    first_unkeyed,
 )
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
@@ -103,6 +104,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutc
             bytes=sum(part.outcome.bytes for part in parts),
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
+            unkeyed=first_unkeyed(part.outcome for part in parts),
             parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace
 from codebatch.system.own_tasks import OwnTask, load_own_task
+from codebatch.system.watch import Watch
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -24,11 +25,12 @@ ENTRY_POINT_GROUP = "codebatch.tasks"
 class TaskCatalogue:
     """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
 
-    `own_places`: where each own task lies.
+    `own_places`: where each own task lies; `watch` hears what they look at as they are loaded.
     """
 
-    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None) -> None:
+    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None, watch: Watch | None = None) -> None:
         self.own_places = dict(own_places or {})
+        self.watch = watch
         self._own: dict[str, OwnTask] = {}
 
     @cached_property
@@ -61,5 +63,5 @@ class TaskCatalogue:
 
     def _load(self, name: str) -> OwnTask:
         if name not in self._own:
-            self._own[name] = load_own_task(name, self.own_places[name])
+            self._own[name] = load_own_task(name, self.own_places[name], self.watch)
         return self._own[name]

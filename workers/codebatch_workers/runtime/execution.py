@@ -34,11 +34,10 @@ from codebatch.system.plugins import check_planned, load_declaration, load_imple
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment, UpdatingTask
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.given import check_records
-from codebatch_workers.runtime.own import FileFunction, ProjectFunction
+from codebatch_workers.runtime.given import check_records, named
+from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import NOTHING_SAID, Adopt, Sealed, adopt_none, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
@@ -90,7 +89,9 @@ class TaskRunner:
         tasks: Sequence[PlannedTask],
         scratch: Path,
         objects: PackWriter | None = None,
+        store: Path | None = None,
     ) -> None:
+        """`store` is that of the batch, which a project's records are read from."""
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
@@ -100,6 +101,7 @@ class TaskRunner:
         self._foreign: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
+        self._own = OwnTasks(catalogue, scratch, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
 
@@ -196,7 +198,8 @@ class TaskRunner:
                 return failed_outcome(
                     PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
                 )
-            parts = [made_part(name, shard, said, self._frames) for shard in shards]
+            unkeyed = self._own.unkeyed(name)
+            parts = [made_part(name, shard, said, self._frames, unkeyed) for shard in shards]
         if self._objects is not None:
             self._objects.seal()
         return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), parts)
@@ -284,6 +287,7 @@ class TaskRunner:
             type="result",
             counts=add_counts((counts, count_lines(b"".join(kept)))) if kept else counts,
             served=len(kept),
+            unkeyed=self._own.unkeyed(name) if done else "",
         )
         return encode_outcome(outcome, [result.lines for result in results], self._frames)
 
@@ -302,7 +306,7 @@ class TaskRunner:
         if Diagnostic not in map(type, records):
             return records
         if name in self._foreign:
-            records = [_named(record, name) for record in records]
+            records = [named(record, name) for record in records]
         return without_unwanted(file, records)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
@@ -337,8 +341,7 @@ class TaskRunner:
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
-                wrap = ProjectFunction if declaration.scope == "project" else FileFunction
-                return wrap(own.function, config if own.takes_config else None)
+                return self._own.task(own, planned, config)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
@@ -365,13 +368,6 @@ def _checked(declaration: TaskDeclaration, made: object) -> Task:
         f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
         hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
-
-
-def _named(record: Record, task: str) -> Record:
-    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
-    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
-        return msgspec.structs.replace(record, tool=task)
-    return record
 
 
 def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:

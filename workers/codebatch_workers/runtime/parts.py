@@ -33,11 +33,13 @@ class Sealed(NamedTuple):
 NOTHING_SAID = Sealed(b"", [], [])
 
 
-def made_part(task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter) -> EncodedOutcome:
-    """The part of a shard where nothing but this is said of files; by their items."""
+def made_part(
+    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, unkeyed: str = ""
+) -> EncodedOutcome:
+    """The part of a shard where nothing but this is said of files; by their items. `unkeyed` is as in `Outcome`."""
     each = [said.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
     counts = count_records([one.records for one in each], [one.types for one in each])
-    return encode_outcome(_outcome(task, shard, counts=counts), [one.lines for one in each], frames)
+    return encode_outcome(_outcome(task, shard, counts, unkeyed), [one.lines for one in each], frames)
 
 
 def updated_part(
@@ -54,8 +56,8 @@ def updated_part(
     lines = lines or before.lines(shard.start, shard.end)
     for place, each in new.items():
         lines[place] = each
-    return encode_outcome(_outcome(task, shard, counts=count_lines(b"".join(lines))), lines, frames)
+    return encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
 
 
-def _outcome(task: str, shard: Shard, *, counts: Counts) -> Outcome:
-    return Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts)
+def _outcome(task: str, shard: Shard, counts: Counts, unkeyed: str = "") -> Outcome:
+    return Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts, unkeyed=unkeyed)

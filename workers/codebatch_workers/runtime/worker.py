@@ -53,6 +53,7 @@ from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import Watch
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults
@@ -105,7 +106,11 @@ class Worker:
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
-            TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), PackWriter(self._objects)
+            TaskCatalogue(launch.own_tasks, Watch(str(store.root)) if launch.own_tasks else None),
+            self._plan.tasks,
+            Path.cwd(),
+            PackWriter(self._objects),
+            store.root,
         )
         self._bases = Bases(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}

@@ -115,7 +115,7 @@ def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int
     hashes: set[int] = set()
     bare: list[Entry] = []
     for then, file in before.changes:
-        said: list[Record] = [] if then is None else before.records(then, "analyze", "fingerprints")
+        said: list[Record] = [] if then is None else before.records_of(then, "analyze", "fingerprints")
         says: list[Record] = [] if file is None or file.path not in now else [now[file.path]]
         if said == says and then is not None and file is not None and then.object == file.object:
             continue
