@@ -18,6 +18,7 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
+from codebatch.system.installed import Installed
 from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -190,19 +191,20 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 
 
 def look_again() -> None:
-    """Forget what was known of the packages that are installed: they may have been replaced. Costs 10 ms."""
+    """Forget what was known of the packages that are installed: they may have been replaced."""
     package_digest.cache_clear()
+    _installed.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
     _requirements.cache_clear()
 
 
 @functools.cache
-def _installed_version(distribution: str) -> str | None:
-    """A distribution's version, None where it is not installed. Tasks share most of theirs, and asking takes 1 ms."""
-    from importlib.metadata import PackageNotFoundError, version
+def _installed() -> Installed:
+    return Installed()
 
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
+
+@functools.cache
+def _installed_version(distribution: str) -> str | None:
+    """A distribution's version, None where it is not installed. Tasks share most of theirs."""
+    return _installed().version(distribution)

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace
+from codebatch.system.installed import EntryPoint, Installed
 from codebatch.system.own_tasks import OwnTask, load_own_task
 from codebatch.system.watch import Watch
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
 
@@ -36,10 +33,8 @@ class TaskCatalogue:
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
         """Every installed task, not loaded yet. Raises InvalidConfiguration where two claim one name."""
-        from importlib.metadata import entry_points  # 10 ms that `status` can do without
-
         found: dict[str, EntryPoint] = {}
-        for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        for entry_point in Installed().entry_points(ENTRY_POINT_GROUP):
             other = found.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(
