@@ -56,6 +56,11 @@ class State:
             if found:
                 yield entry, found
 
+    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
+        assert task == "analyze"
+        assert file in self.files
+        return _of_kinds(self.said[file.path], kinds)
+
     def find(self, path: bytes) -> Entry | None:
         raise AssertionError("duplicates asks for no paths")
 
@@ -76,12 +81,10 @@ class Older:
 
     def __init__(self, state: State, changes: Sequence[Change]) -> None:
         self.changes = changes
-        self._state = state
+        self.records_of = state.records_of
 
-    def records(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        assert task == "analyze"
-        assert file in self._state.files
-        return _of_kinds(self._state.said[file.path], kinds)
+    def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
+        raise AssertionError("duplicates needs not know what it said")
 
     def read(self, file: Entry) -> bytes:
         raise AssertionError("duplicates needs no old text")
