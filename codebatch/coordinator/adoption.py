@@ -25,11 +25,11 @@ from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
-from codebatch.store.adoption import adopt_shard
 from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
+from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
+from codebatch.model.counts import add_counts
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
-from codebatch.model.outcome import Outcome, add_counts, first_unkeyed
+from codebatch.model.outcome import Outcome, first_unkeyed
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, NewType
 
 import msgspec
 
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.record import FailureReason
@@ -32,20 +33,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     def part(self, start: int, end: int, tasks: tuple[str, ...]) -> Unit:
         """Some items of it, by some of its tasks."""
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Sums over records, kept with an outcome so that summaries read no output."""
-
-    kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
-    languages: dict[str, int] = {}
-
-    @property
-    def records(self) -> int:
-        """Records of every kind."""
-        return sum(self.kinds.values())
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,29 +90,6 @@ class Register(NamedTuple):
     start: int
     task: str
     round: int
-
-
-def add_counts(many: Iterable[Counts]) -> Counts:
-    """The sum of counts, keys sorted."""
-    kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
-    languages: dict[str, int] = {}
-    for counts in many:
-        for total, part in (
-            (kinds, counts.kinds),
-            (severities, counts.severities),
-            (codes, counts.codes),
-            (languages, counts.languages),
-        ):
-            for key, number in part.items():
-                total[key] = total.get(key, 0) + number
-    return Counts(
-        kinds=dict(sorted(kinds.items())),
-        severities=dict(sorted(severities.items())),
-        codes=dict(sorted(codes.items())),
-        languages=dict(sorted(languages.items())),
-    )
 
 
 def first_unkeyed(outcomes: Iterable[Outcome]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records

@@ -15,7 +15,8 @@ from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
-from codebatch.model.outcome import Counts, add_counts, first_unkeyed
+from codebatch.model.counts import Counts, add_counts
+from codebatch.model.outcome import first_unkeyed
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger, tally_of

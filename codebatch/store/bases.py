@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
-from codebatch.model.outcome import Counts, Outcome, OutcomeType
+from codebatch.model.outcome import Outcome, OutcomeType
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
 from codebatch.store import layout

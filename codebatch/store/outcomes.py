@@ -18,20 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
 from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row
-from codebatch.model.outcome import (
-    Commit,
-    Counts,
-    HolderId,
-    Outcome,
-    Register,
-    add_counts,
-    decode_commit,
-    encode_commit,
-    first_unkeyed,
-)
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register, decode_commit, encode_commit, first_unkeyed
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout

@@ -16,10 +16,10 @@ import msgspec
 
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import CorruptFile, StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, item_range, iter_items
-from codebatch.model.outcome import Counts
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import decode_frames, iter_frames

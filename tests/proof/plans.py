@@ -11,11 +11,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
-from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.model.shard import ShardRule
 from codebatch.store.batches import Batch, BatchId, create_batch
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter

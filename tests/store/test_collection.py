@@ -15,8 +15,9 @@ import pytest
 from codebatch.application import ignore_note
 from codebatch.application.collecting import collect_garbage, stats_of, tidy
 from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.outcome import Outcome
 from codebatch.model.record import Ast
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.adoption import adopt_batch

@@ -11,7 +11,7 @@ from codebatch.model.result_key import Items, same_items
 from codebatch.model.shard import Shard
 from codebatch.store.bases import Base, ShardPlace
 from codebatch_workers.api.before import Change
-from codebatch_workers.runtime.project import decode_kinds
+from codebatch_workers.runtime.record_lines import decode_kinds
 
 
 class BatchBefore:

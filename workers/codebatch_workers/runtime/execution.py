@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.counting import count_lines, count_records
+from codebatch.model.counts import add_counts
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
-from codebatch.model.outcome import Outcome, Register, Unit, add_counts
+from codebatch.model.outcome import Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import Diagnostic, FailureReason, Record
 from codebatch.model.shard import PROJECT_PATH, Shard

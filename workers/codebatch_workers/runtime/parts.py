@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from codebatch.model.counting import count_lines, count_records
-from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.counts import Counts
+from codebatch.model.outcome import Outcome
 from codebatch.model.record import Record
 from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter

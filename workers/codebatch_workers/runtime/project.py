@@ -6,16 +6,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-import msgspec
-
 from codebatch.engine.ledger import Ledger
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
 from codebatch.store.outcomes import Outcomes
+from codebatch_workers.runtime.record_lines import decode_kinds, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
-
-_decoder = msgspec.json.Decoder(Record)
 
 
 class BatchProject:
@@ -56,14 +53,16 @@ class BatchProject:
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
                 lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
-                places = [place for place in _lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
+                places = [place for place in lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
                 found: dict[int, list[Record]] = {}
                 for (start, _), record in zip(
-                    places, _decoder.decode_lines(b"".join([lines[start:end] for start, end in places])), strict=True
+                    places,
+                    record_decoder.decode_lines(b"".join([lines[start:end] for start, end in places])),
+                    strict=True,
                 ):
                     found.setdefault(bisect_right(bounds, start) - 1, []).append(record)
-                for item, records in found.items():
-                    yield self.files[shard.start + link.start + item], records
+                for item, of_item in found.items():
+                    yield self.files[shard.start + link.start + item], of_item
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Project.records_of`."""
@@ -109,20 +108,3 @@ class BatchProject:
     @cached_property
     def _elsewhere(self) -> dict[bytes, Entry]:
         return {entry.path: entry for entry in self.outside}
-
-
-def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
-    """The records of some lines; only those of some kinds where any are named."""
-    prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
-    return _decoder.decode_lines(
-        b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
-    )
-
-
-def _lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
-    """Where those of some lines begin and end that hold a text, without a look at the others one by one."""
-    at = lines.find(text)
-    while 0 <= at < len(lines):
-        end = lines.index(b"\n", at) + 1
-        yield lines.rfind(b"\n", 0, at) + 1, end
-        at = lines.find(text, end)

@@ -31,13 +31,13 @@ from codebatch.protocol.messages import (
     Stop,
 )
 from codebatch.store import journal, layout
-from codebatch.store.adoption import adopt_shard
 from codebatch.store.bases import Beside
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
 from codebatch.store.pack_writer import PackWriter
+from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.store import open_store
 from codebatch.system.cell import (
     PHASE_BATCHED,
