@@ -27,7 +27,7 @@ class Before(Protocol):
 
     @property
     def changes(self) -> Sequence[Change]:
-        """Every file that differs, by path."""
+        """Every file that differs, by path. Of others file tasks say what they said; tasks of project scope may not."""
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """What a needed task said then of a file that was there, and is another now; only some kinds where any are
