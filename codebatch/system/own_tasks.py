@@ -74,7 +74,7 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
 
 
 class OwnTask(typing.NamedTuple):
-    """A task of the project's, loaded. `digest` is over its file and the `files` that it reads.
+    """A task of the project's, loaded. `digest` is over its file, the function's name and the `files` that it reads.
 
     `named` are the modules that any import in it names, but for the standard library's; `imports` those of them whose
     versions decide too. `states` are what the system said of each of the files before it was read, by what the
@@ -168,7 +168,7 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
     named = frozenset(_imports(source))
     imports = tuple(sorted(named)) if place.tools is None else ()
     # The file itself has no name here: wherever it lies it is the same.
-    digest = digest_pairs([("", digest_bytes(source)), *read])
+    digest = digest_pairs([(attribute, digest_bytes(source)), *read])
     return OwnTask(declaration, function, takes_config, digest, named, imports, states)
 
 

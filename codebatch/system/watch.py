@@ -6,7 +6,8 @@ nobody can tell what it brings: another process, a connection, a call into C. Th
 the task until the process ends, for a module may keep what it read; what was done before rests on nothing of it. A hook
 cannot be taken off again.
 
-A module is read once a process. So what is read for one task counts for each that imports any of what that imports.
+A module is read once a process. So the files of one count for each task that imports it, and what was read for one task
+while code of a module ran counts for each that imports that module.
 
 There is no event of stat(2), the environment, clocks and random numbers, and of what C code opens.
 """
@@ -18,6 +19,7 @@ import sys
 from _thread import _count as count_threads
 from _thread import get_ident
 from collections.abc import Callable
+from types import FrameType
 from typing import ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
@@ -62,6 +64,7 @@ _ACTS = frozenset(
         "subprocess.Popen",
     }
 )
+_HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _THREAD = "a thread that goes on"
 _MADE_ANEW = os.O_CREAT | os.O_EXCL
 # Whose listings are searches for a module or a distribution: what they find they open.
@@ -89,8 +92,8 @@ class Watch:
         self._at: str | None = None
         self._coverage: dict[str, Coverage] = {}
         self._imports: dict[str, frozenset[str]] = {}
-        self._modules: list[tuple[str, str]] = []
-        self._modules_seen: dict[str, int] = {}
+        self._modules: list[tuple[frozenset[str], str]] = []
+        self._remembered: dict[str, set[str]] = {}
         self._early: dict[str, list[tuple[str, str]]] = {}
         self._made: dict[str, set[str]] = {}
         self._found: dict[str, str] = {}
@@ -98,11 +101,8 @@ class Watch:
 
     def found(self, task: str) -> str:
         """What an own task looked at first that its key does not cover: `open tools/words.txt`; empty where nothing."""
-        first = self._modules_seen.get(task, 0)
-        self._modules_seen[task] = len(self._modules)
-        for reader, path in self._modules[first:]:
-            if task in self._coverage and not self._imports[task].isdisjoint(self._imports.get(reader, ())):
-                self._look(task, "open", path)
+        if task in self._coverage and task not in self._found:
+            self._look_at_memory(task)
         return self._found.get(task, "")
 
     def during(self, task: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -119,21 +119,17 @@ class Watch:
     def judge(self, task: str, coverage: Coverage, imports: frozenset[str]) -> None:
         """From now on hold what a task looks at against its key, and now what it looked at as it was loaded.
 
-        `imports` are the modules that it names; of what they brought into memory before nothing was heard.
+        `imports` are the modules that it names, as far as they are read from files.
         """
         self._coverage[task] = coverage
         self._imports[task] = imports
         for event, path in self._early.pop(task, ()):
             self._look(task, event, path)
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if name.partition(".")[0] in imports and isinstance(file, str):
-                self._look(task, "open", _real_path(file))
 
     def _install(self) -> None:
         def hear(event: str, arguments: tuple[object, ...]) -> None:
             task = self._at
-            if task is None or task in self._found:
+            if task is None or event not in _HEARD or task in self._found:
                 return
             thread = get_ident()
             if thread in self._hearing:
@@ -177,11 +173,24 @@ class Watch:
         if get_ident() != self._thread and is_in(path, self._store):
             return
         if event == "import" or _caller(3) in _SEARCHERS:
-            self._modules.append((task, path))
+            self._modules.append((_running_modules(), path))
         if task in self._coverage:
             self._look(task, event, path)
         else:
             self._early.setdefault(task, []).append((event, path))
+
+    def _look_at_memory(self, task: str) -> None:
+        """Look at the modules that the task imports and that were read before it did."""
+        imports, remembered = self._imports[task], self._remembered.setdefault(task, set())
+        files = [
+            file
+            for name, module in list(sys.modules.items())
+            if name.partition(".")[0] in imports and isinstance(file := getattr(module, "__file__", None), str)
+        ]
+        files += [path for running, path in self._modules if not imports.isdisjoint(running)]
+        for file in set(files) - remembered:
+            self._look(task, "open", _real_path(file))
+        remembered.update(files)
 
     def _make(self, task: str, path: str) -> None:
         """A file or directory is about to be made: what is read of it later is what was written into it."""
@@ -203,6 +212,16 @@ class Watch:
 def is_in(path: str, directory: str) -> bool:
     """Whether a path is that of a directory, or below it. Nothing is looked at."""
     return path == directory or path.startswith(directory + os.sep)
+
+
+def _running_modules() -> frozenset[str]:
+    """The modules at the top of which code is running: what is read now, all of them may have asked for."""
+    frame: FrameType | None = sys._getframe()
+    names: set[str] = set()
+    while frame is not None:
+        names.add(str(frame.f_globals.get("__name__")).partition(".")[0])
+        frame = frame.f_back
+    return frozenset(names)
 
 
 def _caller(frames: int) -> object:

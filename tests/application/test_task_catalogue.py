@@ -14,7 +14,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import PIPELINES, OwnPlace
 from codebatch.system.plugins import load_declaration, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -85,6 +85,15 @@ def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path
     here, there = _planned(tmp_path / "here"), _planned(tmp_path / "there")
     assert here == there
     assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
+
+
+def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Path) -> None:
+    keys = set()
+    for name in ("one", "two"):
+        (tmp_path / "own.py").write_text("def one(file): return []\ndef two(file): return []\n")
+        place = OwnPlace(python=f"{tmp_path}/own.py:{name}")
+        keys.add(resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))[1].key)
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize(
