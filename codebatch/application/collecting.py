@@ -10,7 +10,7 @@ import msgspec
 from codebatch.application import Note, ignore_note
 from codebatch.errors import StoreInUse, StoreUnwritable
 from codebatch.store import layout
-from codebatch.store.batches import Batch, batch_ids
+from codebatch.store.batches import Batch, batch_ids, given_names
 from codebatch.store.collection import Going, choose, collect
 from codebatch.store.pins import pinned_ids
 from codebatch.store.settling import UNSETTLED
@@ -52,6 +52,7 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
     batches: int
     snapshots: int
     pinned: tuple[str, ...]
+    named: dict[str, str]
 
 
 def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
@@ -140,6 +141,7 @@ def stats_of(store: Store) -> StoreStats:
         batches=len(batch_ids(store)),
         snapshots=len(snapshot_ids(store.files, store.root)),
         pinned=tuple(pinned_ids(store)),
+        named=dict(given_names(store)),
     )
 
 

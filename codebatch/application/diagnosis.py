@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.application.repair import BEYOND_REPAIR_HINT, Mended, mend, names_of
+from codebatch.application.repair import Mended, mend, names_of
 from codebatch.application.running import Execution, Listener
 from codebatch.errors import StoreError, UnknownId
 from codebatch.store import layout
@@ -24,7 +24,8 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """A damaged file: what is wrong with it, its names, relative to the store, and what to do.
 
     Of a shard file `digest` is that of its trailer; names of one digest that are missing are one. Of anything else it
-    is empty, the only name is that of the batch or snapshot, and the problem names the file.
+    is empty, the only name is that of the batch or snapshot, and the problem names the file. What was mended has no
+    hint.
     """
 
     problem: str
@@ -129,17 +130,18 @@ class _Look:
             snapshots=len(self._snapshots),
             files=self.survey.files,
             names=self.survey.names,
-            mended=tuple(self._damage(fault, None) for fault in before if fault.digest not in still),
-            damaged=(*self._unreadable, *(self._damage(fault, mended) for fault in left)),
+            mended=tuple(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
+            damaged=(*self._unreadable, *(self._left(fault, mended) for fault in left)),
         )
 
-    def _damage(self, fault: Fault, mended: Mended | None) -> Damage:
-        return Damage(
-            problem=fault.problem if mended is None else f"{fault.problem}; not mended: {mended.reason(fault.digest)}",
-            names=tuple(self._shown(name.path) for name in fault.names),
-            digest=fault.digest,
-            hint=DAMAGE_HINT if mended is None else BEYOND_REPAIR_HINT,
-        )
+    def _left(self, fault: Fault, mended: Mended | None) -> Damage:
+        if mended is None:
+            return self._damage(fault, fault.problem, DAMAGE_HINT)
+        return self._damage(fault, f"{fault.problem}; not mended: {mended.reason(fault.digest)}", mended.hint)
+
+    def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
+        names = tuple(self._shown(name.path) for name in fault.names)
+        return Damage(problem=problem, names=names, digest=fault.digest, hint=hint)
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self._store.root))

@@ -53,6 +53,13 @@ class Mended(NamedTuple):
         """Why a file of a digest is damaged still."""
         return self.reasons.get(digest, "it was broken off" if self.signal_status else "it is damaged again")
 
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.signal_status:
+            return "run the same command again: what was mended is kept"
+        return "make a new batch with: codebatch run --again PATH"
+
 
 def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
@@ -101,7 +108,7 @@ def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listene
     mended = mend(execution, store, lock, found, listener)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
         told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {mended.reason(fault.digest)}"
-        raise StoreCorrupt(told, hint=BEYOND_REPAIR_HINT)
+        raise StoreCorrupt(told, hint=mended.hint)
     return True
 
 
@@ -131,9 +138,6 @@ def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[
     for batch in batches:
         with contextlib.suppress(StoreCorrupt, UnknownId):
             yield from (name for name in shard_names(batch) if name.digest in digests)
-
-
-BEYOND_REPAIR_HINT = "make a new batch with: codebatch run --again PATH"
 
 
 def give(store: Store, source: Path, paths: Iterable[Path]) -> None:

@@ -33,9 +33,10 @@ from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import Summary, failures, summarise, worst_findings
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.take import takes_a_file
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, check_name
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.pins import give_name
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.files import Lock
@@ -131,7 +132,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
     of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
     nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
-    their keys, unless they are set so. `task` is the one that the work was restricted to.
+    their keys, unless they are set so. `task` is the one that the work was restricted to. `name` is what the batch was
+    named, and `name_was` the batch that had that name until now.
     """
 
     store: Store
@@ -146,6 +148,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     executed: Executed
     unkeyed: Mapping[str, str]
     task: str | None
+    name: str | None = None
+    name_was: str | None = None
 
     @property
     def result_digest(self) -> str | None:
@@ -193,11 +197,13 @@ def run(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     jobs: int | None = None,
+    name: str | None = None,
     listener: Listener | None = None,
 ) -> Ran:
     """Freeze paths, and run a pipeline over them; where that was done before, nothing is left to do.
 
-    Settings and own tasks are those of the project around the current directory. `store` is made where there is none.
+    Settings and own tasks are those of the project around the current directory. `store` is made where there is none;
+    `name` is given to the batch, whichever had it.
     In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.executed`); in another one they are the
     caller's. Raises CodebatchError or OSError; what could not be done is told by `Ran.shortfall`.
     """
@@ -209,6 +215,7 @@ def run(
         pipeline=pipeline,
         include=tuple(include),
         exclude=tuple(exclude),
+        name=name,
         listener=listener or Listener(),
     )
 
@@ -220,6 +227,7 @@ def run_paths(
     *,
     pipeline: str | None = None,
     task: str | None = None,
+    name: str | None = None,
     again: bool = False,
     include: tuple[str, ...] = (),
     exclude: tuple[str, ...] = (),
@@ -228,6 +236,7 @@ def run_paths(
 ) -> Ran:
     """Freeze paths, find, adopt or make the batch that answers for them, and do what is open in it.
 
+    It is given a `name`, where there is one, when that has come to its end, and is not broken off by a signal.
     `again`: a new batch that does all anew, whatever there is.
     `include` stands for the configured patterns, `exclude` is added to them. What is wrong with the arguments is said
     before anything is written. Raises CodebatchError.
@@ -236,6 +245,7 @@ def run_paths(
     configuration = execution.configuration
     chosen = choose_pipeline(configuration, pipeline)
     resolve_sources(paths, None)
+    check_name(name)
     if task is not None and task_name(task) not in chosen.tasks:
         raise InvalidInput(f"pipeline {chosen.name} has no task {task!r}", hint=f"one of: {', '.join(chosen.tasks)}")
     rules = rules_for(configuration, include, exclude)
@@ -257,13 +267,20 @@ def run_paths(
             executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener, frozen.snapshot))
             batch = planner.answering_one(batch)
         ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
+        ran = _named(ran, name)
     _tidy(execution, ran, listener)
     return ran
 
 
-def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener) -> Ran:
-    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
+def run_batch(
+    execution: Execution, store: Store, batch: Batch, task: str | None, listener: Listener, *, name: str | None = None
+) -> Ran:
+    """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError.
+
+    `name` as in `run_paths`.
+    """
     began = time.monotonic()
+    check_name(name)
     with store.writing() as lock:
         mending = Mending(execution, store, lock, listener)
         stands = standing(batch)
@@ -273,6 +290,7 @@ def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None
         if not stands.is_over:
             executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener))
         ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
+        ran = _named(ran, name)
     _tidy(execution, ran, listener)
     return ran
 
@@ -315,6 +333,12 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
         if not ledger.holes(shard, name)
     }
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
+
+
+def _named(ran: Ran, name: str | None) -> Ran:
+    if name is None or ran.executed.signal_status:
+        return ran
+    return replace(ran, name=name, name_was=give_name(ran.store, ran.batch.id, name))
 
 
 def _tidy(execution: Execution, ran: Ran, listener: Listener) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from codebatch.coordinator.planning import find_pipeline
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES
+from codebatch.store.batches import given_names
 from codebatch.store.outputs import current_outputs
 from codebatch.system.plugins import load_declaration
 
@@ -65,7 +67,9 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 @answering
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
-    rows = [_batch_row(each) for each in batches.list_batches(answering.place.open(), answering.note)]
+    store = answering.place.open()
+    names = given_names(store)
+    rows = [_batch_row(each, names) for each in batches.list_batches(store, answering.note)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
 
 
@@ -98,6 +102,7 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         "source": ", ".join(map(display_path, about.sources)),
         "paths": shown_paths(asked.batch),
         "plan_digest": about.plan_digest,
+        "names": _names(asked.batch.id, given_names(asked.store)),
         "outputs": root,
     }
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
@@ -105,8 +110,8 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(each: ListedBatch) -> dict[str, str | int]:
-    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
+def _batch_row(each: ListedBatch, names: Mapping[str, str]) -> dict[str, str | int]:
+    """A batch in a list, of whose names are some of these. Of one that cannot be read, nothing but its id is known."""
     about = None if each.batch is None else each.batch.about
     return {
         "batch_id": each.id,
@@ -117,6 +122,7 @@ def _batch_row(each: ListedBatch) -> dict[str, str | int]:
         "files": 0 if about is None else about.items,
         "source": "" if about is None else ", ".join(map(display_path, about.sources)),
         "paths": "" if each.batch is None else ", ".join(shown_paths(each.batch)),
+        "names": _names(each.id, names),
     }
 
 
@@ -242,6 +248,10 @@ def pipeline(answering: Answering, name: str) -> None:
             ),
         ],
     )
+
+
+def _names(batch_id: str, names: Mapping[str, str]) -> str:
+    return ", ".join(f"@{name}" for name, named in names.items() if named == batch_id)
 
 
 def _instant(at_ns: int) -> str:

@@ -27,8 +27,9 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     """Remove old batches, and whatever only they needed.
 
     Of batches that have ended the latest stay that are COMPLETED, and as many that are not, of each source, paths and
-    pipeline; and those that are pinned, at work, or not at their end. Snapshots that no batch names, those that
-    `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then objects that nothing names.
+    pipeline; and those that are pinned or named, at work, or not at their end. Snapshots that no batch names, those
+    that `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then objects that nothing
+    names.
 
     Equal files of results become one again: a copy of a store without its hard links holds each several times.
 
@@ -56,10 +57,10 @@ def pin(answering: Answering, reference: str) -> None:
 
 
 @click.command()
-@click.argument("reference", metavar="BATCH|SNAPSHOT")
+@click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME")
 @answering
 def unpin(answering: Answering, reference: str) -> None:
-    """Let a pinned batch or snapshot go with the others."""
+    """Let a pinned batch or snapshot go with the others; or take a name away, which pins a batch as well."""
     store = answering.place.open()
     with store.writing():
         found = pins.unpin(store, reference, answering.note)
@@ -79,6 +80,7 @@ def store_stats(answering: Answering) -> None:
         f"batches   {stats.batches:,}",
         f"snapshots {stats.snapshots:,}",
         *(f"pinned    {each}" for each in stats.pinned),
+        *(f"named     {batch_id} @{name}" for name, batch_id in stats.named.items()),
         *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
     ]
     answering.print({"store": str(store.root), **asdict(stats), "parts": parts}, lines)

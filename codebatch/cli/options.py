@@ -126,7 +126,7 @@ class SourcePath(click.Path):
 
 
 def _batch_option(default: str) -> Callable[[F], F]:
-    told = f"A batch id, unique prefix, latest or latest~N. Default: {default}."
+    told = f"A batch id, unique prefix, latest, latest~N or @NAME. Default: {default}."
     return click.option("--batch", "batch_reference", metavar="ID", help=told)
 
 

@@ -27,7 +27,7 @@ from codebatch.store.untrusted import UntrustedKey, trust
 _DIGEST_SHOWN = 12
 _SHOWN_MAX = 20
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z")
-_BATCH = re.compile(r"latest(~.*)?\Z|batch-")
+_BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
 _TOLD = {
     "object": "content",
     "executable": "executable bit",
@@ -82,7 +82,7 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     """Why results of a batch (default: latest) were executed, and not taken over from older ones.
 
     Of every task or of one, for all files in sum or for one: what differs from the nearest of the batches that were
-    asked. One word alone is a FILE unless it begins with `batch-` or is `latest` or `latest~N`.
+    asked. One word alone is a FILE unless it begins with `batch-` or is `latest`, `latest~N` or `@NAME`.
     """
     if len(words) > 2:
         raise click.UsageError("name a batch and a file at most")

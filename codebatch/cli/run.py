@@ -127,6 +127,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
 @batch_option
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
+@click.option("--name", metavar="NAME", help="Name the batch: @NAME is it from now on, and gc keeps it.")
 @click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
 @click.option("--no-cache", is_flag=True, help="Take over nothing that older batches have; --again does not either.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
@@ -145,6 +146,7 @@ def run(
     batch_reference: str | None,
     pipeline: str | None,
     task: str | None,
+    name: str | None,
     again: bool,
     no_cache: bool,
     include: tuple[str, ...],
@@ -175,6 +177,7 @@ def run(
                 execution,
                 pipeline=pipeline,
                 task=task,
+                name=name,
                 again=again,
                 include=include,
                 exclude=exclude,
@@ -188,7 +191,7 @@ def run(
     if batch_reference is None and not answering.quiet:
         answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
     with Teller(answering) as teller:
-        ran = running.run_batch(execution, store, batch, task, teller)
+        ran = running.run_batch(execution, store, batch, task, teller, name=name)
     return _answer(answering, ran)
 
 
@@ -225,6 +228,8 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
 def _answer(answering: Answering, ran: Ran) -> int:
     """Say how it went; returns the exit status."""
     batch, stands, summary = ran.batch, ran.standing, ran.summary
+    if ran.name_was is not None:
+        answering.tell(f"@{ran.name} is {batch.id} now, and was {ran.name_was}")
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
         answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")

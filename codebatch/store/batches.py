@@ -14,7 +14,7 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.errors import CollectedMeanwhile, CorruptFile, NotInStore, StoreCorrupt, UnknownId
+from codebatch.errors import CollectedMeanwhile, CorruptFile, InvalidId, NotInStore, StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
@@ -32,6 +32,9 @@ BatchId = NewType("BatchId", str)
 
 BATCH_FORMAT = 2
 BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+"""A name that is given to a batch; referred to as `@` and the name."""
+
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _SUBDIRECTORIES = (
     layout.HOLDERS,
@@ -233,11 +236,14 @@ def resolve_batch(
 ) -> Batch:
     """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
 
+    `@NAME` is the one that was given that name.
     `latest` is the latest one that can be read, `latest~1` the one before it of the same source, paths and pipeline.
     Where none is given, `whole` is wanted and the latest is restricted to paths, it is the latest of the same source
     that is not and says no less, if there is one. Raises StoreCorrupt where the batch that is named cannot be read, or
     none can.
     """
+    if reference is not None and reference.startswith("@"):
+        return open_batch(store, _named(store, reference))
     known = batch_ids(store)
     offset = 0 if reference is None else latest_offset(reference)
     if offset is None:
@@ -259,6 +265,32 @@ def resolve_batch(
         f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
         hint="see: codebatch batch list",
     )
+
+
+def given_names(store: Store) -> dict[str, BatchId]:
+    """The names that were given to batches, be these there or not. Where several have one it is the latest's."""
+    found = sorted(item.name.partition("@") for item in store.files.listing(store.root / layout.PINS))
+    return {
+        name: BatchId(batch_id)
+        for batch_id, _, name in found
+        if BATCH_ID_PATTERN.match(batch_id) and NAME_PATTERN.match(name)
+    }
+
+
+def check_name(name: str | None) -> None:
+    """Raises InvalidId where there is a name and a batch cannot be given it."""
+    if name is not None and not NAME_PATTERN.match(name):
+        hint = "names have at most 64 letters, digits, '.', '-' and '_', and begin with a letter or digit"
+        raise InvalidId(f"{name!r} is no name for a batch", hint=hint)
+
+
+def _named(store: Store, reference: str) -> BatchId:
+    name = reference[1:]
+    check_name(name)
+    batch_id = given_names(store).get(name)
+    if batch_id is None:
+        raise UnknownId(f"no batch has the name {reference}", hint=f"give it with: codebatch run PATH --name {name}")
+    return batch_id
 
 
 def _whole_one(older: Iterator[Batch], latest: Batch, passed_over: PassedOver | None) -> Batch:

@@ -36,7 +36,7 @@ from codebatch.store.ids import PassedOver
 from codebatch.store.named_objects import may_name_objects, objects_named_in
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs
-from codebatch.store.pins import pinned_ids
+from codebatch.store.pins import kept_ids
 from codebatch.store.relinking import Copies, find_copies, relink
 from codebatch.store.repacking import Repacking, choose_packs, repack
 from codebatch.store.settling import is_to_settle, read_settled, settle_batch
@@ -77,13 +77,13 @@ def choose(
     """What may go: a look, which changes nothing.
 
     Of batches that have ended, those stay that are among the `keep` latest COMPLETED of their source, paths and
-    pipeline, or among as many others; that are pinned, held, bases of one that is not over, or `spared` by their ids;
-    and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled, but for those
-    that are spared.
+    pipeline, or among as many others; that are pinned or named, held, bases of one that is not over, or `spared` by
+    their ids; and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled,
+    but for those that are spared.
     `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
     `passed_over` is told what is damaged. Raises StoreForeign.
     """
-    pinned = set(pinned_ids(store))
+    pinned = kept_ids(store)
     batches, is_all_known = _read_batches(store, passed_over)
     going = [batch for batch in _old_batches(batches, keep, pinned, of) if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]

@@ -1,10 +1,13 @@
-"""Pins: batches and snapshots that are kept until they are unpinned. An empty file `pins/<id>` each."""
+"""Pins: batches and snapshots that are kept until they are unpinned. An empty file `pins/<id>` each.
+
+A name that a batch is given is a pin too, `pins/<id>@<name>`. It moves in one step, so that it is always somebody's.
+"""
 
 from __future__ import annotations
 
 from codebatch.errors import AmbiguousId, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches import BATCH_ID_PATTERN, batch_ids, resolve_batch
+from codebatch.store.batches import BATCH_ID_PATTERN, BatchId, batch_ids, check_name, given_names, resolve_batch
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import SNAPSHOT_ID_PATTERN, snapshot_ids
 from codebatch.store.store import Store
@@ -21,7 +24,7 @@ def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> 
 
     To be called by who writes. Raises InvalidId, UnknownId or AmbiguousId.
     """
-    if latest_offset(reference) is not None:
+    if latest_offset(reference) is not None or reference.startswith("@"):
         found = str(resolve_batch(store, reference, passed_over).id)
     else:
         found = _resolve(reference, batch_ids(store), snapshot_ids(store.files, store.root))
@@ -29,8 +32,36 @@ def pin(store: Store, reference: str, passed_over: PassedOver | None = None) -> 
     return found
 
 
+def kept_ids(store: Store) -> set[str]:
+    """What is pinned or has a name, be it there or not."""
+    return {*pinned_ids(store), *given_names(store).values()}
+
+
+def give_name(store: Store, batch_id: BatchId, name: str) -> BatchId | None:
+    """Give a batch a name; returns the batch that had it until now, None where no other had. On return it is on disk.
+
+    To be called by who writes. Raises InvalidId.
+    """
+    check_name(name)
+    pins = store.root / layout.PINS
+    with store.making_batch():
+        before = given_names(store).get(name)
+        if before is None:
+            store.files.write_atomic(pins / f"{batch_id}@{name}", b"")
+        elif before != batch_id:
+            store.files.replace(pins / f"{before}@{name}", pins / f"{batch_id}@{name}")
+            store.files.sync_directory(pins)
+            return before
+    return None
+
+
 def unpin(store: Store, reference: str, passed_over: PassedOver | None = None) -> str:
-    """Take a pin away; returns whose it was. On return that is on disk. Raises InvalidId, UnknownId or AmbiguousId."""
+    """Take a pin away, or a name, `@NAME`; returns whose it was, or the name. On return that is on disk.
+
+    Raises InvalidId, UnknownId or AmbiguousId.
+    """
+    if reference.startswith("@"):
+        return _take_name(store, reference)
     known = pinned_ids(store)
     if latest_offset(reference) is not None:
         reference = resolve_batch(store, reference, passed_over).id
@@ -42,6 +73,18 @@ def unpin(store: Store, reference: str, passed_over: PassedOver | None = None) -
     store.files.remove(store.root / layout.PINS / found)
     store.files.sync_directory(store.root / layout.PINS)
     return found
+
+
+def _take_name(store: Store, reference: str) -> str:
+    name = reference[1:]
+    check_name(name)
+    with store.making_batch():
+        batch_id = given_names(store).get(name)
+        if batch_id is None:
+            raise UnknownId(f"no batch has the name {reference}", hint="see: codebatch batch list")
+        store.files.remove(store.root / layout.PINS / f"{batch_id}@{name}")
+        store.files.sync_directory(store.root / layout.PINS)
+    return reference
 
 
 def _resolve(reference: str, batches: list[str], snapshots: list[str]) -> str:

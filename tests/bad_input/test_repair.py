@@ -227,6 +227,43 @@ def _has_done(codebatch: CommandLine) -> bool:
     return any(codebatch.directory.glob(".codebatch/batches/.*.tmp/outcomes/*.r1"))
 
 
+GATED = """
+import time
+from pathlib import Path
+from codebatch_workers.api import Metric
+
+
+def task(file):
+    while not Path({gate!r}).exists():
+        time.sleep(0.01)
+    yield Metric(path=file.path.decode(), metric="m", value=1)
+"""
+
+
+def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: CommandLine) -> None:
+    root = codebatch.directory
+    gate = write(root / "gate", "open")
+    write(root / "own.py", GATED.format(gate=str(gate)))
+    write(root / "codebatch.toml", "[tasks.gated]\npython = 'own.py:task'\n")
+    write(root / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree")
+    sound = _contents(codebatch)
+    for status, arguments in ((130, ("diagnose", "--repair")), (4, ("run", "tree"))):
+        (path,) = shard_files(codebatch, "gated")
+        cut(path)
+        gate.unlink()
+        process = codebatch.start(*arguments, "--json")
+        wait_until(lambda: any(root.glob(".codebatch/batches/.*.tmp/leases/*")), "it is at work")
+        for number in (signal.SIGINT, signal.SIGTERM):  # The second one waits for no item.
+            process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == status, stderr
+        assert status == 130 or b"it was broken off" in stderr
+        gate.write_text("open")
+    codebatch("run", "tree")
+    assert _contents(codebatch) == sound
+
+
 @permissions_bind
 def test_a_store_that_cannot_be_written_is_diagnosed_and_not_mended(shared: CommandLine) -> None:
     flip(shard_files(shared, "lint")[0])

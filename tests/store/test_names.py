@@ -1,0 +1,111 @@
+"""Names that are given to batches: what they are, whose they are, and that they keep."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.errors import InvalidId, UnknownId
+from codebatch.store.batches import batch_ids, given_names, resolve_batch
+from codebatch.store.pins import give_name, pin, unpin
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from tests.cli.process import write
+from tests.proof.plans import make_batch
+from tests.store.support import collect_all, make_merged
+
+PLACE = Path("/a/b/store")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def test_named_batch_is_found_by_its_name_and_kept_until_that_is_taken_away(store: Store) -> None:
+    first, second, third = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
+    assert give_name(store, first.id, "before") is None
+    assert give_name(store, first.id, "v1.0-rc_2") is None
+    assert resolve_batch(store, "@before").id == resolve_batch(store, "@v1.0-rc_2").id == first.id
+    assert pin(store, "@before") == first.id
+    unpin(store, first.id)
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [first.id, third.id]
+    assert (unpin(store, "@before"), unpin(store, "@v1.0-rc_2")) == ("@before", "@v1.0-rc_2")
+    collect_all(store, keep=1)
+    assert batch_ids(store) == [third.id]
+    assert second.id not in batch_ids(store)
+
+
+def test_name_moves_and_who_had_it_is_told(store: Store) -> None:
+    first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
+    assert [give_name(store, each.id, "x") for each in (first, first, second, second, first)] == [
+        None, None, first.id, None, second.id,
+    ]  # fmt: skip
+    assert given_names(store) == {"x": first.id}
+
+
+@pytest.mark.parametrize("wrong", ["", ".x", "-x", "a/b", "../a", "a@b", "a b", "ü", "x" * 65, "a\n", "a\0"])
+def test_what_is_no_name_is_refused_before_any_path_is_made_of_it(store: Store, wrong: str) -> None:
+    batch = make_merged(store, [b"a"])
+    for act in (lambda: give_name(store, batch.id, wrong), lambda: unpin(store, f"@{wrong}")):
+        with pytest.raises(InvalidId):
+            act()
+    with pytest.raises(InvalidId):
+        resolve_batch(store, f"@{wrong}")
+    assert given_names(store) == {}
+
+
+def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    for act in (lambda: resolve_batch(store, "@x"), lambda: unpin(store, "@x"), lambda: pin(store, "@x")):
+        with pytest.raises(UnknownId, match="no batch has the name @x"):
+            act()
+    give_name(store, batch.id, "x")
+    store.files.remove_tree(batch.root)
+    with pytest.raises(UnknownId, match=batch.id):
+        resolve_batch(store, "@x")
+    assert unpin(store, "@x") == "@x"
+
+
+def test_planted_names_are_none_and_of_several_the_latest_has_it(store: Store) -> None:
+    first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
+    for planted in (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z"):
+        write(store.root / "pins" / planted, "")
+    assert given_names(store) == {"x": second.id}
+
+
+def test_name_that_moves_is_always_somebodys() -> None:
+    """Killed at any call, and without power: it is the old one's or the new one's, and nobody else's."""
+    before = Disk()
+    made = create_store(RealFiles(before.calls()), PLACE)[0]
+    first, second = (make_batch(made, [b"a"], shard_items=1, at_ns=at).id for at in range(2))
+    give_name(made, first, "x")
+    before.sync()
+    for at in range(1000):
+        disk = copy.deepcopy(before)
+        calls = iter(range(at))
+
+        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            return None if next(calls, None) is not None else Fate(Killed())
+
+        mortal = disk.calls()
+        is_over = False
+        try:
+            give_name(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), second, "x")
+            is_over = True
+        except Killed:
+            mortal.exit()
+        if at % 2:
+            disk.lose_power()
+        names = given_names(open_store(RealFiles(disk.calls()), PLACE))
+        assert names["x"] in ((second,) if is_over else (first, second))
+        if is_over:
+            assert at > 5
+            return
