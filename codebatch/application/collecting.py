@@ -23,8 +23,8 @@ from codebatch.system.disk_usage import bytes_of_alone, iter_files
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """What went, or would go. Of the batches that were settled their outputs are left.
 
-    `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `freed_bytes` are those of
-    files that have no other name.
+    `packs_rewritten` are those of which a part is kept, `objects` those that nobody needs. `relinked` names had copies
+    of shard files that are there anyway, of `relinked_bytes`. `freed_bytes` are all of those that have no other name.
     """
 
     batches: tuple[str, ...]
@@ -33,6 +33,8 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     packs: int
     packs_rewritten: int
     objects: int
+    relinked: int
+    relinked_bytes: int
     freed_bytes: int
 
     @property
@@ -53,15 +55,20 @@ class StoreStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note = ignore_note) -> Collected:
-    """Remove old batches, what only they needed, and what nobody names; `is_dry`: tell what that would be.
+    """Remove old batches, what only they needed, and what nobody names, and have equal shard files be one file;
+    `is_dry`: tell what that would be.
 
     `keep` is how many batches stay that are COMPLETED, of each source, paths and pipeline. Raises StoreInUse at once
     where somebody writes, but for a dry one; StoreForeign or StoreUnwritable.
     """
     if is_dry:
-        return _told(choose(store, keep=keep, now_ns=wall_ns(), passed_over=note))
+        return _told(_choose_all(store, keep, note))
     with store.alone():
-        return _collect(store, choose(store, keep=keep, now_ns=wall_ns(), passed_over=note), note)
+        return _collect(store, _choose_all(store, keep, note), note)
+
+
+def _choose_all(store: Store, keep: int, note: Note) -> Going:
+    return choose(store, keep=keep, now_ns=wall_ns(), passed_over=note, with_copies=True)
 
 
 def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
@@ -97,6 +104,9 @@ def _collect(store: Store, going: Going, note: Note) -> Collected:
 def _told(going: Going) -> Collected:
     packs = going.packs
     unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
+    roots = [*going.batches, *going.snapshots, *unsettled]
+    copies = [name for each in going.copies for name in each.names]
+    without_copies, freed_bytes = bytes_of_alone(roots), bytes_of_alone(roots, copies)
     return Collected(
         settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
         batches=tuple(sorted(path.name for path in going.batches)),
@@ -104,7 +114,9 @@ def _told(going: Going) -> Collected:
         packs=len(packs.given_up) - packs.rewritten if packs else 0,
         packs_rewritten=packs.rewritten if packs else 0,
         objects=packs.dead if packs else 0,
-        freed_bytes=bytes_of_alone([*going.batches, *going.snapshots, *unsettled]) + (packs.dead_bytes if packs else 0),
+        relinked=len(copies),
+        relinked_bytes=freed_bytes - without_copies,
+        freed_bytes=freed_bytes + (packs.dead_bytes if packs else 0),
     )
 
 

@@ -14,6 +14,7 @@ from codebatch.application.collecting import Collected, tidy
 from codebatch.application.configuration import Configuration, load_configuration
 from codebatch.application.freezing import Frozen, freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
+from codebatch.application.repair import Mending
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
@@ -129,7 +130,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
     of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
-    nothing was left to do. `task` is the one that the work was restricted to.
+    nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
+    their keys, unless they are set so. `task` is the one that the work was restricted to.
     """
 
     store: Store
@@ -142,6 +144,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
     executed: Executed
+    unkeyed: Mapping[str, str]
     task: str | None
 
     @property
@@ -240,6 +243,7 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
+        mending = Mending(execution, store, lock, listener)
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
@@ -249,9 +253,10 @@ def run_paths(
         listener.chosen(batch, action)
         executed = NOTHING_EXECUTED
         if not stands.is_over:
-            executed = execution.execute(store, lock, batch, scope_of(batch, task), listener, frozen.snapshot)
+            scope = scope_of(batch, task)
+            executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener, frozen.snapshot))
             batch = planner.answering_one(batch)
-        ran = _ran(execution, store, batch, action, began, executed=executed, task=task)
+        ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
     _tidy(execution, ran, listener)
     return ran
 
@@ -260,13 +265,14 @@ def run_batch(execution: Execution, store: Store, batch: Batch, task: str | None
     """Do what is open in a batch as it was planned, of one task where one is named. Raises CodebatchError."""
     began = time.monotonic()
     with store.writing() as lock:
+        mending = Mending(execution, store, lock, listener)
         stands = standing(batch)
         scope = scope_of(batch, task)
         action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
         executed = NOTHING_EXECUTED
         if not stands.is_over:
-            executed = execution.execute(store, lock, batch, scope, listener)
-        ran = _ran(execution, store, batch, action, began, executed=executed, task=task)
+            executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener))
+        ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
     _tidy(execution, ran, listener)
     return ran
 
@@ -275,11 +281,13 @@ def resume(execution: Execution, store: Store, batch: Batch, listener: Listener)
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
     with store.writing() as lock:
+        mending = Mending(execution, store, lock, listener)
         stands = standing(batch)
         if stands.state is BatchState.COMPLETED and stands.outputs is not None:
-            return _ran(execution, store, batch, "up to date", began)
-        executed = execution.execute(store, lock, batch, Scope(retry_failed=True), listener)
-        ran = _ran(execution, store, batch, "continued", began, executed=executed)
+            return mending(batch, lambda: _ran(execution, store, batch, "up to date", began))
+        scope = Scope(retry_failed=True)
+        executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener))
+        ran = mending(batch, lambda: _ran(execution, store, batch, "continued", began, executed=executed))
     _tidy(execution, ran, listener)
     return ran
 
@@ -350,9 +358,13 @@ def _ran(
     task: str | None = None,
 ) -> Ran:
     stands = standing(batch)
+    if stands.outputs is not None:
+        stands.outputs.check_lengths()
     records = BatchRecords(store, batch)
     summary = summarise(records)
-    missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    catalogue = execution.configuration.catalogue
+    missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
     return Ran(
         store=store,
         batch=batch,
@@ -364,5 +376,6 @@ def _ran(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
+        unkeyed={name: mark for name in own if (mark := records.unkeyed(name))},
         task=task,
     )

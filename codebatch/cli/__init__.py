@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
+        "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
     },
     "Describe": {

@@ -30,8 +30,10 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     pipeline; and those that are pinned, at work, or not at their end. Snapshots that no batch names, those that
     `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then objects that nothing names.
 
-    `run` does the same at its end to batches of its own source, and to objects once a day. Where somebody writes to the
-    store nothing is done.
+    Equal files of results become one again: a copy of a store without its hard links holds each several times.
+
+    `run` does all but that at its end to batches of its own source, and to objects once a day. Where somebody writes
+    to the store nothing is done.
     """
     chosen = keep or load_configuration(Path.cwd()).settings.store.keep
     collected = collect_garbage(answering.place.open(), keep=chosen, is_dry=is_dry, note=answering.tell)

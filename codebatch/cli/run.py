@@ -41,6 +41,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
+    `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
     """
 
     snapshot_id: str
@@ -55,6 +56,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     action: str
     paths: tuple[str, ...]
+    unkeyed: dict[str, str]
 
 
 class Teller(Listener):
@@ -239,7 +241,12 @@ def _answer(answering: Answering, ran: Ran) -> int:
         seconds=ran.seconds,
         action=ran.action,
         paths=shown_paths(batch),
+        unkeyed=dict(ran.unkeyed),
     )
+    for task, besides in ran.unkeyed.items():
+        answering.note(
+            f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
+        )
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
     lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if answer.served:

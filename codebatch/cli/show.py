@@ -89,6 +89,8 @@ def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
         counted.append(
             f"what {_batches(len(collected.settled))} no longer need{'' if len(collected.settled) > 1 else 's'}"
         )
+    if collected.relinked:
+        counted.append(f"{collected.relinked:,} {'copy' if collected.relinked == 1 else 'copies'} of shard files")
     if not counted:
         return "nothing to collect"
     done = "would collect" if is_dry else "collected"

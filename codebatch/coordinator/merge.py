@@ -15,7 +15,7 @@ from codebatch.engine.ledger import Ledger
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
-from codebatch.model.outcome import Outcome, add_counts
+from codebatch.model.outcome import Outcome, add_counts, first_unkeyed
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
@@ -23,7 +23,7 @@ from codebatch.store.adoption import share
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
-from codebatch.store.shard_files import make_trailer, read_trailer
+from codebatch.store.shard_files import Trailer, make_trailer, read_trailer
 
 
 def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:
@@ -76,10 +76,8 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                 trailer = outcomes.read_trailer(adopted)
                 share(batch.files, outcomes.adopted_path(adopted.file), path)
             else:
-                frames, table, size = _assemble(outcomes, frame_writer, items, links)
-                end = make_trailer(frames, table, size)
-                trailer = read_trailer(end)
-                yield path, frames + end
+                data, trailer = make_shard_file(outcomes, frame_writer, items, links)
+                yield path, data
             tables.append(trailer.table)
             shards.append(
                 OutputShard(
@@ -91,6 +89,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
                     served=items if adopted is not None else sum(link.outcome.served for link in links),
+                    unkeyed=first_unkeyed(link.outcome for link in links),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )
@@ -113,6 +112,15 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
 def _adopted(links: Sequence[Link]) -> Outcome | None:
     """The one outcome of a shard, where it lies in a shard file already."""
     return links[0].outcome if len(links) == 1 and links[0].outcome.file else None
+
+
+def make_shard_file(
+    outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]
+) -> tuple[bytes, Trailer]:
+    """A whole shard file of so many items, and its trailer. Raises StoreCorrupt."""
+    frames, table, size = _assemble(outcomes, frame_writer, items, links)
+    end = make_trailer(frames, table, size)
+    return frames + end, read_trailer(end)
 
 
 def _assemble(outcomes: Outcomes, frame_writer: FrameWriter, items: int, links: list[Link]) -> tuple[bytes, bytes, int]:

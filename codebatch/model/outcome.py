@@ -56,7 +56,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     one item and holds its `failure` record; a `cancelled` one holds no bytes.
 
     What was taken over from another batch was not done again: `served` counts its items. Where all of it was, `file` is
-    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment.
+    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment. What rests on
+    something that is in no key, which `unkeyed` names for people, is taken over by no other batch.
 
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
@@ -75,6 +76,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counts: Counts = msgspec.field(default_factory=Counts)
     file: Digest = Digest("")
     served: int = 0
+    unkeyed: str = ""
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
 
@@ -124,6 +126,11 @@ def add_counts(many: Iterable[Counts]) -> Counts:
         codes=dict(sorted(codes.items())),
         languages=dict(sorted(languages.items())),
     )
+
+
+def first_unkeyed(outcomes: Iterable[Outcome]) -> str:
+    """What the first outcome that rests on anything besides its key rests on; empty where none does."""
+    return next((outcome.unkeyed for outcome in outcomes if outcome.unkeyed), "")
 
 
 def encode_commit(commit: Commit) -> bytes:

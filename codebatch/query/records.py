@@ -60,6 +60,10 @@ class BatchRecords:
         """The counts of a task's records so far."""
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
 
+    def unkeyed(self, task: str) -> str:
+        """What a task's results rest on besides its key, for people; empty where nothing. Its batch alone has them."""
+        return next((piece.unkeyed for piece in self.source.iter_pieces(task) if piece.unkeyed), "")
+
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         for piece in self.source.iter_pieces(task):

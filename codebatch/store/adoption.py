@@ -1,4 +1,6 @@
-"""The same work for another question: a batch whose results are those of one that has ended (SPEC.md "Batches").
+"""The results of another batch by further names of its files: of all of it, or of one shard.
+
+The same work for another question gets a batch whose results are those of one that has ended (SPEC.md "Batches").
 
 Equal trees have equal results, wherever they lie and however often they come back. What `run` found for one tree would
 answer for the place, the patterns and the instant of another; so it gets a batch of its own, which costs links only.
@@ -12,10 +14,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from codebatch.errors import StoreForeign, StoreUnwritable
-from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.model.digest import DIGEST_PATTERN, digest_bytes
+from codebatch.model.outcome import Outcome
+from codebatch.model.shard import Shard
 from codebatch.store import layout
+from codebatch.store.bases import ShardPlace
 from codebatch.store.batches import Batch, building_batch, new_batch_id
+from codebatch.store.outcomes import EncodedOutcome, Outcomes
+from codebatch.store.shard_files import Trailer, split_shard_file
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
@@ -68,8 +75,50 @@ def share(files: Files, source: Path, target: Path) -> bool:
     try:
         return files.create_exclusive(source, target)
     except (OSError, StoreForeign, StoreUnwritable) as error:
-        refused = error if isinstance(error, OSError) else error.__cause__
-        if getattr(refused, "errno", None) not in _NO_LINK:
+        if not is_refused_link(error):
             raise
         files.write_atomic(target, files.read(source))
         return True
+
+
+def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place: ShardPlace) -> EncodedOutcome | None:
+    """The outcome and the item table of another batch's shard file, which has a further name among these outcomes now.
+
+    None where it is not what it was. The name is durable once the directory of results is synced.
+    """
+    path = outcomes.adopted_path(place.digest)
+    trailer = _sound(files, place.path, place)
+    if trailer is None or trailer.items != shard.items:
+        return None
+    if not share(files, place.path, path) and _sound(files, path, place) is None:
+        files.write_atomic(path, files.read(place.path))
+    outcome = Outcome(
+        shard=shard.id,
+        task=task,
+        start=0,
+        end=shard.items,
+        type="result",
+        length=place.length,
+        bytes=place.bytes,
+        digest=digest_bytes(trailer.table),
+        counts=place.counts,
+        file=place.digest,
+    )
+    return EncodedOutcome(outcome, b"", trailer.table)
+
+
+def _sound(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
+    """What a shard file says of itself; None where it is not what it was."""
+    try:
+        frames, trailer = split_shard_file(files.read(path))
+    except StoreUnwritable:
+        raise
+    except (FileNotFoundError, StoreError, ValueError):
+        return None
+    return trailer if trailer.digest == place.digest and len(frames) == place.length else None
+
+
+def is_refused_link(error: OSError | StoreForeign | StoreUnwritable) -> bool:
+    """Whether `create_exclusive` failed for the file alone: it gets no further name, and other files may."""
+    refused = error if isinstance(error, OSError) else error.__cause__
+    return getattr(refused, "errno", None) in _NO_LINK

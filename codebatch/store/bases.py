@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -19,6 +20,8 @@ from codebatch.model.result_key import Items
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, iter_batches, open_batch, snapshot_of
 from codebatch.store.ledgers import load_ledger
+from codebatch.store.named_objects import may_name_objects, objects_named_in
+from codebatch.store.objects import ObjectStore
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import TaskOutput, current_outputs
 from codebatch.store.snapshots import Snapshot
@@ -48,13 +51,15 @@ class Beside(NamedTuple):
 class Held(NamedTuple):
     """Results of items [start, end) of a base's plan. `file` holds just these, where one does.
 
-    `read` gives the record lines of each. Raises StoreCorrupt.
+    `read` gives the record lines of each. Raises StoreCorrupt. What is `unkeyed` is not to be taken over.
     """
 
     start: int
     end: int
+    counts: Counts
     file: ShardPlace | None
     read: Callable[[], Iterator[bytes]]
+    unkeyed: str
 
 
 class Base:
@@ -68,6 +73,7 @@ class Base:
         self._plan: Plan | None = None
         self._outcomes = Outcomes(batch.files, batch.root)
         self._ledger: Ledger | None = None
+        self._objects: ObjectStore | None = None
         self._held: dict[str, list[Held]] = {}
         self._at_hand: dict[str, tuple[int, list[bytes]]] = {}
 
@@ -101,9 +107,37 @@ class Base:
             self._held[task] = list(self._find(task))
         return self._held[task]
 
+    def file(self, task: str, start: int, end: int) -> ShardPlace | None:
+        """The file of a task's results of just the items [start, end); None where none is. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
+        found = held[place] if place >= 0 else None
+        return found.file if found is not None and (found.start, found.end) == (start, end) else None
+
+    def without_objects(self, task: str) -> set[int]:
+        """The items of which a task's records name an object that is not in the store. Raises StoreError."""
+        found: set[int] = set()
+        for held in self.held(task):
+            if may_name_objects(held.counts):
+                with contextlib.suppress(StoreCorrupt, ValueError):  # What is damaged is met again by who takes it.
+                    lines = enumerate(held.read(), held.start)
+                    found.update(item for item, each in lines if not all(map(self._has_object, objects_named_in(each))))
+        return found
+
+    def _has_object(self, name: str) -> bool:
+        if self._objects is None:
+            self._objects = self._store.objects()
+        return DIGEST_PATTERN.match(name) is not None and self._objects.has_key(bytes.fromhex(name))
+
     def has_all(self, task: str) -> bool:
         """Whether it has a result of every item. Raises StoreError."""
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items
+
+    def unkeyed(self, task: str, item: int) -> str:
+        """What besides its key a task's result of an item rests on; empty where nothing. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
+        return held[place].unkeyed if place >= 0 and item < held[place].end else ""
 
     def state(self, task: str, item: int) -> OutcomeType | None:
         """How a task ended of an item of its plan; None where it has not. Raises StoreError."""
@@ -149,7 +183,8 @@ class Base:
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
-                    yield Held(shard.start + link.start, shard.start + link.end, file, read)
+                    start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
+                    yield Held(start, end, counts, file, read, link.outcome.unkeyed)
 
     def _is_whole(self, output: TaskOutput, place: int) -> bool:
         """Whether a shard's file is there and holds results alone; where it is lost the registers may know."""
@@ -163,7 +198,7 @@ class Base:
         shard = output.shards[place]
         path = self._outputs.path_of(output, place)
         file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
-        return Held(start, end, file, partial(self._outputs.iter_items, output, place))
+        return Held(start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.unkeyed)
 
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)

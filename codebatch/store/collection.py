@@ -7,8 +7,9 @@ Then, for who has the store alone (`Store.alone`), in this order, each step on d
 2. So do snapshots that no batch which is left names.
 3. What is hidden is removed; whoever is killed before leaves it to the next one that writes (store/leftovers.py).
 4. Batches are settled (store/settling.py).
-5. Packs go, or are written anew (store/repacking.py).
-6. Stat caches go. They are only ever a loss of speed.
+5. Equal shard files become one (store/relinking.py).
+6. Packs go, or are written anew (store/repacking.py).
+7. Stat caches go. They are only ever a loss of speed.
 
 So at every instant, and after power loss, what is left names only what is there. What a batch or snapshot names that
 cannot be read is not known: then no snapshot and no object goes.
@@ -28,16 +29,18 @@ from msgspec.structs import replace
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Counts
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.ids import PassedOver
+from codebatch.store.named_objects import may_name_objects, objects_named_in
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.pins import pinned_ids
+from codebatch.store.relinking import Copies, find_copies, relink
 from codebatch.store.repacking import Repacking, choose_packs, repack
 from codebatch.store.settling import is_to_settle, read_settled, settle_batch
+from codebatch.store.shard_survey import ShardName, shard_names
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 
@@ -49,13 +52,14 @@ UNNAMED_DAYS_MAX = 14
 class Going(msgspec.Struct, frozen=True, kw_only=True):
     """What nobody needs. `packs` is None where objects were not looked at, or it is not known which are needed.
 
-    Of the batches to settle, their outputs are all that stays.
+    Of the batches to settle, their outputs are all that stays. `copies` need not be there twice.
     """
 
     to_settle: list[tuple[Batch, Digest]] = msgspec.field(default_factory=list)
     batches: list[Path] = msgspec.field(default_factory=list)
     snapshots: list[Path] = msgspec.field(default_factory=list)
     stat_caches: list[Path] = msgspec.field(default_factory=list)
+    copies: list[Copies] = msgspec.field(default_factory=list)
     packs: Repacking | None = None
 
 
@@ -68,6 +72,7 @@ def choose(
     spared: Collection[str] = (),
     of: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
+    with_copies: bool = False,
 ) -> Going:
     """What may go: a look, which changes nothing.
 
@@ -75,14 +80,19 @@ def choose(
     pipeline, or among as many others; that are pinned, held, bases of one that is not over, or `spared` by their ids;
     and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled, but for those
     that are spared.
-    `with_objects`: None is once a day. `passed_over` is told what is damaged. Raises StoreForeign.
+    `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
+    `passed_over` is told what is damaged. Raises StoreForeign.
     """
     pinned = set(pinned_ids(store))
     batches, is_all_known = _read_batches(store, passed_over)
     going = [batch for batch in _old_batches(batches, keep, pinned, of) if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]
     to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
-    found = Going(batches=[batch.root for batch in going], to_settle=to_settle)
+    found = Going(
+        batches=[batch.root for batch in going],
+        to_settle=to_settle,
+        copies=find_copies(store.files, _shard_names(left, to_settle)) if with_copies else [],
+    )
     if not is_all_known:
         return found
     named = {batch.about.snapshot_id for batch in left} | pinned
@@ -119,6 +129,7 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
     for batch, result_digest in going.to_settle:
         with contextlib.suppress(FileNotFoundError):
             settle_batch(batch, result_digest)
+    relink(store, going.copies)
     if going.packs is not None:
         for pack in repack(store.objects(), going.packs):
             passed_over(
@@ -167,6 +178,14 @@ def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: t
         if ended[alike] > keep:
             old.append(batch)
     return old
+
+
+def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> Iterator[ShardName]:
+    """The names of shard files that stay: what a batch took over goes as it is settled, and its outputs have it."""
+    settling = {batch.id for batch, _ in to_settle}
+    for batch in left:
+        with contextlib.suppress(StoreCorrupt, UnknownId):
+            yield from (name for name in shard_names(batch) if name.size is not None or batch.id not in settling)
 
 
 def _how_it_ended(batch: Batch) -> BatchState | None:
@@ -239,16 +258,6 @@ def _needed_objects(
     return None
 
 
-class _Line(msgspec.Struct, frozen=True):
-    """Of a record, whether it names an object."""
-
-    kind: str
-    object: str = ""
-
-
-_line_decoder = msgspec.json.Decoder(_Line)
-
-
 def _named_by_records(batch: Batch) -> Iterator[str]:
     """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too."""
     outputs = current_outputs(batch)
@@ -260,25 +269,14 @@ def _named_by_records(batch: Batch) -> Iterator[str]:
     outcomes = Outcomes(batch.files, batch.root)
     for commit in outcomes.scan().commits:
         for outcome in commit.outcomes:
-            if _has_objects(outcome.counts):
+            if may_name_objects(outcome.counts):
                 for one in outcome.parts or (outcome,):
-                    yield from _named_in(b"".join(outcomes.iter_items(commit.segment, one)))
+                    yield from objects_named_in(b"".join(outcomes.iter_items(commit.segment, one)))
 
 
 def _named_by_outputs(outputs: Outputs) -> Iterator[str]:
     for task in outputs.manifest.tasks:
         for index, shard in enumerate(task.shards):
-            if _has_objects(shard.counts):
+            if may_name_objects(shard.counts):
                 for lines in outputs.iter_shard(task, index):
-                    yield from _named_in(lines)
-
-
-def _has_objects(counts: Counts) -> bool:
-    return "ast" in counts.kinds
-
-
-def _named_in(lines: bytes) -> Iterator[str]:
-    try:
-        yield from (line.object for line in _line_decoder.decode_lines(lines) if line.kind == "ast")
-    except msgspec.DecodeError as error:
-        raise ValueError(str(error)) from error
+                    yield from objects_named_in(lines)

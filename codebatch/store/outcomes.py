@@ -30,6 +30,7 @@ from codebatch.model.outcome import (
     add_counts,
     decode_commit,
     encode_commit,
+    first_unkeyed,
 )
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
@@ -89,9 +90,13 @@ def encode_outcome(
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutcome:
-    """Complete a project task's outcome with what it says of each shard of files, in path order."""
-    offsets = accumulate((len(part.frames) + len(part.table) for part in parts), initial=0)
-    frames = b"".join(piece for part in parts for piece in (part.frames, part.table))
+    """Complete a project task's outcome with what it says of each shard of files, in path order.
+
+    Nothing of a part that lies in a shard file goes to the segment.
+    """
+    written = [b"" if part.outcome.file else part.frames + part.table for part in parts]
+    offsets = accumulate(map(len, written), initial=0)
+    frames = b"".join(written)
     return EncodedOutcome(
         msgspec.structs.replace(
             outcome,
@@ -99,6 +104,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutc
             bytes=sum(part.outcome.bytes for part in parts),
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
+            unkeyed=first_unkeyed(part.outcome for part in parts),
             parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,

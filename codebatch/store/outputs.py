@@ -32,11 +32,15 @@ from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 3
 
+DAMAGE_HINT = "mend it with: codebatch diagnose --repair"
+"""Of a shard file."""
+
 
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
 
-    `bytes` of records are in the frames. The results of `served` items were taken over from older batches.
+    `bytes` of records are in the frames. The results of `served` items were taken over from older batches; `unkeyed` as
+    in an outcome, of any of them.
     """
 
     shard: ShardId
@@ -47,6 +51,7 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     failed: int = 0
     cancelled: int = 0
     served: int = 0
+    unkeyed: str = ""
     counts: Counts = msgspec.field(default_factory=Counts)
 
 
@@ -76,6 +81,11 @@ class Manifest(Document, frozen=True, kw_only=True):
     generation: int
     items: int
     tasks: tuple[TaskOutput, ...]
+
+    @property
+    def is_unkeyed(self) -> bool:
+        """Whether any of it rests on something that is in no key, so that it is of its batch alone."""
+        return any(shard.unkeyed for task in self.tasks for shard in task.shards)
 
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""
@@ -112,11 +122,21 @@ class Outputs(msgspec.Struct, frozen=True):
 
     def is_all_there(self) -> bool:
         """Whether every shard's file is there, as long as it was made. Nothing is read."""
-        return all(
-            self.files.size(self.path_of(task, index)) == shard.length + shard.trailer
-            for task in self.manifest.tasks
-            for index, shard in enumerate(task.shards)
-        )
+        return self._find_lacking() is None
+
+    def check_lengths(self) -> None:
+        """Raises StoreCorrupt where a shard's file is not there, or not as long as it was made. Nothing is read."""
+        lacking = self._find_lacking()
+        if lacking is not None:
+            raise self._corrupt(lacking, "it is missing, or not as long as it was")
+
+    def _find_lacking(self) -> Path | None:
+        for task in self.manifest.tasks:
+            lengths = self.files.lengths(self.root / task.task)
+            for index, shard in enumerate(task.shards):
+                if lengths.get(layout.shard_file_name(index, shard.shard)) != shard.length + shard.trailer:
+                    return self.path_of(task, index)
+        return None
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""
@@ -171,13 +191,7 @@ class Outputs(msgspec.Struct, frozen=True):
             raise self._corrupt(path, str(error)) from error
 
     def _corrupt(self, path: Path, problem: str) -> StoreCorrupt:
-        hint = "make a new batch with: codebatch run --again PATH"
-        if not self.is_settled:
-            hint = (
-                f"remove the directory {self.root} and run `codebatch resume`: it is merged again; "
-                f"where that does not help, {hint}"
-            )
-        return StoreCorrupt(f"{path} is damaged: {problem}", hint=hint)
+        return StoreCorrupt(f"{path} is damaged: {problem}", hint=DAMAGE_HINT)
 
 
 def current_outputs(batch: Batch) -> Outputs | None:

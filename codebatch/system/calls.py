@@ -68,6 +68,9 @@ class SystemCalls(Protocol):
     def listing(self, path: Path) -> list[Listed]:
         """Every name in a directory, in no order: getdents(2)."""
 
+    def lengths(self, path: Path) -> dict[str, int]:
+        """How long each plain file in a directory is: getdents(2), and lstat(2) of each."""
+
     def mkdir(self, path: Path) -> None:
         """mkdir(2)."""
 
@@ -121,6 +124,19 @@ class RealCalls:
         try:
             with os.scandir(fd) as found:
                 return [Listed(item.name, item.inode()) for item in found]
+        finally:
+            os.close(fd)
+
+    def lengths(self, path: Path) -> dict[str, int]:
+        fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        found: dict[str, int] = {}
+        try:
+            with os.scandir(fd) as items:
+                for item in items:
+                    with contextlib.suppress(FileNotFoundError):
+                        if item.is_file(follow_symlinks=False):
+                            found[item.name] = item.stat(follow_symlinks=False).st_size
+            return found
         finally:
             os.close(fd)
 

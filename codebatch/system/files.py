@@ -1,7 +1,7 @@
 """Files below a store: the port that store code writes through, and its real implementation.
 
-What must be whole and last gets its public name from `write_atomic`, `publish_directory` or `create_exclusive` alone,
-and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
+What must be whole and last gets its public name from `write_atomic`, `publish_directory`, `create_exclusive` or
+`replace` alone, and only after its bytes are on disk. SPEC.md "Read and write ordering" says what else there is.
 
 The port and its implementation are one file, long as it is: who changes a promise changes what keeps it.
 
@@ -103,6 +103,13 @@ class Files(FileReader, Protocol):
         """Rename a directory to a hidden name beside it, under which nobody looks for it; returns that, None of none.
 
         Durable after `sync_directory`. What is killed before it removes it leaves what `unfinished` lists.
+        """
+
+    def replace(self, source: Path, path: Path) -> None:
+        """Have a finished file take the name of another, which loses it, in one step: rename(2).
+
+        Durable after `sync_directory`. Where both are names of one file nothing happens. Raises StoreForeign where a
+        directory has the name.
         """
 
     def sync_directory(self, path: Path) -> None:
@@ -208,6 +215,13 @@ class RealFiles:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def lengths(self, path: Path) -> dict[str, int]:
+        with reading(path):
+            try:
+                return self._calls.lengths(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return {}
+
     def unfinished(self, path: Path) -> list[str]:
         with reading(path):
             try:
@@ -301,6 +315,10 @@ class RealFiles:
             self._calls.rename(path, hidden)
             return hidden
         return None
+
+    def replace(self, source: Path, path: Path) -> None:
+        with refusals(path):
+            self._calls.rename(source, path)
 
     def sync_directory(self, path: Path) -> None:
         with refusals(path):

@@ -90,6 +90,9 @@ class WatchedCalls:
     def listing(self, path: Path) -> list[Listed]:
         return self._do("listing", path, lambda: self._calls.listing(path))
 
+    def lengths(self, path: Path) -> dict[str, int]:
+        return self._do("listing", path, lambda: self._calls.lengths(path))
+
     def mkdir(self, path: Path) -> None:
         self._do("mkdir", path, lambda: self._calls.mkdir(path))
 

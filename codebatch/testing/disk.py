@@ -131,7 +131,7 @@ class Disk:
 
 
 class DiskCalls:
-    """SystemCalls of one process of a Disk."""
+    """SystemCalls of one process of a Disk. Its methods are many: the port's."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -202,6 +202,10 @@ class DiskCalls:
 
     def listing(self, path: Path) -> list[Listed]:
         return [Listed(name, node.number) for name, node in self._disk.directory(path).names.items()]
+
+    def lengths(self, path: Path) -> dict[str, int]:
+        found = {name: _stat(node) for name, node in self._disk.directory(path).names.items()}
+        return {name: about.st_size for name, about in found.items() if stat.S_ISREG(about.st_mode)}
 
     def mkdir(self, path: Path) -> None:
         parent = self._disk.directory(path.parent)

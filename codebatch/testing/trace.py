@@ -76,6 +76,9 @@ class TracedCalls:
     def listing(self, path: Path) -> list[Listed]:
         return self._calls.listing(path)
 
+    def lengths(self, path: Path) -> dict[str, int]:
+        return self._calls.lengths(path)
+
     def mkdir(self, path: Path) -> None:
         self._do(lambda: self._calls.mkdir(path), "mkdir", path=str(path))
 

@@ -282,26 +282,31 @@ def test_damaged_holders_and_leases_cost_nothing(stored: Stored, damage: Callabl
 
 
 @every_damage
-@pytest.mark.parametrize("name", ["manifest.json", "lint/*.jsonl.zst", "symbols/*.jsonl.zst"])
-def test_damaged_outputs_are_told_and_can_be_merged_again(
-    stored: Stored, damage: Callable[[Path], None], name: str
-) -> None:
+def test_a_damaged_manifest_is_told_and_can_be_merged_again(stored: Stored, damage: Callable[[Path], None]) -> None:
     """As the hint says: remove the directory, resume."""
-    path = stored.one(f"batches/*/outputs/*/{name}")
-    damage(path)
-    questions = {
-        "manifest.json": "summary",
-        "lint/*.jsonl.zst": "inspect native/main.c",
-        "symbols/*.jsonl.zst": "inspect native/main.c",
-    }
-    asked = questions[name]
-    told = stored.codebatch(*asked.split(), "--json", status=4).error
+    damage(stored.one("batches/*/outputs/*/manifest.json"))
+    told = stored.codebatch("summary", "--json", status=4).error
     assert told["code"] == "store_corrupt"
     outputs = stored.one("batches/*/outputs/*")
     assert str(outputs) in told["hint"]
     shutil.rmtree(outputs)
     assert stored.codebatch("resume", "--json").json["result_digest"] == stored.digest
-    stored.codebatch(*asked.split())
+    stored.codebatch("summary")
+
+
+@every_damage
+@pytest.mark.parametrize("task", ["lint", "symbols"])
+def test_damaged_outputs_are_told_and_mended_as_the_hint_says(
+    stored: Stored, damage: Callable[[Path], None], task: str
+) -> None:
+    path = stored.one(f"batches/*/outputs/*/{task}/*.jsonl.zst")
+    sound = path.read_bytes()
+    damage(path)
+    told = stored.codebatch("inspect", "native/main.c", "--json", status=4).error
+    assert told["code"] == "store_corrupt"
+    stored.codebatch(*told["hint"].partition(": codebatch ")[2].split())
+    assert path.read_bytes() == sound
+    stored.codebatch("inspect", "native/main.c")
 
 
 def test_files_that_nobody_knows_disturb_nothing(stored: Stored) -> None:

@@ -85,8 +85,13 @@ class CommandLine:
             **(environment or {}),
         }
 
-    def __call__(self, *arguments: str | bytes | Path, status: int = 0, cwd: Path | None = None) -> Ended:
-        """Run to the end. Fails where the status is another one, or anything looks like a traceback."""
+    def __call__(
+        self, *arguments: str | bytes | Path, status: int = 0, cwd: Path | None = None, has_answer: bool = False
+    ) -> Ended:
+        """Run to the end. Fails where the status is another one, or anything looks like a traceback.
+
+        `has_answer`: an error comes after an answer, which no other status allows.
+        """
         process = subprocess.run(
             [*self.prefix, SCRIPT, *arguments],
             cwd=cwd or self.directory,
@@ -97,7 +102,7 @@ class CommandLine:
             check=False,
         )
         shown = " ".join(os.fsdecode(argument) for argument in arguments)
-        return self.check(shown, process.returncode, process.stdout, process.stderr, status)
+        return self.check(shown, process.returncode, process.stdout, process.stderr, status, has_answer=has_answer)
 
     def shell(self, line: str, *, status: int = 0) -> Ended:
         """Run a line of shell."""
@@ -131,13 +136,15 @@ class CommandLine:
         return self.check(str(process.args), process.returncode, stdout, stderr, status)
 
     @staticmethod
-    def check(command: str, returned: int, stdout: bytes, stderr: bytes, status: int) -> Ended:
+    def check(
+        command: str, returned: int, stdout: bytes, stderr: bytes, status: int, *, has_answer: bool = False
+    ) -> Ended:
         """What must hold of every command."""
         ended = Ended(command=command, status=returned, stdout=stdout, stderr=stderr)
         assert returned == status, f"{command}: status {returned}\n{ended.text}\n{ended.notes}"
         assert b"Traceback" not in stderr, ended.notes
         if status in (2, 4, 5):
-            assert stdout == b"", f"an error is no data: {ended.text}"
+            assert bool(stdout) == has_answer, f"an error is no data: {ended.text}"
             assert "error" in ended.notes
         return ended
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from codebatch.store.packs import encode_bad
+
 from .process import CommandLine, write
 
 FILE_TASKS = 4
@@ -48,6 +50,19 @@ def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
     write(project.directory / "tree" / "m07.py", "import sys, os\n")
     assert _run(project)["executed"] == FILE_TASKS
     assert project("query", "outputs", "--path", "m07.py", "--json").json
+
+
+@pytest.mark.parametrize(
+    ("text", "shards"),
+    [("import os\n\n\ndef g(x):\n    return x\n", 0), ("import m08\n", 2), ("import os, sys\nimport m01\n", 2)],
+)
+def test_where_imports_lead_is_asked_again_for_what_changed(project: CommandLine, text: str, shards: int) -> None:
+    write(project.directory / "tree" / "m07.py", text)
+    _run(project)
+    new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
+    shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
+    own = [path for path in new.glob("outputs/*/dependencies/*.zst") if path.stat().st_ino not in shared]
+    assert len(own) == shards, "of the file that imports, and of the one that it imports now"
 
 
 def test_files_that_came_went_and_moved(project: CommandLine) -> None:
@@ -161,3 +176,23 @@ def test_a_batch_whose_outputs_are_damaged_keeps_what_they_were_made_of(project:
     assert answer["executed"] == FILE_TASKS, "the registers have what the file had"
     shutil.rmtree(next(old.glob("outputs/*")))
     assert project("resume", "--batch", old.name, "--json").json["result_digest"] == digest
+
+
+def test_a_record_whose_object_is_gone_is_not_taken_over(project: CommandLine) -> None:
+    """Be it damaged or lost; of the whole shard or of a part that is served."""
+    write(project.directory / "codebatch.toml", SHARDS + "[tasks.parse]\nemit_ast = true\n")
+    project("run", "tree")
+    objects = project.directory / ".codebatch" / "objects"
+    asts = {each["path"]: each["object"] for each in project("query", "outputs", "--kind", "ast", "--json").json}
+    damaged = bytes.fromhex(asts["m05.py"]), bytes.fromhex(asts["m08.py"])
+    for pack in objects.glob("*.pack"):
+        pack.with_suffix(".bad").write_bytes(encode_bad(set(damaged)))
+    changed = write(project.directory / "tree" / "m07.py", "import sys\n")
+    assert project("run", "tree", "--json").json["executed"] == FILE_TASKS + len(damaged)
+    assert project("gc", "--json").json["objects"] == 0
+    for path in objects.glob("*"):
+        path.unlink()
+    write(changed, "import re\n")
+    assert project("run", "tree", "--json").json["executed"] == FILE_TASKS - 1 + FILES
+    write(changed, "import os\n")
+    assert project("run", "tree", "--json").json["executed"] == FILE_TASKS

@@ -65,6 +65,16 @@ class BatchProject:
                 for item, records in found.items():
                     yield self.files[shard.start + link.start + item], records
 
+    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
+        """See `Project.records_of`."""
+        if task not in self._needs:
+            raise ValueError(f"the task does not need {task!r}")
+        item = self.place_of(file.path)
+        shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda each: each.start) - 1]
+        item -= shard.start
+        (link,) = (link for link in self._ledger.walk(shard.id, task) if link.start <= item < link.end)
+        return decode_kinds(self._outcomes.read_item(link.segment, link.outcome, item - link.start), kinds)
+
     def find(self, path: bytes) -> Entry | None:
         """The file at a path, also one outside."""
         place = self._places.get(path)
@@ -76,15 +86,16 @@ class BatchProject:
 
     def source(self, file: Entry) -> SourceFile:
         """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""
-        every = self._plan.context_of(self._place_of(file.path))
+        every = self._plan.context_of(self.place_of(file.path))
         contexts = {name: value for name, value in every.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
         """The item that a record speaks of. Raises ValueError where there is no such file."""
-        return self._place_of(path_from_fields(record.path, record.path_b64))
+        return self.place_of(path_from_fields(record.path, record.path_b64))
 
-    def _place_of(self, path: bytes) -> int:
+    def place_of(self, path: bytes) -> int:
+        """The item at a path. Raises ValueError where there is none."""
         place = self._places.get(path)
         if place is None:
             what = "lies outside of what the batch is of" if path in self._elsewhere else "is no file of the snapshot"
@@ -98,6 +109,14 @@ class BatchProject:
     @cached_property
     def _elsewhere(self) -> dict[bytes, Entry]:
         return {entry.path: entry for entry in self.outside}
+
+
+def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
+    """The records of some lines; only those of some kinds where any are named."""
+    prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
+    return _decoder.decode_lines(
+        b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
+    )
 
 
 def _lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:

@@ -25,7 +25,7 @@ class Bases:
         found: Lines = {}
         for run in served:
             first, last = max(run.start, start), min(run.end, end)
-            base = self._base(run.base)
+            base = self.base(run.base)
             if base is None or first >= last:
                 continue
             skipped = run.first + first - run.start
@@ -36,7 +36,8 @@ class Bases:
             found.update(((run.task, first + place), each) for place, each in enumerate(lines))
         return found
 
-    def _base(self, batch_id: str) -> Base | None:
+    def base(self, batch_id: str) -> Base | None:
+        """An older batch; None where it is gone or cannot be read."""
         if batch_id not in self._bases:
             try:
                 self._bases[batch_id] = open_base(self._store, batch_id)

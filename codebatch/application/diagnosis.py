@@ -1,0 +1,145 @@
+"""Diagnosing a store: what of it is not what was written, and mending what can be mended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from codebatch.application.repair import BEYOND_REPAIR_HINT, Mended, mend, names_of
+from codebatch.application.running import Execution, Listener
+from codebatch.errors import StoreError, UnknownId
+from codebatch.store import layout
+from codebatch.store.batches import Batch, batch_ids, open_batch, snapshot_of
+from codebatch.store.outputs import DAMAGE_HINT
+from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
+from codebatch.store.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.store import Store
+from codebatch.store.untrusted import load_untrusted
+
+
+class Damage(msgspec.Struct, frozen=True, kw_only=True):
+    """A damaged file: what is wrong with it, its names, relative to the store, and what to do.
+
+    Of a shard file `digest` is that of its trailer; names of one digest that are missing are one. Of anything else it
+    is empty, the only name is that of the batch or snapshot, and the problem names the file.
+    """
+
+    problem: str
+    names: tuple[str, ...]
+    digest: str = ""
+    hint: str = ""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What was looked at, and what of it is damaged. `full`: every byte of it; else lengths of shard files.
+
+    `files` are shard files, which have so many `names`.
+    """
+
+    full: bool
+    batches: int
+    snapshots: int
+    files: int
+    names: int
+    mended: tuple[Damage, ...] = ()
+    damaged: tuple[Damage, ...] = ()
+
+
+def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
+    """Look for damage in documents, in snapshots and in the shard files of all batches. Changes nothing.
+
+    Raises StoreError where the store itself cannot be read.
+    """
+    return _Look(store, is_full=is_full).told()
+
+
+def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
+    """Look for damage in every byte, and mend damaged shard files. On return what was mended is on disk.
+
+    The number is 0, or the exit status of the signal that ended it. Main thread only. Raises StoreUnwritable: then some
+    names are done, and others as before.
+    """
+    with store.writing() as lock:
+        look = _Look(store, is_full=True)
+        before = look.survey.faults
+        if not before:
+            return look.told(), 0
+        mended = mend(execution, store, lock, look.survey, listener)
+        digests = {fault.digest for fault in before}
+        left = survey(store.files, names_of(look.batches, digests), is_full=True).faults
+        return look.told(before, left, mended), mended.signal_status
+
+
+class _Look:
+    """What a store looks like now."""
+
+    def __init__(self, store: Store, *, is_full: bool) -> None:
+        self._store = store
+        self._is_full = is_full
+        self._unreadable: list[Damage] = []
+        self.batches: list[Batch] = []
+        with self._noting(store.root / layout.UNTRUSTED_FILE):
+            load_untrusted(store)
+        # Those first: whoever makes a batch has published its snapshot before.
+        names = [name for batch_id in reversed(batch_ids(store)) for name in self._names_in(batch_id)]
+        self._snapshots = snapshot_ids(store.files, store.root)
+        for snapshot_id in self._snapshots:
+            with self._noting(store.root / layout.SNAPSHOTS / snapshot_id):
+                snapshot = load_snapshot(store.files, store.root, snapshot_id)
+                if is_full:
+                    snapshot.check()
+        self.survey = survey(store.files, names, is_full=is_full)
+
+    def _names_in(self, batch_id: str) -> list[ShardName]:
+        names: list[ShardName] = []
+        root = self._store.batches / batch_id
+        with self._noting(root):
+            batch = open_batch(self._store, batch_id)
+            self.batches.append(batch)
+            with self._noting(root):
+                batch.plan()
+            if self._store.files.stat(self._store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
+                with self._noting(root):
+                    snapshot_of(self._store, batch)
+            names += shard_names(batch)
+        return names
+
+    @contextlib.contextmanager
+    def _noting(self, path: Path) -> Iterator[None]:
+        """Take note of what is damaged, and pass over what was collected meanwhile."""
+        try:
+            yield
+        except UnknownId:
+            pass
+        except StoreError as error:
+            self._unreadable.append(Damage(problem=error.message, names=(self._shown(path),), hint=error.hint or ""))
+
+    def told(
+        self, before: Iterable[Fault] = (), left: Iterable[Fault] | None = None, mended: Mended | None = None
+    ) -> Diagnosis:
+        """What was found; where it was to be mended, what had been damaged `before` and what is `left`."""
+        left = self.survey.faults if left is None else left
+        still = {fault.digest for fault in left}
+        return Diagnosis(
+            full=self._is_full,
+            batches=len(self.batches),
+            snapshots=len(self._snapshots),
+            files=self.survey.files,
+            names=self.survey.names,
+            mended=tuple(self._damage(fault, None) for fault in before if fault.digest not in still),
+            damaged=(*self._unreadable, *(self._damage(fault, mended) for fault in left)),
+        )
+
+    def _damage(self, fault: Fault, mended: Mended | None) -> Damage:
+        return Damage(
+            problem=fault.problem if mended is None else f"{fault.problem}; not mended: {mended.reason(fault.digest)}",
+            names=tuple(self._shown(name.path) for name in fault.names),
+            digest=fault.digest,
+            hint=DAMAGE_HINT if mended is None else BEYOND_REPAIR_HINT,
+        )
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self._store.root))

@@ -1,0 +1,214 @@
+"""Mending shard files: a damaged one is replaced, under each of its names, by one that is equal to what it was.
+
+That is a sound file of another inode where there is one. Else what it held is executed again, by new workers, in a
+batch of the same plan that nobody finds. It may be served by the damaged one: what is taken over is held against its
+rows. What is made must have the digest that the manifest names; what does not is not put anywhere.
+
+Runs may go on beside it. Whoever takes a damaged file over meanwhile checks it first, and finds a miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.merge import make_shard_file
+from codebatch.engine.chains import Link
+from codebatch.errors import CodebatchError, StoreCorrupt, StoreUnwritable, UnknownId
+from codebatch.model.digest import Digest
+from codebatch.model.plan import Plan
+from codebatch.model.quantities import count_of
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import layout
+from codebatch.store.adoption import share
+from codebatch.store.batches import Batch, create_batch, iter_batches
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+from codebatch.system.files import Lock
+
+if TYPE_CHECKING:
+    from codebatch.application.running import Execution, Listener
+
+T = TypeVar("T")
+
+
+class Mended(NamedTuple):
+    """Why files of some digests could not be mended; those of all others were. `signal_status` as in `Ran`."""
+
+    reasons: dict[Digest, str]
+    signal_status: int = 0
+
+    def reason(self, digest: Digest) -> str:
+        """Why a file of a digest is damaged still."""
+        return self.reasons.get(digest, "it was broken off" if self.signal_status else "it is damaged again")
+
+
+def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
+    """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
+
+    On return what was mended is on disk. Killed at any call each name has what it had, or the sound file. `lock` is
+    that of `Store.writing`. Main thread only. Raises StoreUnwritable: then some names are done, and others as before.
+    """
+    reasons: dict[Digest, str] = {}
+    lacking: dict[Digest, list[ShardName]] = {}
+    for fault in found.faults:
+        equal = found.sound.get(fault.digest)
+        if equal is None:
+            lacking.setdefault(fault.digest, []).extend(fault.names)
+            continue
+        with _reason_told(reasons, [fault.digest]):
+            give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
+    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
+    for batch_id in sorted(batches, reverse=True):
+        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
+        if not wanted:
+            continue
+        listener.note(f"executed again, for what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        with (
+            _reason_told(reasons, wanted),
+            _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
+        ):
+            for digest, path in made.items():
+                give(store, path, (name.path for name in lacking[digest]))
+                del lacking[digest]
+                reasons.pop(digest, None)
+            if signal_status:
+                return Mended(reasons, signal_status)
+    return Mended({**dict.fromkeys(lacking, "executed again it is another result"), **reasons})
+
+
+def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listener, batch: Batch) -> bool:
+    """Mend the shard files of a batch, under all names that they have; False where none is damaged.
+
+    Raises StoreCorrupt where one is beyond repair, or StoreUnwritable.
+    """
+    faults = survey(store.files, shard_names(batch), is_full=True).faults
+    if not faults:
+        return False
+    digests = {fault.digest for fault in faults}
+    found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
+    mended = mend(execution, store, lock, found, listener)
+    for fault in survey(store.files, shard_names(batch), is_full=True).faults:
+        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {mended.reason(fault.digest)}"
+        raise StoreCorrupt(told, hint=BEYOND_REPAIR_HINT)
+    return True
+
+
+class Mending(NamedTuple):
+    """Has what needs sound shard files of a batch done once more where damaged ones are met and mended.
+
+    Once is enough: mending ends with sound files or with an error.
+    """
+
+    execution: Execution
+    store: Store
+    lock: Lock
+    listener: Listener
+
+    def __call__(self, batch: Batch, act: Callable[[], T]) -> T:
+        """What `act` gives. Raises what it raises, or as `mend_batch` does."""
+        try:
+            return act()
+        except StoreCorrupt:
+            if not mend_batch(*self, batch):
+                raise
+        return act()
+
+
+def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[ShardName]:
+    """The names that files of some digests have in batches, but for those that cannot be read."""
+    for batch in batches:
+        with contextlib.suppress(StoreCorrupt, UnknownId):
+            yield from (name for name in shard_names(batch) if name.digest in digests)
+
+
+BEYOND_REPAIR_HINT = "make a new batch with: codebatch run --again PATH"
+
+
+def give(store: Store, source: Path, paths: Iterable[Path]) -> None:
+    """Have names be those of a file that is on disk, whatever has them now. On return that is on disk.
+
+    Killed at any call, each name has what it had, or the file; none, where it was that of a directory. What is left
+    over is hidden among the batches, where the next one sweeps it.
+    """
+    files = store.files
+    directories = set()
+    for path in paths:
+        hidden, aside = (store.batches / f".{uuid.uuid4().hex}.tmp" for _ in range(2))
+        try:
+            files.make_directory(path.parent)
+            share(files, source, hidden)
+            there = files.stat(path)
+            if there is not None and stat.S_ISDIR(there.st_mode):
+                files.replace(path, aside)
+            files.replace(hidden, path)
+        finally:
+            files.remove(hidden)
+        files.remove_tree(aside)
+        directories.add(path.parent)
+        source = path  # Where it got no further name, this is a copy that does.
+    for directory in sorted(directories):
+        files.sync_directory(directory)
+
+
+@contextlib.contextmanager
+def _reason_told(reasons: dict[Digest, str], digests: Iterable[Digest]) -> Iterator[None]:
+    """Note why files of some digests could not be had. A disk that refuses to be written ends it all."""
+    try:
+        yield
+    except StoreUnwritable:
+        raise
+    except CodebatchError as error:
+        reasons.update(dict.fromkeys(digests, error.message))
+
+
+@contextlib.contextmanager
+def _executed_again(
+    execution: Execution,
+    store: Store,
+    lock: Lock,
+    batch: Batch,
+    wanted: Mapping[Digest, ShardName],
+    listener: Listener,
+) -> Iterator[tuple[dict[Digest, Path], int]]:
+    """Files of those digests that came out, for the time being, and the exit status of a signal that ended it, or 0."""
+    plan = batch.plan()
+    needed = frozenset().union(*(plan.needed_for(name.task) for name in wanted.values()))
+    is_of_files = {name.task for name in wanted.values()}.isdisjoint(plan.project_tasks)
+    scope = Scope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
+    sources = batch.about.sources or (b"/",)
+    again = create_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns(), is_hidden=True)
+    try:
+        executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)
+        yield dict(_equal_files(again, plan, wanted)), executed.signal_status
+    finally:
+        store.files.remove_tree(again.root)
+
+
+def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> Iterator[tuple[Digest, Path]]:
+    outcomes = Outcomes(again.files, again.root)
+    ledger = load_ledger(plan, outcomes)
+    frame_writer = FrameWriter()
+    for digest, name in wanted.items():
+        for shard, items, links in ledger.pieces(name.task):
+            if shard == name.shard and _is_without_holes(links):
+                data, trailer = make_shard_file(outcomes, frame_writer, items, links)
+                if trailer.digest == digest:
+                    path = again.root / layout.OUTPUTS / layout.adopted_name(digest)
+                    again.files.write_new(path, data)
+                    yield digest, path
+
+
+def _is_without_holes(links: list[Link]) -> bool:
+    return not links or (links[0].start == 0 and all(one.end == other.start for one, other in pairwise(links)))

@@ -1,0 +1,64 @@
+"""`diagnose`: what of a store is damaged, and mending it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.diagnosis import Damage, Diagnosis, repair
+from codebatch.application.diagnosis import diagnose as diagnose_store
+from codebatch.application.running import Execution
+from codebatch.cli.options import Answering, answering
+from codebatch.cli.run import Teller
+from codebatch.errors import StoreCorrupt
+from codebatch.model.quantities import count_of
+
+_NAMES_SHOWN_MAX = 3
+
+
+@click.command()
+@click.option("--full", "is_full", is_flag=True, help="Read every byte of it, not lengths and documents alone.")
+@click.option("--repair", "is_repairing", is_flag=True, help="Read every byte, and mend damaged shard files.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
+@answering
+def diagnose(answering: Answering, is_full: bool, is_repairing: bool, jobs: int | None) -> int:
+    """Look for damage: in documents, in snapshots, and in the files that hold the results of all batches.
+
+    A file that several batches share counts once, with all its names. --repair replaces it under each of them: by an
+    equal one, or by executing again what it held. Exit status 4 where something is damaged and was not mended.
+    """
+    store, signal_status = answering.place.open(), 0
+    if is_repairing:
+        execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+        with Teller(answering) as teller:
+            diagnosis, signal_status = repair(execution, store, teller)
+    else:
+        diagnosis = diagnose_store(store, is_full=is_full)
+    answering.print(diagnosis, _lines(diagnosis))
+    if diagnosis.damaged and not signal_status:
+        told = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
+        raise StoreCorrupt(told, hint=diagnosis.damaged[0].hint)
+    return signal_status
+
+
+def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+    for word, listed in (("mended", diagnosis.mended), ("damaged", diagnosis.damaged)):
+        for each in listed:
+            yield f"{word:8} {_names(each)}: {each.problem}"
+    files = f"{count_of(diagnosis.files, 'shard file')} of {count_of(diagnosis.names, 'name')}"
+    batches = f"{diagnosis.batches:,} {'batch' if diagnosis.batches == 1 else 'batches'}"
+    counts = {"damaged": len(diagnosis.damaged), "mended": len(diagnosis.mended)}
+    found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
+    yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
+
+
+def _names(damage: Damage) -> str:
+    more = len(damage.names) - _NAMES_SHOWN_MAX
+    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {more:,} more names" if more > 0 else "")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,92 @@
+"""Equal shard files become one again: who copies a store without its hard links has each file once a name.
+
+Only for who has the store alone (`Store.alone`). Equal is what has one digest and was compared byte by byte, and sound
+is what stays; so whoever is killed at any call leaves under each name what was under it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.model.digest import Digest
+from codebatch.store.adoption import is_refused_link
+from codebatch.store.shard_files import split_shard_file
+from codebatch.store.shard_survey import ShardName, survey
+from codebatch.store.store import Store
+from codebatch.system.files import Files
+
+
+class Copies(NamedTuple):
+    """Names of copies of the file at `path`, which is sound and to which they are given."""
+
+    path: Path
+    names: tuple[Path, ...]
+
+
+def find_copies(files: Files, names: Iterable[ShardName]) -> list[Copies]:
+    """The copies among the files behind some names. Of each file that has the most names stays."""
+    found = []
+    for digest, inodes in survey(files, names, is_full=False).sound.items():
+        if len(inodes) > 1:
+            ordered = sorted(inodes.values(), key=lambda same: (-len(same), same[0].path))
+            copies = _copies(files, digest, [[name.path for name in same] for same in ordered])
+            if copies.names:
+                found.append(copies)
+    return found
+
+
+def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:
+    kept: Path | None = None
+    content = b""
+    names: list[Path] = []
+    for same in ordered:
+        with contextlib.suppress(StoreError, FileNotFoundError):
+            data = files.read(same[0])
+            if kept is None and _is_sound(data, digest):
+                kept, content = same[0], data
+            elif kept is not None and data == content:
+                names += same
+    return Copies(kept or ordered[0][0], tuple(names))
+
+
+def _is_sound(data: bytes, digest: Digest) -> bool:
+    try:
+        return split_shard_file(data)[1].digest == digest
+    except ValueError:
+        return False
+
+
+def relink(store: Store, found: Iterable[Copies]) -> None:
+    """Give copies' names to what they are copies of. On return that is on disk. Raises StoreUnwritable.
+
+    What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get any more.
+    """
+    directories = set()
+    for copies in found:
+        for path in copies.names:
+            with contextlib.suppress(FileNotFoundError):
+                if not _give(store, copies.path, path):
+                    break
+                directories.add(path.parent)
+    for directory in sorted(directories):
+        store.files.sync_directory(directory)
+
+
+def _give(store: Store, source: Path, path: Path) -> bool:
+    """Whether a file got a further name, which another had."""
+    hidden = store.batches / f".{uuid.uuid4().hex}.tmp"
+    try:
+        store.files.create_exclusive(source, hidden)
+        store.files.replace(hidden, path)
+    except (OSError, StoreForeign, StoreUnwritable) as error:
+        if not is_refused_link(error):
+            raise
+        return False
+    finally:
+        store.files.remove(hidden)
+    return True

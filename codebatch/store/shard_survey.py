@@ -1,0 +1,141 @@
+"""Which shard files there must be, and which of them are not what they must.
+
+Batches share shard files by hard links: damage to one inode is damage to all that have a name of it, and counts once.
+What must be behind a name the digest of its trailer says: in the manifest, or in a commit file where it was taken over
+and is not merged, or may be merged again.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.errors import StoreError
+from codebatch.model.digest import Digest
+from codebatch.model.shard import ShardId
+from codebatch.store import layout
+from codebatch.store.batches import Batch
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import current_outputs
+from codebatch.store.shard_files import split_shard_file
+from codebatch.system.file_reader import FileReader
+
+
+class ShardName(NamedTuple):
+    """A name under which a batch has what a task says of a shard: a file of this digest.
+
+    `size` is how long it is; None where nothing says so.
+    """
+
+    path: Path
+    digest: Digest
+    size: int | None
+    batch: Batch
+    task: str
+    shard: ShardId
+
+
+class Fault(NamedTuple):
+    """A file that is not what it must be, with all its names; or names of one digest that are missing."""
+
+    digest: Digest
+    problem: str
+    names: tuple[ShardName, ...]
+
+
+class Survey(NamedTuple):
+    """What was found behind some names: how many names, how many files, and those that are damaged.
+
+    `sound` has the sound files of each digest by their inodes, with all names of each.
+    """
+
+    names: int
+    files: int
+    faults: list[Fault]
+    sound: dict[Digest, dict[int, list[ShardName]]]
+
+
+def shard_names(batch: Batch) -> Iterator[ShardName]:
+    """The names of all shard files on which a batch rests, each once. Raises StoreCorrupt."""
+    outputs = current_outputs(batch)
+    if outputs is not None:
+        for task in outputs.manifest.tasks:
+            for index, shard in enumerate(task.shards):
+                size = shard.length + shard.trailer
+                yield ShardName(outputs.path_of(task, index), shard.digest, size, batch, task.task, shard.shard)
+        if outputs.is_settled:
+            return
+    outcomes = Outcomes(batch.files, batch.root)
+    met: set[Digest] = set()
+    for commit in outcomes.scan().commits:
+        for outcome in commit.outcomes:
+            for one in outcome.parts or (outcome,):
+                if one.file and one.file not in met:
+                    met.add(one.file)
+                    yield ShardName(outcomes.adopted_path(one.file), one.file, None, batch, outcome.task, one.shard)
+
+
+def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> Survey:
+    """Look behind names: every inode once, all its bytes where it `is_full`, else its length alone.
+
+    What went meanwhile with its batch, or as that was settled, is no fault.
+    """
+    inodes: dict[Path, dict[str, int]] = {}
+    behind: dict[tuple[Digest, int | None], list[ShardName]] = {}
+    count = 0
+    for name in names:
+        count += 1
+        directory = name.path.parent
+        if directory not in inodes:
+            inodes[directory] = _inodes(files, directory)
+        behind.setdefault((name.digest, inodes[directory].get(name.path.name)), []).append(name)
+    found = Survey(count, len({inode for _, inode in behind if inode is not None}), [], {})
+    for (digest, inode), same in behind.items():
+        problem = _problem(files, same[0], is_full=is_full)
+        if problem is not None:
+            if left := tuple(name for name in same if not _is_gone(files, name)):
+                found.faults.append(Fault(digest, problem, left))
+        elif inode is not None:
+            found.sound.setdefault(digest, {})[inode] = same
+    return found
+
+
+def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
+    """The inodes behind the names in a directory; none where something else is in its place."""
+    try:
+        return {item.name: item.inode for item in files.listing(directory)}
+    except StoreError:
+        return {}
+
+
+def _problem(files: FileReader, name: ShardName, *, is_full: bool) -> str | None:
+    """What is wrong with a file; None where nothing is."""
+    try:
+        there = files.stat(name.path)
+        if there is None:
+            return "it is missing"
+        if not stat.S_ISREG(there.st_mode):
+            return "it is no file"
+        if name.size not in (None, there.st_size):
+            return f"it has {there.st_size:,} bytes, and had {name.size:,}"
+        if is_full:
+            _, trailer = split_shard_file(files.read(name.path))
+            if trailer.digest != name.digest:
+                return "it is another shard's"
+    except FileNotFoundError:
+        return "it is missing"
+    except StoreError as error:
+        return error.message
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _is_gone(files: FileReader, name: ShardName) -> bool:
+    """Whether a batch has given a name up: readers hold no lock."""
+    root = name.batch.root
+    if files.stat(root) is None:
+        return True
+    return name.path.parent == root / layout.RESULTS and files.stat(root / layout.SETTLED_FILE) is not None

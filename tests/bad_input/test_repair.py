@@ -1,0 +1,245 @@
+"""Damaged results by the command line: told once, mended under all names, by `diagnose --repair` and by `run`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
+from tests.cli.test_verify import FICKLE
+from tests.execution.harness import live_worker_pids
+
+SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 6\n"
+FILES = 12
+
+
+@pytest.fixture
+def shared(codebatch: CommandLine) -> CommandLine:
+    """A project of two batches, the later of which shares what the earlier has of all files but one."""
+    write(codebatch.directory / "codebatch.toml", SHARDS)
+    for number in range(FILES):
+        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    codebatch("run", "tree")
+    write(codebatch.directory / "tree" / "m11.py", "import sys\n")
+    codebatch("run", "tree")
+    return codebatch
+
+
+def shard_files(codebatch: CommandLine, task: str, batch: int = -1) -> list[Path]:
+    """What a batch has of a task, in path order."""
+    root = sorted(codebatch.directory.glob(".codebatch/batches/batch-*"))[batch]
+    return sorted(root.glob(f"outputs/*/{task}/*"))
+
+
+def flip(path: Path) -> None:
+    """Change a byte in place: under all names."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0x10
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def plant(path: Path) -> None:
+    path.unlink()
+    (path / "below").mkdir(parents=True)
+
+
+def _contents(codebatch: CommandLine) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(codebatch.directory.glob(".codebatch/batches/*/outputs/*/*/*"))}
+
+
+def _leftovers(codebatch: CommandLine) -> list[Path]:
+    return [*codebatch.directory.glob(".codebatch/batches/.*"), *codebatch.directory.glob(".codebatch/**/*.tmp")]
+
+
+def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: CommandLine) -> None:
+    sound = _contents(shared)
+    first = shard_files(shared, "symbols")[0]
+    assert os.stat(first).st_nlink == 3, "two outputs, and what the latest took over"
+    flip(first)
+    assert shared("diagnose", "--json").json["damaged"] == [], "its length is right"
+    for batch in ("latest", "latest~1"):
+        assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
+    told = shared("diagnose", "--full", "--json", status=4, has_answer=True)
+    (damage,) = told.json["damaged"]
+    assert [Path(name).parts[-2] for name in damage["names"]] == ["symbols", "results", "symbols"]
+    assert len({Path(name).parts[1] for name in damage["names"]}) == 2
+    assert (told.error["code"], told.error["hint"]) == ("store_corrupt", "mend it with: codebatch diagnose --repair")
+    mended = shared("diagnose", "--repair", "--json").json
+    assert ([each["names"] for each in mended["mended"]], mended["damaged"]) == ([damage["names"]], [])
+    assert os.stat(first).st_nlink == 3
+    assert _contents(shared) == sound
+    assert _leftovers(shared) == []
+    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 36 shard files of 60 names: no damage"]
+
+
+@pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])
+def test_run_mends_what_it_meets_in_a_batch_that_is_complete(
+    shared: CommandLine, damage: Callable[[Path], None]
+) -> None:
+    """Of file tasks and of a project task at once; both batches are as before."""
+    sound = _contents(shared)
+    for path in (shard_files(shared, "lint")[0], shard_files(shared, "lint")[-1], shard_files(shared, "duplicates")[1]):
+        damage(path)
+    ran = shared("run", "tree", "--json")
+    assert (ran.json["action"], ran.json["executed"]) == ("up to date", 0)
+    assert "executed again, for what is damaged" in ran.notes
+    assert _contents(shared) == sound
+    assert shared("diagnose", "--full", "--json").json["damaged"] == []
+    assert "executed again" not in shared("run", "tree").notes
+
+
+def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> None:
+    """From the older batch, which has it too: nothing is executed."""
+    (outputs,) = {path.parent.parent for path in shard_files(shared, "lint")}
+    sound = _contents(shared)
+    os.rename(outputs, shared.directory / "outputs")
+    for path in shared.directory.glob(".codebatch/batches/*/results/*.shard"):
+        path.unlink()
+    assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    ran = shared("run", "tree", "--json")
+    assert (ran.json["action"], ran.json["status"]) == ("continued", "COMPLETED")
+    assert "executed again" not in ran.notes
+    assert _contents(shared) == sound
+
+
+def test_failures_are_had_again_too(codebatch: CommandLine) -> None:
+    """Of a task that fails at a file, and of one that needs it and so fails there."""
+    write(codebatch.directory / "codebatch.toml", "[tasks.one]\npython = 'own.py:task'\n")
+    write(
+        codebatch.directory / "own.py",
+        "def task(file):\n    if file.path == b'b.py':\n        raise ValueError\n    return []\n",
+    )
+    for name in "abc":
+        write(codebatch.directory / "tree" / f"{name}.py", "x = 1\n")
+    codebatch("run", "tree", status=3)
+    sound = _contents(codebatch)
+    for task in ("one", "analyze"):
+        flip(shard_files(codebatch, task)[0])
+    codebatch("diagnose", "--repair")
+    assert _contents(codebatch) == sound
+
+
+def test_an_empty_batch_is_mended(codebatch: CommandLine) -> None:
+    (codebatch.directory / "empty").mkdir()
+    codebatch("run", "empty", "--allow-empty")
+    sound = _contents(codebatch)
+    for path in sound:
+        path.unlink() if path.suffix == ".zst" else None
+    codebatch("diagnose", "--repair")
+    assert _contents(codebatch) == sound
+
+
+def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: CommandLine) -> None:
+    root = codebatch.directory
+    mood = write(root / "mood", "fine")
+    write(root / "own.py", FICKLE.format(mood=str(mood)))
+    write(root / "codebatch.toml", "[tasks.fickle]\npython = 'own.py:task'\n")
+    write(root / "tree" / "m05.py", "x = 1\n")
+    codebatch("run", "tree")
+    (path,) = shard_files(codebatch, "fickle")
+    sound = path.read_bytes()
+    flip(path)
+    damaged = path.read_bytes()
+    mood.write_text("another")
+    told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
+    (damage,) = told.json["damaged"]
+    assert damage["problem"].endswith("not mended: executed again it is another result")
+    assert told.error["hint"] == "make a new batch with: codebatch run --again PATH"
+    path.unlink()
+    error = codebatch("run", "tree", "--json", status=4).error
+    assert error["hint"] == "make a new batch with: codebatch run --again PATH"
+    assert not path.exists()
+    path.write_bytes(damaged)
+    mood.write_text("fine")
+    codebatch("diagnose", "--repair")
+    assert path.read_bytes() == sound
+
+
+def test_what_another_installation_made_is_beyond_repair_here(codebatch: CommandLine) -> None:
+    root = codebatch.directory
+    own = "from codebatch_workers.api import Metric\n"
+    own += "def task(file):\n    yield Metric(path=file.path.decode(), metric='m', value=1)\n"
+    write(root / "own.py", own)
+    write(root / "codebatch.toml", "[tasks.one]\npython = 'own.py:task'\n")
+    write(root / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree")
+    flip(shard_files(codebatch, "one")[0])
+    write(root / "own.py", own + "# another\n")
+    told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
+    assert "planned with another one (implementation_digest differ)" in told.json["damaged"][0]["problem"]
+
+
+def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared: CommandLine) -> None:
+    write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
+    first, latest = sorted(shared.directory.glob(".codebatch/batches/batch-*"))
+    flip(latest / "plan.json")
+    flip(shard_files(shared, "parse")[0])
+    snapshot, _ = sorted(shared.directory.glob(".codebatch/snapshots/snap-*"))
+    cut(snapshot / "files.index.jsonl.zst")
+    (shared.directory / ".codebatch" / "untrusted.json").unlink()
+    told = shared("diagnose", "--repair", "--json", status=4, has_answer=True).json
+    assert {Path(each["names"][0]).name for each in told["damaged"]} == {latest.name, snapshot.name}
+    assert len(told["mended"]) == 1, "by way of the batch whose plan is sound"
+    flip(first / "batch.json")
+    write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
+    told = shared("diagnose", "--json", status=4, has_answer=True).json
+    named = {Path(each["names"][0]).name for each in told["damaged"]}
+    assert named == {"untrusted.json", first.name, latest.name}, "the index is read with --full alone"
+
+
+def test_beside_who_writes_it_mends_and_beside_who_collects_it_waits(shared: CommandLine) -> None:
+    make_many(shared.directory / "many", 40)
+    process = shared.start("run", "many", "-j", "1", "--json")
+    wait_until(lambda: len([*shared.directory.glob(".codebatch/batches/batch-*/outcomes/*")]) > 0, "work is done")
+    flip(shard_files(shared, "lint", 1)[0])
+    shared("diagnose", "--repair")
+    assert shared.finish(process).json["status"] == "COMPLETED"
+    assert shared("diagnose", "--full", "--json").json["damaged"] == []
+
+
+@pytest.mark.slow
+def test_who_is_killed_mending_leaves_it_to_the_next(shared: CommandLine) -> None:
+    sound = _contents(shared)
+    for _ in range(3):
+        for task in ("lint", "symbols"):
+            flip(shard_files(shared, task)[0])
+        process = shared.start("diagnose", "--repair")
+        wait_until(lambda: _has_done(shared), "it is at work")
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        wait_until(lambda: not live_worker_pids(shared.directory / ".codebatch"), "its workers have noticed")
+        assert {path for path in _contents(shared) if "/batches/." not in str(path)} == {*sound}
+        shared("diagnose", "--repair")
+        assert _contents(shared) == sound
+        assert _leftovers(shared) == []
+
+
+def _has_done(codebatch: CommandLine) -> bool:
+    """Whether something that nobody shall see has been executed."""
+    return any(codebatch.directory.glob(".codebatch/batches/.*.tmp/outcomes/*.r1"))
+
+
+@permissions_bind
+def test_a_store_that_cannot_be_written_is_diagnosed_and_not_mended(shared: CommandLine) -> None:
+    flip(shard_files(shared, "lint")[0])
+    before = _contents(shared)
+    store = shared.directory / ".codebatch"
+    directories = [Path(root) for root, _, _ in os.walk(store)]
+    for path in directories:
+        path.chmod(0o555)
+    bound = CommandLine(shared.directory, prefix=UNPRIVILEGED)
+    try:
+        assert len(bound("diagnose", "--full", "--json", status=4, has_answer=True).json["damaged"]) == 1
+        assert bound("diagnose", "--repair", "--json", status=4).error["code"] == "store_unwritable"
+    finally:
+        for path in directories:
+            path.chmod(0o755)
+    assert _contents(shared) == before

@@ -1,0 +1,297 @@
+"""What is seen of damaged shard files, whatever was done to them, and how names are given back to sound ones."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.repair import give, mend
+from codebatch.application.running import Execution, Listener
+from codebatch.errors import StoreUnwritable
+from codebatch.model.digest import Digest
+from codebatch.store.adoption import adopt_batch
+from codebatch.store.batches import Batch
+from codebatch.store.settling import settle_batch
+from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from tests.proof.invariants import merged
+from tests.store.support import make_merged
+
+PLACE = Path("/a/b/store")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return create_store(RealFiles(), tmp_path / "store")[0]
+
+
+def make_two(store: Store) -> tuple[Batch, Batch]:
+    """A batch, and one that shares all its shard files."""
+    one = make_merged(store, [b"a", b"bb"], second=1)
+    return one, adopt_batch(store, one, sources=(b"/elsewhere",), stat_cache="", at_ns=2 * 10**9)
+
+
+def look(store: Store, *batches: Batch, is_full: bool = True) -> Survey:
+    return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
+
+
+def _lint(batch: Batch) -> ShardName:
+    return next(name for name in shard_names(batch) if name.task == "lint")
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[3] ^= 1
+    path.write_bytes(data)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _append(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def _replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+def _of_another_task(path: Path) -> None:
+    (other,) = (path.parent.parent / "parse").iterdir()
+    _replace(path, lambda path: shutil.copy(other, path))
+
+
+def _as_directory(path: Path) -> None:
+    _replace(path, lambda path: (path / "below").mkdir(parents=True))
+
+
+def _as_link(path: Path) -> None:
+    _replace(path, lambda path: path.symlink_to("/etc/hostname"))
+
+
+def _as_link_to_a_sound_one(path: Path) -> None:
+    path.rename(path.with_name("sound"))
+    path.symlink_to("sound")
+
+
+IN_PLACE = (_flip, _cut, _append)
+OF_ONE_NAME = (Path.unlink, _of_another_task, _as_directory, _as_link, _as_link_to_a_sound_one)
+LENGTHS_TELL = (_cut, _append, *OF_ONE_NAME)
+
+
+@pytest.mark.parametrize("damage", [*IN_PLACE, *OF_ONE_NAME])
+def test_every_damage_is_one_fault_with_all_its_names(store: Store, damage: Callable[[Path], None]) -> None:
+    one, other = make_two(store)
+    sound = look(store, one, other)
+    assert (sound.names, sound.files, sound.faults) == (10, 5, [])
+    damage(_lint(one).path)
+    for is_full in (True, False):
+        faults = look(store, one, other, is_full=is_full).faults
+        if is_full or damage in LENGTHS_TELL:
+            (fault,) = faults
+            assert [name.batch.id for name in fault.names] == [one.id, other.id][: 2 if damage in IN_PLACE else 1]
+            assert {name.path.parent.name for name in fault.names} == {"lint"}
+        else:
+            assert faults == []
+
+
+def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    name = _lint(batch)
+    sound = name.path.read_bytes()
+    for place in range(len(sound)):
+        name.path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x20]) + sound[place + 1 :])
+        assert len(survey(store.files, [name], is_full=True).faults) == 1, place
+        name.path.write_bytes(sound[:place])
+        assert len(survey(store.files, [name], is_full=False).faults) == 1, place
+
+
+def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    path = _lint(batch).path
+
+    def refuse(operation: Operation) -> Fate | None:
+        return Fate(OSError(errno.EIO, "I/O error")) if operation == Operation("pread", path) else None
+
+    failing = RealFiles(WatchedCalls(RealCalls(), refuse))
+    (fault,) = survey(failing, shard_names(batch), is_full=True).faults
+    assert ([name.path for name in fault.names], "I/O error" in fault.problem) == ([path], True)
+
+
+def test_what_went_meanwhile_is_no_fault(store: Store) -> None:
+    one, other = make_two(store)
+    names = [*shard_names(one), *shard_names(other)]
+    store.files.remove_tree(one.root)
+    assert survey(store.files, names, is_full=True).faults == []
+    assert [*shard_names(one)] == []
+
+
+def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    (outputs,) = (batch.root / "outputs").iterdir()
+    for task in ("lint", "parse"):
+        shutil.rmtree(outputs / task)
+    faults = look(store, batch).faults
+    assert sorted(name.task for fault in faults for name in fault.names) == ["lint", "parse"]
+    assert {fault.problem for fault in faults} == {"it is missing"}
+
+
+# -- Names given back -------------------------------------------------------------------------------------------------
+
+
+def mend_linked(store: Store, found: Survey) -> dict[Digest, str]:
+    """Mend where a sound file is there: nothing is executed."""
+    execution = Execution(configuration=load_configuration(Path("/")))
+    with store.writing() as lock:
+        return dict(mend(execution, store, lock, found, Listener()).reasons)
+
+
+@pytest.mark.parametrize("damage", OF_ONE_NAME)
+def test_name_is_given_back_to_the_sound_file_that_others_have(store: Store, damage: Callable[[Path], None]) -> None:
+    one, other = make_two(store)
+    damage(_lint(one).path)
+    assert mend_linked(store, look(store, one, other)) == {}
+    found = look(store, one, other)
+    assert (found.faults, found.files) == ([], 5), "it is one file again"
+    merged(one)
+    assert [path for path in store.batches.iterdir() if path.name.startswith(".")] == []
+
+
+def test_all_names_of_a_damaged_file_become_those_of_an_equal_one(store: Store) -> None:
+    one, other = make_two(store)
+    equal = make_merged(store, [b"a", b"bb"], second=3)
+    _flip(_lint(one).path)
+    assert mend_linked(store, look(store, one, other, equal)) == {}
+    assert len({_lint(batch).path.stat().st_ino for batch in (one, other, equal)}) == 1
+
+
+def test_file_that_gets_no_further_name_is_copied_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = make_two(store)
+    equal = make_merged(store, [b"a", b"bb"], second=3)
+    full = _lint(equal).path.stat().st_ino
+    _flip(_lint(one).path)
+    link = os.link
+
+    def refuse(source: str, *arguments: object, **keywords: object) -> None:
+        if os.stat(source, dir_fd=keywords["src_dir_fd"]).st_ino == full:  # type: ignore[arg-type]
+            raise OSError(errno.EMLINK, "Too many links")
+        link(source, *arguments, **keywords)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", refuse)
+    mend_linked(store, look(store, one, other, equal))
+    inodes = [_lint(batch).path.stat().st_ino for batch in (one, other, equal)]
+    assert inodes[0] == inodes[1] != inodes[2] == full
+    assert look(store, one, other, equal).faults == []
+
+
+def test_batch_that_is_settled_meanwhile_has_no_other_names(store: Store) -> None:
+    batch = make_merged(store, [b"a"])
+    (outputs,) = (batch.root / "outputs").iterdir()
+    settle_batch(batch, outputs.name)  # type: ignore[arg-type]
+    assert len([*shard_names(batch)]) == 5
+
+
+@pytest.fixture(scope="module")
+def damaged() -> tuple[Disk, Path, list[Path], bytes, bytes]:
+    """A disk with a sound file, and two names of a damaged one, in two directories; and the bytes of both."""
+    disk = Disk()
+    store = create_store(RealFiles(disk.calls()), PLACE)[0]
+    one, other = make_two(store)
+    sound = _lint(make_merged(store, [b"a", b"bb"], second=3)).path
+    names = [_lint(batch).path for batch in (one, other)]
+    good = store.files.read(sound)
+    bad = good[:-1] + b"\0"
+    store.files.replace(_written(store, bad), names[0])
+    store.files.remove(names[1])
+    store.files.create_exclusive(names[0], names[1])
+    disk.sync()
+    return disk, sound, names, good, bad
+
+
+def _written(store: Store, data: bytes) -> Path:
+    path = store.root / "cache" / "written"
+    store.files.write_new(path, data)
+    return path
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+def test_whoever_is_killed_giving_names_leaves_each_as_it_was_or_sound(
+    damaged: tuple[Disk, Path, list[Path], bytes, bytes], seed: int | None
+) -> None:
+    """Then power is lost, or not, and the next one comes to its end."""
+    for at in range(1000):
+        disk, sound, names, good, bad = copy.deepcopy(damaged)
+        calls = iter(range(at))
+
+        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            return None if next(calls, None) is not None else Fate(Killed())
+
+        mortal = disk.calls()
+        is_over = False
+        try:
+            give(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), sound, names)
+            is_over = True
+        except Killed:
+            mortal.exit()
+        if seed is not None:
+            disk.lose_power(random.Random(seed + at))
+        store = open_store(RealFiles(disk.calls()), PLACE)
+        left = [store.files.read(name) for name in names]
+        assert set(left) <= {good, bad}
+        assert not is_over or left == [good, good]
+        give(store, sound, names)
+        assert [store.files.read(name) for name in names] == [good, good]
+        with store.writing():
+            assert store.files.unfinished(store.batches) == []
+        if is_over:
+            assert at > 8
+            return
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_refused_write_leaves_each_name_as_it_was_or_sound(
+    damaged: tuple[Disk, Path, list[Path], bytes, bytes], number: int
+) -> None:
+    for at in range(1000):
+        disk, sound, names, good, bad = copy.deepcopy(damaged)
+        writes = iter(range(at))
+
+        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
+            if not operation.is_write or next(writes, None) is not None:
+                return None
+            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
+
+        is_over = False
+        try:
+            give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
+            is_over = True
+        except StoreUnwritable:
+            pass
+        store = open_store(RealFiles(disk.calls()), PLACE)
+        assert {store.files.read(name) for name in names} <= {good, bad}
+        if is_over:
+            assert at > 4
+            return
+
+
+def test_what_was_given_outlasts_power(damaged: tuple[Disk, Path, list[Path], bytes, bytes]) -> None:
+    disk, sound, names, good, _ = copy.deepcopy(damaged)
+    give(open_store(RealFiles(disk.calls()), PLACE), sound, names)
+    disk.lose_power()
+    store = open_store(RealFiles(disk.calls()), PLACE)
+    assert [store.files.read(name) for name in names] == [good, good]
