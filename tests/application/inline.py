@@ -124,7 +124,7 @@ class InlineCrew:
             parent=0,
         )
         scratch = self._batch.root / layout.SCRATCH / launch.holder
-        scratch.mkdir(parents=True)
+        self._batch.files.make_directory(scratch)
         store = open_store(self._batch.files, Path(self._store_root))
         tasks = self._batch.plan().tasks
         runner = TaskRunner(TaskCatalogue(self._own_places), tasks, scratch, PackWriter(store.objects()))

@@ -24,7 +24,7 @@ from codebatch.application.running import Ran
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords
-from codebatch.store.batches import Batch, batch_ids, snapshot_of
+from codebatch.store.batches import Batch, batch_ids, iter_batches, snapshot_of
 from codebatch.store.outputs import TaskOutput, current_outputs
 from codebatch.store.store import Store, open_store
 from codebatch.system.files import RealFiles
@@ -168,8 +168,10 @@ class Known:
             held = set[Key]().union(*(self.results.get(base, ()) for base in batch.about.bases))
             missing = sorted(pair for pair, key in keys.items() if key not in held and (not tasks or pair[1] in tasks))
             _check_executed(ran, missing, f"{told}: {missing}")
-        self.places[batch.id] = batch.about.sources, batch.about.pipeline
-        self.results[batch.id] = {keys[pair] for pair in _results(ran.store, batch)}
+        for each in iter_batches(ran.store):  # One of another place may have been continued, and then adopted.
+            if each.about.plan_digest == batch.about.plan_digest:
+                self.places[each.id] = each.about.sources, each.about.pipeline
+                self.results[each.id] = {keys[pair] for pair in _results(ran.store, each)}
 
     def _bases(self, store: Store, batch: Batch) -> list[str]:
         """Those that a new batch should have: of its place and pipeline, of its place, any; the latest first."""

@@ -1,15 +1,17 @@
 """Older batches that are damaged in every way: what is taken over from them is right, or it is said what is damaged.
 
 Each file of a settled, of a broken off and of a merged batch, and of what they need, is cut, flipped, zeroed, deleted,
-made of another format, or replaced by what is no file. Then `run` of a tree that has changed, or of one elsewhere that
-is as this one was, comes to what a run into an empty store does, or says with status 4 (or 3: of lost objects) what is
-damaged. A sample; CODEBATCH_DAMAGED_BASES says how many trials of each file and kind, for a longer look.
+made of another format, or replaced by what is no file; each directory goes or is replaced. Then `run` of a tree that
+has changed, or of one elsewhere that is as this one was, comes to what a run into an empty store does, or says with
+status 4 (or 3: of lost objects) what is damaged. A sample; CODEBATCH_DAMAGED_BASES says how many trials of each file
+and kind, for a longer look.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,23 +44,31 @@ def copy_half(path: Path, chance: random.Random) -> None:
 
 
 def delete(path: Path, chance: random.Random) -> None:
-    path.unlink()
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def make_directory(path: Path, chance: random.Random) -> None:
-    path.unlink()
+    delete(path, chance)
     path.mkdir()
 
 
+def make_file(path: Path, chance: random.Random) -> None:
+    delete(path, chance)
+    path.write_bytes(b"x")
+
+
 def make_fifo(path: Path, chance: random.Random) -> None:
-    path.unlink()
+    delete(path, chance)
     os.mkfifo(path)
 
 
 def make_link(path: Path, chance: random.Random) -> None:
-    """To an equal file elsewhere."""
-    path.rename(path.parents[1] / "elsewhere")
-    path.symlink_to(path.parents[1] / "elsewhere")
+    """To what it was, under another name."""
+    path.rename(path.with_name("moved"))
+    path.symlink_to(path.with_name("moved"))
 
 
 def swap(path: Path, chance: random.Random) -> None:
@@ -82,10 +92,13 @@ def make_another_format(path: Path, chance: random.Random) -> None:
 DAMAGES: tuple[Damage, ...] = (
     cut, flip, copy_half, delete, make_directory, make_fifo, make_link, swap, make_another_format,
 )  # fmt: skip
+OF_DIRECTORIES: tuple[Damage, ...] = (delete, make_directory, make_file, make_fifo, make_link)
 
 
 def part_from_the_others(store: Path, name: Path) -> None:
     """Have a file, under all its names here, be another one than that in the store that this one was linked from."""
+    if (store / name).is_dir():
+        return
     inode, data = (store / name).stat().st_ino, (store / name).read_bytes()
     same = [path for path in store.rglob("*") if path.lstat().st_ino == inode and path != store / name]
     (store / name).unlink()
@@ -96,9 +109,11 @@ def part_from_the_others(store: Path, name: Path) -> None:
 
 
 def trials(store: Path) -> Iterator[tuple[Path, Damage, random.Random]]:
-    """A sample of each file with each damage, or all of it, some kinds many times."""
-    files = [path for path in sorted(store.rglob("*")) if path.is_file() and not path.is_symlink()]
-    every = [(path, damage) for path in files for damage in DAMAGES if path.stat().st_size]
+    """A sample of all that lies in a store with each damage; or all of it, some kinds many times."""
+    every = []
+    for path in sorted(path for path in store.rglob("*") if not path.is_symlink()):
+        if path.is_dir() or path.stat().st_size:
+            every += [(path, damage) for damage in (OF_DIRECTORIES if path.is_dir() else DAMAGES)]
     chosen = every * TRIALS if TRIALS else random.Random(1).sample(every, SAMPLE)
     for number, (path, damage) in enumerate(chosen):
         if number < len(every) or damage in (cut, flip, swap):
