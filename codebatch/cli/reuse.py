@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import asdict
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses
-from codebatch.application.running import Execution
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, answering

@@ -14,8 +14,9 @@ from codebatch.application import running
 from codebatch.application.asking import shown_paths
 from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import Frozen
-from codebatch.application.running import Action, Execution, Listener, Ran
+from codebatch.application.ran import Ran
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.show import collected_line, failure_lines, summary_lines

@@ -17,7 +17,9 @@ import pytest
 
 from codebatch.application import running
 from codebatch.application.configuration import load_configuration
-from codebatch.application.running import Execution, Listener, Ran, run_paths
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.ran import Ran
+from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.crew import Died, Heard, Member, Said
 from codebatch.engine.events import WorkerId

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.misses import explain_misses
-from codebatch.application.running import Ran
+from codebatch.application.ran import Ran
 from codebatch.errors import InvalidInput, NothingToDo, StoreNotFound
 from codebatch.model.plan import Plan, items_of
 from codebatch.query.records import BatchRecords

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import give, mend
-from codebatch.application.running import Execution, Listener
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
