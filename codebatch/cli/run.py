@@ -257,7 +257,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
     lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if answer.served:
         share = percent_of(answer.served, answer.served + answer.executed)
-        lines.append(f"taken over from older batches: {count_of(answer.served, 'result')} ({share:g} %)")
+        served = count_of(answer.served, "result")
+        lines.append(f"taken over from older batches: {served} ({share:g} %), {answer.executed:,} executed")
     if stands.state.is_final:
         lines += summary_lines(summary, ran.worst)
     if ran.failures:
