@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from codebatch.model.entry import Entry
@@ -19,7 +18,11 @@ def estimate(plan: Plan, items: Sequence[Entry], shuffle_seed: int | None) -> di
 
     A project task costs a share of it all: about what was measured for the built-in ones.
     """
-    chance = random.Random(shuffle_seed) if shuffle_seed is not None else None  # noqa: S311 (an order, no secret)
+    chance = None
+    if shuffle_seed is not None:
+        from random import Random
+
+        chance = Random(shuffle_seed)  # noqa: S311 (an order, no secret)
     costs: dict[ShardId, list[float]] = {}
     for shard in plan.shards:
         factor = chance.random() if chance else 1.0

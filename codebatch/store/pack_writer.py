@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import zstandard
 
@@ -24,9 +24,7 @@ from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects import ObjectStore
 from codebatch.store.packs import PackIndex, build_index, encode_index
 from codebatch.system.files import Appender, Files, Lock
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+from codebatch.system.threads import Call, Threads
 
 PACK_BYTES = 16 << 20
 BATCH_BYTES = 2 << 20
@@ -136,8 +134,8 @@ class PackWriter:
         self._waiting_bytes = 0
         self._keys: set[bytes] = set()
         self._unsynced = False
-        self._thread: ThreadPoolExecutor | None = None
-        self._running: deque[Future[None]] = deque()
+        self._thread: Threads | None = None
+        self._running: deque[Call[None]] = deque()
         self._sealed: list[tuple[str, PackIndex]] = []
 
     def __enter__(self) -> PackWriter:
@@ -231,9 +229,7 @@ class PackWriter:
     def _hand_over(self) -> None:
         """Let the thread write what is waiting; wait for it where it is too far behind, which bounds memory."""
         if self._thread is None:
-            from concurrent.futures import ThreadPoolExecutor  # a small snapshot needs no thread
-
-            self._thread = ThreadPoolExecutor(1)
+            self._thread = Threads(1)
         self._wait(BATCHES_BEHIND_MAX - 1)
         self._running.append(self._thread.submit(self._write, self._take_waiting()))
 
@@ -244,7 +240,8 @@ class PackWriter:
 
     def _stop_thread(self) -> None:
         if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+            self._thread.drop()
+            self._thread.end()
             self._thread = None
 
     def _take_waiting(self) -> list[tuple[bytes, bytes]]:

@@ -12,7 +12,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 import msgspec
@@ -84,6 +84,7 @@ class Snapshot:
         self._path = _directory(store_root, self.id) / layout.SNAPSHOT_INDEX
         self._objects = objects or ObjectStore(files, store_root / layout.OBJECTS)
         self._entries: list[Entry] | None = None
+        self._last_items: dict[int, list[Entry]] = {}
 
     @property
     def entries(self) -> list[Entry]:
@@ -104,7 +105,12 @@ class Snapshot:
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
-        found = [entry for entry in self._entries_of(range(first, last)) if entry.kind == "file"]
+        # Whoever asks for some asks next for those behind them: they may be in the same frame.
+        kept = self._last_items
+        self._last_items = {
+            number: kept[number] if number in kept else self._items_of([number]) for number in range(first, last)
+        }
+        found = list(chain.from_iterable(self._last_items.values()))
         before = sum(frame.files for frame in self.document.frames[:first])
         return found[start - before : end - before]
 
@@ -192,6 +198,9 @@ class Snapshot:
         """The entries of some frames. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
+
+    def _items_of(self, numbers: Sequence[int]) -> list[Entry]:
+        return [entry for entry in self._entries_of(numbers) if entry.kind == "file"]
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
         """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 
 
@@ -18,5 +17,7 @@ def running_ns() -> int:
 
 def process_cpu_ns() -> int:
     """CPU nanoseconds of this process, and of the children that it has waited for."""
+    import resource  # of workers alone
+
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time_ns() + round((children.ru_utime + children.ru_stime) * 1e9)

@@ -26,6 +26,7 @@ from typing import Protocol, TypeVar
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
 from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
+from codebatch.system.threads import Threads
 
 T = TypeVar("T")
 
@@ -426,13 +427,11 @@ class Lock:
 
 def _write_at_once(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
     """Write files in some threads: a disk brings several to rest in the time of one."""
-    from concurrent.futures import ThreadPoolExecutor  # It takes 12 ms, and few runs have many files.
-
-    with ThreadPoolExecutor(_WRITERS) as pool:
-        waiting = deque(pool.submit(write, *each) for each in islice(contents, 2 * _WRITERS))
+    with Threads(_WRITERS) as threads:
+        waiting = deque(threads.submit(write, *each) for each in islice(contents, 2 * _WRITERS))
         while waiting:
             waiting.popleft().result()
-            waiting.extend(pool.submit(write, *each) for each in islice(contents, 1))
+            waiting.extend(threads.submit(write, *each) for each in islice(contents, 1))
 
 
 def _read_at(calls: SystemCalls, fd: int, offset: int, length: int) -> bytes:

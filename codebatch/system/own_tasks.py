@@ -11,9 +11,7 @@ the digest too. `tools` are the distributions whose versions are in the key, of 
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import inspect
 import os
 import sys
 import types
@@ -130,6 +128,8 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
 
     `watch` hears what that looks at. Raises InvalidConfiguration where it cannot be loaded.
     """
+    import inspect  # 5 ms with what it imports, of who has tasks of their own
+
     path, _, attribute = place.python.rpartition(":")
     try:
         source = _read(path)
@@ -187,6 +187,8 @@ def _read(path: str) -> bytes:
 
 def _imports(source: bytes) -> set[str]:
     """The modules at the top that any import in a source names, but for ours and those that come with Python."""
+    import ast
+
     named: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

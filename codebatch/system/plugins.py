@@ -77,7 +77,21 @@ def package_digest(package: str) -> Digest:
     origin = Path(spec.origin)
     root = origin.parent
     names = sorted(_iter_files(str(root))) if spec.submodule_search_locations else [origin.name]
-    return digest_pairs((name, digest_bytes((root / name).read_bytes())) for name in names)
+    return digest_pairs((name, _file_digest(f"{root}/{name}")) for name in names)
+
+
+def _file_digest(path: str) -> Digest:
+    """The digest of a file, read again where lstat(2) tells of a change."""
+    found = os.stat(path)
+    mark = found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    known = _file_digests.get(path)
+    if known is None or known[0] != mark:
+        with open(path, "rb", buffering=0) as file:
+            known = _file_digests[path] = (mark, digest_bytes(file.readall()))
+    return known[1]
+
+
+_file_digests: dict[str, tuple[tuple[int, ...], Digest]] = {}
 
 
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:

@@ -6,7 +6,6 @@ Whatever is gone, is not ours to see, or where there is no /proc, is left out.
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Iterator
 
 _PROC = "/proc"
@@ -42,7 +41,7 @@ def parent(pid: int) -> int | None:
 def resident_bytes(pid: int) -> int | None:
     """The memory that a process has resident."""
     fields = _read(f"{pid}/statm").split()
-    return int(fields[1]) * resource.getpagesize() if len(fields) > 1 else None
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if len(fields) > 1 else None
 
 
 def environment(pid: int) -> Iterator[tuple[bytes, bytes]]:

@@ -18,9 +18,8 @@ from radon.visitors import ComplexityVisitor
 
 from codebatch_workers.symbols import complexity
 from codebatch_workers.symbols.outline import definitions
-from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS, grammar
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS
 from tests.oracles.agreement import Agreement, Fact, compare
 
 # A query of what the tool counts (`more`) and we do not, the other way round (`less`), and where it does not look.

@@ -27,15 +27,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, groupby, pairwise
 from typing import NamedTuple
-from zlib import compress as compress_bytes
-from zlib import decompress
+from zlib import DEFLATED, compressobj, decompress
 
 from codebatch_workers.duplicates.fingerprints import LINES_MIN
 
 # Ten lines with less in them are brackets and the like. White space is not counted.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
-_FASTEST = 1
+# Of zlib: to make its tables for 32 KiB takes ten times as long as most stretches do.
+_FASTEST, _WINDOW_BITS, _MEMORY_LEVEL = 1, 13, 5
 _HASH_BYTES = 8
 _HASH_BITS = 64
 # So many lines are compared at first.
@@ -86,7 +86,7 @@ class Text:
         self.hashes.append(len(self._starts))
         self.numbers.extend(numbers)
         self.numbers.append(0)
-        self._code.append(compress_bytes(b"\n".join(lines), _FASTEST))
+        self._code.append(_compressed(b"\n".join(lines)))
         self._bytes_before.extend(accumulate(map(len, lines), initial=0))
 
     def _stretch(self, place: int) -> int:
@@ -127,6 +127,11 @@ def find_repeats(text: Text) -> Iterator[tuple[int, list[Repeat]]]:
     spans = {*text.wholes(), *_runs(classes)}
     for owner, chosen in groupby(_cover(filter(text.is_big, spans)), key=lambda span: text.owner(span[0])):
         yield owner, [Repeat(start, end - start, classes.places(start, end)) for start, end in chosen]
+
+
+def _compressed(text: bytes) -> bytes:
+    compressor = compressobj(_FASTEST, DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    return compressor.compress(text) + compressor.flush()
 
 
 def repeated(values: array[int]) -> bytes:

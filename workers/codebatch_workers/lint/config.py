@@ -5,7 +5,6 @@ Importing this loads no parser and no rules: both are looked at when a configura
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -62,5 +61,7 @@ def _check_codes(named: Iterable[str], rules: Iterable[QueryRule]) -> None:
     known = [*known_codes(), *(rule.id for rule in rules)]
     for code in sorted(named):
         if code not in known and not (code.endswith("*") and any(each.startswith(code[:-1]) for each in known)):
+            import difflib  # only those who mistype pay for it
+
             close = difflib.get_close_matches(code, known, n=1)
             raise ValueError(f"lint has no rule {code!r}" + (f"; did you mean {close[0]!r}?" if close else ""))

@@ -7,7 +7,6 @@ Whatever it says of a file passes `_told` before it is recorded.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar, cast
@@ -122,18 +121,19 @@ class TaskRunner:
         """One file through the per-file part of the tasks, in plan order; `begin` is told of each."""
         results: dict[str, Result] = {}
         failed: set[str] = set()
+        seen = {name: file.seeing(self._seen[name]) for name in tasks}
         for name in tasks:
             if failed and not failed.isdisjoint(self._planned[name].needs):
                 results[name] = Failed(reason="needs", evidence=_NEED_FAILED)
             else:
                 if begin is not None:
                     begin(name)
-                results[name] = _guarded(self._run, name, file)
+                results[name] = _guarded(self._run, name, seen[name])
             if isinstance(results[name], Failed):
                 failed.add(name)
         # Now, while its tree is there; what is raised is raised again where they are asked for.
-        for seen in {file.seeing(self._seen[name]) for name in tasks}:
-            _guarded(seen.lasting, suppressions)
+        for each in set(seen.values()):
+            _guarded(each.lasting, suppressions)
         return results
 
     def complete(self, name: str, files: Sequence[SourceFile], results: Sequence[Result]) -> list[Result]:
@@ -146,7 +146,7 @@ class TaskRunner:
         completed = self._batched(name, files, results, sound) if isinstance(task, BatchedFileTask) else list(results)
         for index in sound if name in self._finding else ():
             result = completed[index]
-            if not isinstance(result, Failed):
+            if not isinstance(result, Failed) and Diagnostic in map(type, result):
                 completed[index] = _guarded(self._told, name, files[index].seeing(self._seen[name]), result)
         return completed
 
@@ -303,16 +303,14 @@ class TaskRunner:
         return Sealed(lines, records, list(map(type, records)))
 
     def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
-        """What is recorded of what a task says of a file: its findings bear its name, but for those that notes hush."""
-        if Diagnostic not in map(type, records):
-            return records
+        """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""
         if name in self._foreign:
             records = [named(record, name) for record in records]
         return without_unwanted(file, records)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
-        given = cast("FileTask", self._task(name)).run_file(file.seeing(self._seen[name]))
+        given = cast("FileTask", self._task(name)).run_file(file)
         return check_records(given, file) if name in self._foreign else given
 
     def _task(self, name: str) -> Task:
@@ -387,5 +385,7 @@ def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T
 
 def _evidence() -> str:
     """The traceback at hand, as text that can be written: an exception may say anything."""
+    import traceback  # of failures alone
+
     text = traceback.format_exc()[-EVIDENCE_CHARACTERS_MAX:]
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -46,6 +46,7 @@ from codebatch_workers.symbols.details import (
 )
 from codebatch_workers.symbols.macros import Bodies, Macro, macros
 from codebatch_workers.symbols.relations import Relations, Scope
+from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import (
     NAME_BYTES_MAX,
     NAMES,
@@ -71,7 +72,6 @@ _LOCAL_IN_FUNCTION = frozenset({"variable", "constant", "field"})
 _FIELD_IN_CLASS = frozenset({"variable"})
 _SEPARATORS = {"cpp": "::", "rust": "::"}
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
-_LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
 _MACROS_BYTES_MAX = 32 * 1024 * 1024
 _LANGUAGES_WITH_CONSTANT_NAMES = frozenset({"python", "bash", "zsh"})
 
@@ -119,7 +119,7 @@ def outline(file: SourceFile) -> Outline:
 def _has_macros_alone(file: SourceFile) -> bool:
     """Whether a file is too large for a tree, and its macros are not too many to be found in the text."""
     return (
-        file.language in _LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
+        file.language in LANGUAGES_WITH_MACROS and file.file_class == "huge" and len(file.content) <= _MACROS_BYTES_MAX
     )
 
 
@@ -244,7 +244,7 @@ class Definitions:
                 start, minus_end = node.start_byte, -node.end_byte
                 if start in properties:
                     name = msgspec.structs.replace(name, symbol_type="property")
-                is_macro = self.language in _LANGUAGES_WITH_MACROS and is_macro_block(node)
+                is_macro = self.language in LANGUAGES_WITH_MACROS and is_macro_block(node)
                 spans[start, minus_end] = _Span(start, minus_end, name.symbol_type, name, is_macro)
         functions = {(node.start_byte, -node.end_byte) for node in self.captures.get("function", ())}
         blocks = {(node.start_byte, -node.end_byte) for node in self.captures.get("block", ())}
@@ -379,7 +379,7 @@ class Definitions:
 
     def _add_macros(self) -> Bodies:
         """Record the macros, drop what the grammar found in their bodies, and answer these."""
-        if self.language in _LANGUAGES_WITH_MACROS:
+        if self.language in LANGUAGES_WITH_MACROS:
             self.macros = macros(self.utf8, self.captures.get("comment", []))
         found = self.macros
         bodies = Bodies(self.utf8, found)

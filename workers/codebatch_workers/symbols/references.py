@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.task import Json
 from codebatch_workers.symbols.outline import definitions, outline
+from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -412,6 +412,9 @@ APPROXIMATE_LANGUAGES = frozenset(
     {"bash", "c", "cpp", "csharp", "css", "html", "kotlin", "scala", "sql", "swift", "zsh"}
 )
 
+# Languages of a preprocessor, whose macros may stand wherever a grammar knows none.
+LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
+
 # Any text is Markdown: it is parsed only for those who ask for its tree.
 LANGUAGES_OF_PROSE = frozenset({"markdown"})
 

@@ -24,12 +24,17 @@ from codebatch.model.entry import path_fields
 from codebatch.model.record import FileClass
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.syntax.conditionals import with_first_arms
 from codebatch_workers.syntax.encodings import WIDE_MARKS, Decoded, decode
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
-from codebatch_workers.syntax.languages import LANGUAGES_OF_PROSE, detect, grammar, has_grammar, language_named
+from codebatch_workers.syntax.languages import (
+    LANGUAGES_OF_PROSE,
+    LANGUAGES_WITH_MACROS,
+    detect,
+    grammar,
+    has_grammar,
+    language_named,
+)
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
-from codebatch_workers.syntax.unexpanded import LANGUAGES_WITH_MACROS, without_macros
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -292,6 +297,10 @@ class SourceFile:
     @_kept
     def parsed_text(self) -> bytes:
         """What the grammar of C and C++ is given for `utf8`: of the same length, with stand-ins for macros."""
+        # Their patterns take 2 ms to compile, of trees that hold no C.
+        from codebatch_workers.syntax.conditionals import with_first_arms
+        from codebatch_workers.syntax.unexpanded import without_macros
+
         utf8 = _LONE_CR.sub(b"\n", self.utf8) if b"\r" in self.utf8 else self.utf8
         return without_macros(with_first_arms(utf8, self.language))
 

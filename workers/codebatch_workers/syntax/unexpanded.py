@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-LANGUAGES_WITH_MACROS = frozenset({"c", "cpp"})
-
 # What may be the head of a declaration: words and stars at the start of a line or nearly there, the word behind them,
 # and what follows. It begins with what is found fast; everything is bounded, for a file may hold nothing else.
 _ARGUMENTS = rb"[\w\s,\"./:-]{0,200}\)\s*(?=[A-Za-z_(])"
