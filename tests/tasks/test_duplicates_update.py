@@ -269,4 +269,5 @@ def test_all_is_done_again_where_analyze_failed_at_a_file() -> None:
 
 
 def test_it_is_a_task_that_can_go_on() -> None:
-    assert isinstance(Duplicates(), UpdatingTask)
+    task: UpdatingTask = Duplicates()
+    assert isinstance(task, UpdatingTask)

@@ -1,0 +1,134 @@
+"""`python -m tests.tasks.histories GIT_DIR [COMMITS [END]]`: `duplicates` patched from commit to commit, and made anew.
+
+Along the first parents of END (HEAD), the oldest first. Fails at the first commit where the two differ; where the task
+would do all again, it is patched nevertheless, so that this is held against a whole run too. Of each commit are told
+the files with fingerprints, those that were read again, and seconds of CPU, patched and whole; what `analyze` says is
+there.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+from codebatch.model.record import Fingerprints
+from codebatch_workers.duplicates.fingerprints import fingerprints
+from codebatch_workers.syntax.source import SourceFile
+from codebatch_workers.tasks import duplicates
+from tests.tasks.states import Result, State, patched, whole
+
+_FILE_MODES = (b"100644", b"100755")
+
+
+class History:
+    """The states of a repository's tree; what does not change from one to the next is read and analyzed once."""
+
+    def __init__(self, git_dir: str) -> None:
+        self._git = ["git", "--git-dir", git_dir]
+        self._known: dict[tuple[bytes, bytes], tuple[bytes, Fingerprints | None]] = {}
+        self._reader = subprocess.Popen([*self._git, "cat-file", "--batch"], stdin=-1, stdout=-1)
+
+    def commits(self, count: int, end: str) -> list[str]:
+        """The last commits, the oldest first."""
+        command = [*self._git, "rev-list", "--first-parent", f"--max-count={count}", end]
+        return subprocess.check_output(command, text=True).split()[::-1]
+
+    def state(self, commit: str) -> State:
+        """A commit's files, by path. Those that a partial clone does not have are left out."""
+        listed = subprocess.check_output([*self._git, "ls-tree", "-r", "-z", commit]).split(b"\0")[:-1]
+        known = {}
+        for line in listed:
+            said, path = line.split(b"\t", 1)
+            mode, _, name = said.split()
+            if mode in _FILE_MODES and (content := self._content(path, name)) is not None:
+                known[path] = (content, mode == b"100755", name)
+
+        def analyze(file: SourceFile) -> Fingerprints | None:
+            return self._known[file.path, known[file.path][2]][1]
+
+        return State(
+            (_source(path, content, is_executable) for path, (content, is_executable, _) in known.items()), analyze
+        )
+
+    def _content(self, path: bytes, name: bytes) -> bytes | None:
+        if (path, name) not in self._known:
+            content = self._read(name)
+            if content is None:
+                return None
+            self._known[path, name] = (content, fingerprints(_source(path, content, is_executable=False)))
+        return self._known[path, name][0]
+
+    def _read(self, name: bytes) -> bytes | None:
+        put, get = self._reader.stdin, self._reader.stdout
+        assert put is not None
+        assert get is not None
+        put.write(name + b"\n")
+        put.flush()
+        said = get.readline().split()
+        return None if said[-1] == b"missing" else get.read(int(said[-1]) + 1)[:-1]
+
+
+def _source(path: bytes, content: bytes, is_executable: bool) -> SourceFile:
+    return SourceFile(path, content, executable=is_executable, contexts={})
+
+
+class Count:
+    """What came of the commits."""
+
+    def __init__(self) -> None:
+        self.changed = self.made_anew = 0
+        self.update_seconds: list[float] = []
+        self.whole_seconds: list[float] = []
+        self.files_read: list[int] = []
+
+    def __str__(self) -> str:
+        update, every = statistics.median(self.update_seconds), statistics.median(self.whole_seconds)
+        return (
+            f"{len(self.files_read)} commits, {self.changed} of them change the result, {self.made_anew} are made anew;"
+            f" CPU of the median: update {update:.3f} s, whole {every:.3f} s;"
+            f" files read again: median {statistics.median(self.files_read):.0f}, greatest {max(self.files_read)}"
+        )
+
+
+def compare(before: State, now: State, result: Result, count: Count) -> Result:
+    """The result at a state, patched from that of the one before. Raises AssertionError where it is not that of all."""
+    start = time.process_time()
+    after = patched(result, before, now)
+    middle = time.process_time()
+    count.files_read.append(len(now.read_again))
+    expected = whole(now)
+    count.update_seconds.append(middle - start)
+    count.whole_seconds.append(time.process_time() - middle)
+    count.changed += expected != result
+    if after is None:
+        count.made_anew += 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(duplicates, "_READ_SHARE_MAX", 1)
+            after = patched(result, before, now)
+    assert after == expected
+    return expected
+
+
+def main(git_dir: str, commits: str = "100", end: str = "HEAD") -> None:
+    """See the module."""
+    history = History(git_dir)
+    first, *names = history.commits(int(commits) + 1, end)
+    before = history.state(first)
+    result = whole(before)
+    count = Count()
+    for name in names:
+        now = history.state(name)
+        files = sum(map(bool, now.said.values()))
+        result = compare(before, now, result, count)
+        before = now
+        print(name, f"{files} {count.files_read[-1]} {count.update_seconds[-1]:.3f} {count.whole_seconds[-1]:.3f}")
+    files = sum(map(bool, before.said.values()))
+    print(f"{git_dir}: {len(before.files)} files, {files} with fingerprints, {len(result)} with blocks; {count}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
