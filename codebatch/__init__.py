@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from codebatch.application.asking import Answer, Question, ask
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus, list_batches, status
     from codebatch.application.dependencies import Impact, impact, import_cycles, imports
+    from codebatch.application.execution import Listener
     from codebatch.application.questions import (
         Inspected,
         find_errors,
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
         search,
         summarise,
     )
+    from codebatch.application.ran import Ran
     from codebatch.application.references import references
-    from codebatch.application.running import Listener, Ran, run
+    from codebatch.application.running import run
     from codebatch.application.stores import open_store
     from codebatch.errors import (
         AmbiguousId,
@@ -140,7 +142,9 @@ _NAMES = {
     "application.dependencies": "Impact impact import_cycles imports",
     "application.questions": "Inspected find_errors inspect list_files rank search summarise",
     "application.references": "references",
-    "application.running": "Listener Ran run",
+    "application.execution": "Listener",
+    "application.ran": "Ran",
+    "application.running": "run",
     "application.stores": "open_store",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "

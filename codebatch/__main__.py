@@ -7,6 +7,7 @@ lost), and no signal may be blocked. One that is ignored stays ignored (nohup).
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ _INTERRUPTED_JSON = b'{"error": {"code": "interrupted", "message": "interrupted"
 
 def main() -> None:
     """The console script. Ends the process."""
+    gc.set_threshold(50_000, 20, 50)  # While modules are made there is no garbage to collect.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from codebatch.model.counts import Counts
 from codebatch.model.digest import digest_bytes
 from codebatch.model.items import make_row
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, Register
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register
 from codebatch.model.shard import ShardId, ShardRule
 from codebatch.protocol.messages import Committed
 from codebatch.protocol.record_frames import FRAME_BYTES

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.model.counts import Counts
+from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import digest_bytes
 from codebatch.model.entry import Entry, encode_entries, snapshot_id
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, encode_commit
+from codebatch.model.outcome import Commit, HolderId, Outcome, encode_commit
 from codebatch.model.record import File
-from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.model.shard import ShardRule
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
 from codebatch.store.object_frames import Frame, compress

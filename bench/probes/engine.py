@@ -11,21 +11,12 @@ from collections import deque
 
 import msgspec
 
-from codebatch.engine.events import (
-    Action,
-    Assign,
-    Committed,
-    Complete,
-    Event,
-    Finished,
-    Ready,
-    Spawn,
-    Started,
-    WorkerId,
-)
+from codebatch.engine.actions import Action, Assign, Complete, Spawn
+from codebatch.engine.events import Committed, Event, Finished, Ready, Started, WorkerId
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome
+from codebatch.model.counts import Counts
+from codebatch.model.outcome import Commit, HolderId, Outcome
 from codebatch.model.shard import Shard, ShardId
 
 TASKS = {"parse": (), "analyze": ("parse",), "symbols": ("parse",), "lint": ("parse",)}

@@ -85,8 +85,9 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
         rows: list[tuple[str, Json, str]] = []
         for name, place in self.catalogue.own_places.items():
-            said = msgspec.to_builtins(place) | {"files": list(place.files)}
-            document["tasks"][name] |= {key: value for key, value in said.items() if value}  # type: ignore[index]
+            said = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}
+            set_here = {key: value for key, value in said.items() if value} | ({} if place.reuse else {"reuse": False})
+            document["tasks"][name] |= set_here  # type: ignore[index]
         for name, value in sorted(document.items()):
             origin = str(self.file) if name in self.set_in_file else "default"
             if name == "jobs" and value is None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
-from codebatch.application.running import Execution, Listener
 from codebatch.errors import StoreError, UnknownId
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch, snapshot_of

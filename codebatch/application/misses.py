@@ -13,7 +13,7 @@ from codebatch.application import Note
 from codebatch.application.asking import find_item
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import InvalidInput, NotInStore, StoreError
+from codebatch.errors import InvalidInput, StoreError, UnknownId
 from codebatch.model.entry import path_row
 from codebatch.model.misses import (
     Difference,
@@ -124,7 +124,7 @@ class _Miss(NamedTuple):
     item: int | None
 
 
-_OWN_TASK = (Difference(field="own_task"),)
+_REUSE = (Difference(field="reuse", new="false"),)
 _NO_BASES = (Difference(field="bases"),)
 _ROUND = (Difference(field="round"),)
 _NOT_TAKEN = (Difference(field="not_taken"),)
@@ -149,7 +149,7 @@ class _Asked:
         self._records = records
         self._plan = records.plan
         self._items = Items(records.items, records.plan.contexts)
-        self._own = set(self._plan.task_names) - (catalogue.installed.keys() - catalogue.own_places.keys())
+        self._not_reused = {name for name, place in catalogue.own_places.items() if not place.reuse}
         self._untrusted = untrusted_keys(records.store)
         self._seen = contexts_seen(self._plan.tasks)
         batch = records.batch
@@ -160,7 +160,7 @@ class _Asked:
         for batch_id in batch.about.bases:
             try:
                 self._old.append(_Old(batch_id, open_base(records.store, batch_id)))
-            except NotInStore:
+            except UnknownId:
                 self._unsound.append((batch_id, _LOST))
             except StoreError:
                 self._unsound.append((batch_id, _DAMAGED))
@@ -228,10 +228,10 @@ class _Asked:
 
     def _chosen(self, task: PlannedTask, link: Link, found: _Compared) -> tuple[str, Differences]:
         """Why a result was executed, which so compares with what bases have."""
-        if task.name in self._own:
-            return "", _OWN_TASK
         if not self._records.batch.about.bases:
             return "", _NO_BASES
+        if task.name in self._not_reused:
+            return "", _REUSE
         if link.round > 1:
             return "", _ROUND
         base, differences = nearest([*found, *self._unsound])
@@ -250,10 +250,12 @@ class _Asked:
         if found:
             return found
         try:
-            lacking = [name for name in sorted(self._plan.needed_for(task.name)) if not old.base.has_all(name)]
+            needed = sorted(self._plan.needed_for(task.name))
+            lacking = [Difference(field="result", name=name) for name in needed if not old.base.has_all(name)]
+            marks = {name: each.unkeyed for name in needed for each in old.base.held(name) if each.unkeyed}
         except StoreError:
             return _DAMAGED
-        return tuple(Difference(field="result", name=name) for name in lacking)
+        return (*lacking, *(Difference(field="unkeyed", name=name, old=mark) for name, mark in marks.items()))
 
     def _told(self, task: str, served: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
         grouped: dict[tuple[str, Differences], list[int | None]] = {}
@@ -312,9 +314,11 @@ class _Comparison:
         if of_task:
             return of_task
         try:
-            state = old.base.state(self._task.name, same)
+            state, unkeyed = old.base.state(self._task.name, same), old.base.unkeyed(self._task.name, same)
         except StoreError:
             return _DAMAGED
+        if unkeyed:
+            return (Difference(field="unkeyed", old=unkeyed),)
         return () if state == "result" else (Difference(field="result", old=state),)
 
     def _reading(self, old: _Old, place: int) -> Differences:

@@ -75,7 +75,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, note: Note = ignore_note) -> Batch | None:
         """The batch of the same plan that can be read and that questions go to, else the latest of whatever place:
-        equal trees have equal results. `note` is told of those that cannot be read.
+        equal trees have equal results, but for what is in no key. `note` is told of those that cannot be read.
         """
         wanted = (self.digest, self.pipeline)
         latest: Batch | None = None
@@ -87,13 +87,14 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             try:
                 batch.plan()  # Merged outputs do without, and whoever adopts it does not.
-                standing(batch)
+                stands = standing(batch)
             except (StoreCorrupt, UnknownId) as error:
                 note(f"{batch.id} is passed over: {error.message}")
                 continue
             if is_answering:
                 return batch
-            latest = batch
+            if not (stands.outputs is not None and stands.outputs.manifest.is_unkeyed):
+                latest = batch
         return latest
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[Batch, bool]:

@@ -8,8 +8,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.model.counts import add_counts
 from codebatch.model.entry import Entry, display_path, path_from_fields, path_row
-from codebatch.model.outcome import add_counts
 from codebatch.model.quantities import human_bytes
 from codebatch.model.record import KINDS
 from codebatch.model.shard import path_of

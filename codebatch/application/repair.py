@@ -38,7 +38,7 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 
 if TYPE_CHECKING:
-    from codebatch.application.running import Execution, Listener
+    from codebatch.application.execution import Execution, Listener
 
 T = TypeVar("T")
 

@@ -3,189 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec.structs import replace
 
-from codebatch.application.collecting import Collected, tidy
-from codebatch.application.configuration import Configuration, load_configuration
-from codebatch.application.freezing import Frozen, freeze, nothing_to_do, rules_for
+from codebatch.application.collecting import tidy
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Action, Execution, Listener
+from codebatch.application.freezing import freeze, nothing_to_do, rules_for
 from codebatch.application.planning import choose_pipeline, planner_of
+from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
 from codebatch.application.stores import StorePlace
-from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
-from codebatch.coordinator.run import NOTHING_EXECUTED, Executed, execute
-from codebatch.coordinator.score import Progress
+from codebatch.coordinator.run import NOTHING_EXECUTED, Executed
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
-from codebatch.model.quantities import count_of
+from codebatch.errors import InvalidInput, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
-from codebatch.query.arguments import path_of, refuse_below_one, refuse_text
-from codebatch.query.filters import JsonRecord
+from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.query.summary import Summary, failures, summarise, worst_findings
+from codebatch.query.summary import failures, summarise, worst_findings
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch, check_name
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.pins import give_name
-from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
-from codebatch.system.files import Lock
 
 WORST_MAX = 10
 FAILURES_MAX = 20
-
-Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
-"""What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
-
-
-class Listener:
-    """Who is told how a run goes, while it lasts. Called in the thread of `run`; what is not overridden is not told."""
-
-    def note(self, text: str) -> None:
-        """Something worth knowing."""
-
-    def frozen(self, frozen: Frozen) -> None:
-        """The tree is frozen."""
-
-    def chosen(self, batch: Batch, action: Action) -> None:
-        """This batch answers for what was frozen."""
-
-    def update(self, progress: Progress) -> None:
-        """How far the work is: whenever a worker was heard, and ten times a second where none is."""
-
-    def collected(self, collected: Collected) -> None:
-        """What nobody needs any more is gone. Not called where nothing went."""
-
-
-class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
-
-    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
-    `hash_seed`: of Python's hashes in workers. `reuses`: what older batches have is taken over.
-
-    Raises InvalidInput for a number that no batch can be executed with.
-    """
-
-    configuration: Configuration
-    jobs: int | None = None
-    file_seconds: float | None = None
-    memory_mb: int | None = None
-    take_over: bool = False
-    shuffle_seed: int | None = None
-    reuses: bool = True
-    hash_seed: int = 0
-
-    def __post_init__(self) -> None:
-        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
-        if self.file_seconds is not None and not self.file_seconds > 0:
-            raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
-
-    def execute(
-        self,
-        store: Store,
-        lock: Lock,
-        batch: Batch,
-        scope: Scope,
-        listener: Listener,
-        snapshot: Snapshot | None = None,
-    ) -> Executed:
-        """Do what is open in a batch.
-
-        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
-        batch's, where somebody has decoded it already.
-        """
-        settings = self.configuration.settings
-        jobs = self.jobs or self.configuration.jobs
-        memory_mb = self.memory_mb or settings.memory_mb_max
-        return execute(
-            store,
-            batch,
-            catalogue=self.configuration.catalogue,
-            jobs=jobs,
-            limits=Limits(
-                file_seconds=self.file_seconds or settings.file_seconds_max,
-                project_seconds=settings.project_seconds_max,
-                memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
-            ),
-            scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
-            watcher=listener,
-            store_lock=lock.descriptor,
-            reuses=self.reuses,
-            hash_seed=self.hash_seed,
-            snapshot=snapshot,
-        )
-
-
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run went, and where its batch stands.
-
-    `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
-    of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
-    nothing was left to do. `task` is the one that the work was restricted to. `name` is what the batch was named, and
-    `name_was` the batch that had that name until now.
-    """
-
-    store: Store
-    batch: Batch
-    action: Action
-    seconds: float
-    standing: Standing
-    summary: Summary
-    worst: tuple[JsonRecord, ...]
-    failures: tuple[JsonRecord, ...]
-    missing_grammars: Mapping[str, int]
-    executed: Executed
-    task: str | None
-    name: str | None = None
-    name_was: str | None = None
-
-    @property
-    def result_digest(self) -> str | None:
-        """The digest of all results; None before the batch has ended."""
-        stands = self.standing
-        return stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every planned result is there."""
-        return self.standing.state is BatchState.COMPLETED
-
-    @property
-    def shortfall(self) -> BatchIncomplete | None:
-        """What lacks of all results; None where nothing does, or one task was run and the batch is still open."""
-        tally, batch = self.standing.tally, self.batch
-        if not self.standing.state.is_final:
-            if self.task is not None:
-                return None
-            return BatchIncomplete(
-                f"{tally.open:,} of {tally.planned:,} results are missing",
-                hint=f"continue with: codebatch run --batch {batch.id}",
-            )
-        if self.is_complete:
-            return None
-        hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
-        if any(record["reason"] == "object" for record in self.failures):
-            hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
-        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
-        return BatchIncomplete(failed, hint=hint)
-
-
-class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
-
-    states: Mapping[ShardId, Literal["done", "failed"]]
-    open: tuple[ShardId, ...]
-    signal_status: int = 0
 
 
 def run(
@@ -384,7 +236,9 @@ def _ran(
         stands.outputs.check_lengths()
     records = BatchRecords(store, batch)
     summary = summarise(records)
-    missing = missing_tools(execution.configuration.catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    catalogue = execution.configuration.catalogue
+    missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
+    own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
     return Ran(
         store=store,
         batch=batch,
@@ -396,5 +250,6 @@ def _ran(
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,
+        unkeyed={name: mark for name in own if (mark := records.unkeyed(name))},
         task=task,
     )

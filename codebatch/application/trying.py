@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, planner_of
-from codebatch.application.running import Execution, Listener
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.loop import Scope
 from codebatch.errors import InvalidInput

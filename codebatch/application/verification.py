@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from codebatch.application.running import Execution, Listener
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.trying import Difference, first_difference
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import make_plan

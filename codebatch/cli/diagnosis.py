@@ -10,7 +10,7 @@ import click
 from codebatch.application.configuration import load_configuration
 from codebatch.application.diagnosis import Damage, Diagnosis, repair
 from codebatch.application.diagnosis import diagnose as diagnose_store
-from codebatch.application.running import Execution
+from codebatch.application.execution import Execution
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.run import Teller
 from codebatch.errors import StoreCorrupt

@@ -11,8 +11,8 @@ import msgspec
 from msgspec.structs import asdict
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses
-from codebatch.application.running import Execution
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, answering
@@ -41,7 +41,8 @@ _TOLD = {
     "result": "no result there",
     "base": "that batch is",
     "bases": "no older batch was asked",
-    "own_task": "results of own tasks are not taken over",
+    "reuse": "it is set not to be taken over",
+    "unkeyed": "the older result rests on what is in no key:",
     "untrusted": "caught by verify,",
     "round": "done again after it had failed",
     "not_taken": "the same, but it was not taken: it was not asked, or has it only since",

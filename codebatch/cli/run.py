@@ -14,8 +14,9 @@ from codebatch.application import running
 from codebatch.application.asking import shown_paths
 from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import Frozen
-from codebatch.application.running import Action, Execution, Listener, Ran
+from codebatch.application.ran import Ran
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.show import collected_line, failure_lines, summary_lines
@@ -41,6 +42,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
+    `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
     """
 
     snapshot_id: str
@@ -55,6 +57,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     action: str
     paths: tuple[str, ...]
+    unkeyed: dict[str, str]
 
 
 class Teller(Listener):
@@ -244,7 +247,12 @@ def _answer(answering: Answering, ran: Ran) -> int:
         seconds=ran.seconds,
         action=ran.action,
         paths=shown_paths(batch),
+        unkeyed=dict(ran.unkeyed),
     )
+    for task, besides in ran.unkeyed.items():
+        answering.note(
+            f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
+        )
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
     lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if answer.served:

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import asdict, replace
 
 from codebatch.application.configuration import load_configuration
-from codebatch.application.running import Execution, Listener
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.trying import try_task
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering

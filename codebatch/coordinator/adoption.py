@@ -12,26 +12,24 @@ import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise, product
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import NotInStore, StoreError, StoreUnwritable
-from codebatch.model.digest import Digest, digest_bytes
-from codebatch.model.outcome import Outcome, Unit, add_counts
+from codebatch.errors import StoreError, StoreUnwritable, UnknownId
+from codebatch.model.digest import Digest
+from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
 from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
-from codebatch.store.adoption import share
 from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
-from codebatch.store.outcomes import Committer, Outcomes
-from codebatch.store.shard_files import Trailer, split_shard_file
+from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
+from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -44,14 +42,20 @@ _COST_OF_SERVING = 0.05
 
 
 class Promised(msgspec.Struct):
-    """What workers need not do: of each shard and task the runs of items that an older batch has results of."""
+    """What workers need not do: of each shard and task the runs of items that an older batch has results of.
+
+    Of each project task `projects` has the older batch from whose result it may go on.
+    """
 
     runs: dict[tuple[ShardId, str], list[Served]] = msgspec.field(default_factory=dict)
+    projects: dict[ShardId, Served] = msgspec.field(default_factory=dict)
 
     def of(self, unit: Unit) -> tuple[Served, ...]:
         """What of it concerns a unit. A unit of a later round does again what was done before."""
         if unit.round > 1:
             return ()
+        if unit.shard in self.projects:
+            return (self.projects[unit.shard],)
         return tuple(
             run
             for task in unit.tasks
@@ -113,8 +117,8 @@ class Reuse(msgspec.Struct, frozen=True):
             with _missing_where_unsound():
                 taking.look_at(base, [task for task in usable if task.scope == "file"])
         taking.commit(committer)
-        alike = [base for base in bases if shards is None and base.snapshot_id == plan.snapshot_id]
-        for base, task in product(alike, usable):
+        likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
+        for base, task in product(likeliest, usable):
             if task.scope == "project":
                 with _missing_where_unsound():
                     taking.look_for_project(base, task)
@@ -122,12 +126,13 @@ class Reuse(msgspec.Struct, frozen=True):
         return taking.promised
 
     def _is_usable(self, plan: Plan, task: PlannedTask) -> bool:
-        """Whether a task's results may be taken over: it is no own one, and it is trusted, as is all that a project
-        task needs.
+        """Whether a task's results may be taken over: it is not set otherwise, and it is trusted, as is all that a
+        project task needs.
         """
         needed = plan.needed_for(task.name) if task.scope == "project" else {task.name}
         keys = {result_key(each) for each in plan.tasks if each.name in needed}
-        return self.catalogue.own_task(task.name) is None and keys.isdisjoint(self.untrusted)
+        place = self.catalogue.own_places.get(task.name)
+        return (place is None or place.reuse) and keys.isdisjoint(self.untrusted)
 
     def _opened(self) -> list[Base]:
         bases: list[Base] = []
@@ -144,7 +149,7 @@ def _missing_where_unsound() -> Iterator[None]:
         yield
     except StoreUnwritable:
         raise
-    except (NotInStore, StoreError):
+    except (UnknownId, StoreError, FileNotFoundError):
         pass
 
 
@@ -192,7 +197,7 @@ class _Taking:
             contexts = self._seen[task.name]
             if contexts not in same:
                 same[contexts] = same_items(self._items, items, contexts)
-            held = base.held(task.name)
+            held = [each for each in base.held(task.name) if not each.unkeyed]
             lacking = base.without_objects(task.name)
             for shard in self._plan.shards:
                 if (shard.id, task.name) in self._open:
@@ -214,93 +219,59 @@ class _Taking:
                     del self._open[key]
                 return  # Else it is damaged: another base may have it.
         taken = {item for run in known for item in range(run.start, run.end)}
-        fresh = [run for run in runs if taken.isdisjoint(range(run.start, run.end))]
+        missing = [-1 if item in taken else place for item, place in enumerate(places)]
+        fresh = list(_runs(missing, held[max(first, 0) :], base.id, task)) if taken else runs
         self.promised.runs[key] = sorted([*known, *fresh], key=lambda run: run.start)
         self._open[key] = max(0, self._open[key] - sum(run.end - run.start for run in fresh))
 
     def look_for_project(self, base: Base, task: PlannedTask) -> None:
-        """Take a project task's result where it was made of the very same: the snapshot, and results of every file."""
+        """Take a project task's result where it was made of the very same: the snapshot, and results of every file.
+
+        Of another state of the tree it is promised, for the task to go on from.
+        """
         work = ProjectWork(task.name)
-        ledger = self._ledger()
         needed = [name for name in self._plan.needed_for(task.name) if name != task.name]
         known = {each.name: each.key for each in base.plan.tasks}
         if (
             not self._plan.shards
-            or not ledger.open_units(work.id)
-            or (base.plan.snapshot_digest, base.plan.paths) != (self._plan.snapshot_digest, self._plan.paths)
-            or base.plan.shards != self._plan.shards
+            or work.id in self.promised.projects
             or known.get(task.name) != task.key
+            or base.plan.paths != self._plan.paths
             or any(not base.has_all(name) for name in (task.name, *needed))
+            or any(held.unkeyed for name in (task.name, *needed) for held in base.held(name))
+        ):
+            return
+        if base.plan.snapshot_digest != self._plan.snapshot_digest:
+            if not self._plan.paths:  # Else of the files outside it is not known which differ.
+                served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
+                self.promised.projects[work.id] = served
+            return
+        ledger = self._ledger()
+        if (
+            base.plan.shards != self._plan.shards
+            or not ledger.open_units(work.id)
             or any(
-                link.type != "result"
+                link.type != "result" or link.outcome.unkeyed
                 for shard in self._plan.shards
                 for name in needed
                 for link in ledger.walk(shard.id, name)
             )
         ):
             return
-        parts: list[Outcome] = []
-        tables = bytearray()
+        parts: list[EncodedOutcome] = []
         for shard, held in zip(self._plan.shards, base.held(task.name), strict=True):
-            shared = self._shared(shard, task.name, held.file) if held.file is not None else None
-            if shared is None:
+            part = adopt_shard(self._batch.files, self._outcomes, shard, task.name, held.file) if held.file else None
+            if part is None:
                 return
-            parts.append(shared[0])
-            tables += shared[1]
-        self._adopted.append(
-            Outcome(
-                shard=work.id,
-                task=task.name,
-                start=0,
-                end=1,
-                type="result",
-                bytes=sum(part.bytes for part in parts),
-                digest=digest_bytes(tables),
-                counts=add_counts(part.counts for part in parts),
-                inputs=ledger.inputs(task.name),
-                parts=tuple(parts),
-            )
-        )
+            parts.append(part)
+        whole = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
+        self._adopted.append(join_parts(whole, parts).outcome)
 
     def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
-        shared = self._shared(shard, task, place)
-        if shared is not None:
-            self._adopted.append(replace(shared[0], served=shard.items))
-        return shared is not None
-
-    def _shared(self, shard: Shard, task: str, place: ShardPlace) -> tuple[Outcome, bytes] | None:
-        """The outcome and the item table of a sound shard file, which has a further name now; None where it is not what
-        it was.
-        """
-        files, path = self._batch.files, self._outcomes.adopted_path(place.digest)
-        trailer = self._sound(place.path, place)
-        if trailer is None or trailer.items != shard.items:
-            return None
-        if not share(files, place.path, path) and self._sound(path, place) is None:
-            files.write_atomic(path, files.read(place.path))
-        outcome = Outcome(
-            shard=shard.id,
-            task=task,
-            start=0,
-            end=shard.items,
-            type="result",
-            length=place.length,
-            bytes=place.bytes,
-            digest=digest_bytes(trailer.table),
-            counts=place.counts,
-            file=place.digest,
-        )
-        return outcome, trailer.table
-
-    def _sound(self, path: Path, place: ShardPlace) -> Trailer | None:
-        """What a shard file says of itself; None where it is not what it was."""
-        try:
-            frames, trailer = split_shard_file(self._batch.files.read(path))
-        except StoreUnwritable:
-            raise
-        except (FileNotFoundError, StoreError, ValueError):
-            return None
-        return trailer if trailer.digest == place.digest and len(frames) == place.length else None
+        adopted = adopt_shard(self._batch.files, self._outcomes, shard, task, place)
+        if adopted is not None:
+            self._adopted.append(replace(adopted.outcome, served=shard.items))
+        return adopted is not None
 
     def commit(self, committer: Committer) -> None:
         """Make what was adopted ours. On return it is on disk."""

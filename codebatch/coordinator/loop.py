@@ -18,24 +18,18 @@ from codebatch.coordinator.adoption import Promised, Reuse
 from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
 from codebatch.coordinator.score import Progress, Score
+from codebatch.engine.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
-    Assign,
-    Break,
     Committed,
     DrainRequested,
     Event,
-    Fail,
     Finished,
     Lost,
     Ready,
     Refused,
     Released,
-    Retire,
-    Shrink,
-    Spawn,
     Started,
-    Survey,
     Surveyed,
     UnitKey,
     WorkerId,

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
+from codebatch.model.counts import add_counts
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.items import make_row, result_digest, task_digest
-from codebatch.model.outcome import Outcome, add_counts
+from codebatch.model.outcome import Outcome, first_unkeyed
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
@@ -89,6 +90,7 @@ def _merge_task(batch: Batch, outcomes: Outcomes, building: Path, ledger: Ledger
                     failed=sum(link.type == "failed" for link in links),
                     cancelled=sum(link.end - link.start for link in links if link.type == "cancelled"),
                     served=items if adopted is not None else sum(link.outcome.served for link in links),
+                    unkeyed=first_unkeyed(link.outcome for link in links),
                     counts=add_counts(link.outcome.counts for link in links),
                 )
             )

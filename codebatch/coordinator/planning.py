@@ -9,8 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch.model.cutting import cut_shards
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
-from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
 from codebatch.store.snapshots import Snapshot
 from codebatch.system.plugins import implementation_digest, load_declaration, mismatch, tool_versions

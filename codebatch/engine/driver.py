@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from codebatch.engine.events import (
-    Assign,
-    Break,
-    Committed,
-    Complete,
-    Drained,
-    Event,
-    Fail,
-    Retire,
-    Shrink,
-    Spawn,
-    Survey,
-)
+from codebatch.engine.actions import Assign, Break, Complete, Drained, Fail, Retire, Shrink, Spawn, Survey
+from codebatch.engine.events import Committed, Event
 from codebatch.engine.session import Session
 
 Deed = Spawn | Assign | Survey | Shrink | Fail | Retire

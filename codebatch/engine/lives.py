@@ -12,20 +12,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from codebatch.engine.events import (
-    Action,
-    Assign,
-    Committed,
-    Event,
-    Fail,
-    Finished,
-    Lost,
-    Ready,
-    Refused,
-    Released,
-    Retire,
-    Shrink,
-)
+from codebatch.engine.actions import Action, Assign, Fail, Retire, Shrink
+from codebatch.engine.events import Committed, Event, Finished, Lost, Ready, Refused, Released
 from codebatch.engine.lifecycle import BatchState
 
 

@@ -11,7 +11,8 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from codebatch.engine.events import Action, Fail, UnitKey
+from codebatch.engine.actions import Action, Fail
+from codebatch.engine.events import UnitKey
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.pool import Pool
 from codebatch.model.outcome import Commit, Register, Unit

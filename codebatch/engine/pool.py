@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.engine.events import Action, Retire, WorkerId
+from codebatch.engine.actions import Action, Retire
+from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import Unit
 from codebatch.model.shard import ShardId
 

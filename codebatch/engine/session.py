@@ -19,14 +19,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from codebatch.engine.actions import Action, Assign, Break, Complete, Drained, Shrink, Spawn, Survey
 from codebatch.engine.blame import Blame
 from codebatch.engine.events import (
-    Action,
-    Assign,
-    Break,
     Committed,
-    Complete,
-    Drained,
     DrainRequested,
     Event,
     Finished,
@@ -34,10 +30,7 @@ from codebatch.engine.events import (
     Ready,
     Refused,
     Released,
-    Shrink,
-    Spawn,
     Started,
-    Survey,
     Surveyed,
     UnitKey,
     WorkerId,

@@ -8,7 +8,7 @@ from itertools import chain
 
 import msgspec
 
-from codebatch.model.outcome import Counts
+from codebatch.model.counts import Counts
 from codebatch.model.record import TAGS, Diagnostic, File, Record
 
 

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, NewType
 
 import msgspec
 
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.record import FailureReason
@@ -34,20 +35,6 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Sums over records, kept with an outcome so that summaries read no output."""
-
-    kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
-    languages: dict[str, int] = {}
-
-    @property
-    def records(self) -> int:
-        """Records of every kind."""
-        return sum(self.kinds.values())
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The end of one task's work on items [start, end) of a shard.
 
@@ -56,7 +43,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     one item and holds its `failure` record; a `cancelled` one holds no bytes.
 
     What was taken over from another batch was not done again: `served` counts its items. Where all of it was, `file` is
-    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment.
+    the digest of the shard file in `results/` (store/shard_files.py) that holds its bytes, not a segment. What rests on
+    something that is in no key, which `unkeyed` names for people, is taken over by no other batch.
 
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
@@ -75,6 +63,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counts: Counts = msgspec.field(default_factory=Counts)
     file: Digest = Digest("")
     served: int = 0
+    unkeyed: str = ""
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
 
@@ -103,27 +92,9 @@ class Register(NamedTuple):
     round: int
 
 
-def add_counts(many: Iterable[Counts]) -> Counts:
-    """The sum of counts, keys sorted."""
-    kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
-    languages: dict[str, int] = {}
-    for counts in many:
-        for total, part in (
-            (kinds, counts.kinds),
-            (severities, counts.severities),
-            (codes, counts.codes),
-            (languages, counts.languages),
-        ):
-            for key, number in part.items():
-                total[key] = total.get(key, 0) + number
-    return Counts(
-        kinds=dict(sorted(kinds.items())),
-        severities=dict(sorted(severities.items())),
-        codes=dict(sorted(codes.items())),
-        languages=dict(sorted(languages.items())),
-    )
+def first_unkeyed(outcomes: Iterable[Outcome]) -> str:
+    """What the first outcome that rests on anything besides its key rests on; empty where none does."""
+    return next((outcome.unkeyed for outcome in outcomes if outcome.unkeyed), "")
 
 
 def encode_commit(commit: Commit) -> bytes:

@@ -1,12 +1,7 @@
-"""Shards: contiguous ranges of a snapshot's items, cut where the paths themselves say so.
-
-Items are the entries of kind `file`, in path order. A cut follows an item whose path hash divides by a modulus
-(content-defined chunking, after LBFS, Muthitacharoen et al. 2001), so that an edit moves one cut, rarely two.
-"""
+"""Shards: contiguous ranges of a snapshot's items, and what else a unit can be cut from."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import NewType
 
@@ -87,38 +82,3 @@ def path_of(work: Work, item: int, items: Sequence[Entry]) -> bytes:
             return items[start + item].path
         case ProjectWork():
             return PROJECT_PATH
-
-
-def cut_shards(items: Sequence[Entry], rule: ShardRule) -> list[Shard]:
-    """Cut path-sorted items into shards that cover each exactly once."""
-    modulus = rule.files_average - rule.files_min + 1
-    hashes = [hashlib.sha256(item.path).digest() for item in items]
-    ranges: list[tuple[int, int, int]] = []
-    start = size = 0
-    for index, item in enumerate(items):
-        if index > start and size + item.size > rule.bytes_max:
-            ranges.append((start, index, size))
-            start, size = index, 0
-        size += item.size
-        count = index + 1 - start
-        says_cut = count >= rule.files_min and int.from_bytes(hashes[index][:8], "big") % modulus == 0
-        if says_cut or count == rule.files_max or size > rule.bytes_max:
-            ranges.append((start, index + 1, size))
-            start, size = index + 1, 0
-    if start < len(items):
-        ranges.append((start, len(items), size))
-    names = _unique_prefixes([hashes[first].hex() for first, _, _ in ranges])
-    return [
-        Shard(id=ShardId(name), start=first, end=end, bytes=total)
-        for name, (first, end, total) in zip(names, ranges, strict=True)
-    ]
-
-
-def _unique_prefixes(digests: Sequence[str]) -> list[str]:
-    """The shortest prefixes, of 8 digits or more, that no other digest shares. Independent of order."""
-    longest: dict[str, int] = {}
-    for one, other in zip(ordered := sorted(digests), ordered[1:], strict=False):
-        shared = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-        longest[one] = max(longest.get(one, 0), shared + 1)
-        longest[other] = max(longest.get(other, 0), shared + 1)
-    return [digest[: max(SHARD_ID_DIGITS_MIN, longest.get(digest, 0))] for digest in digests]

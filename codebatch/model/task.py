@@ -84,12 +84,15 @@ class OwnPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a local task lies (workers/TASKS.md "Own tasks"), and by what else than its file it decides.
 
     `python` is `/absolute/path.py:function`. `tools` are distributions; None means those that the file imports. `files`
-    are absolute paths of files that the task reads, by what the configuration calls them.
+    are absolute paths of files that the task reads, by what the configuration calls them. What it finds is taken over
+    by later batches where it may be and `reuse` says so. `project` is the directory of the configuration.
     """
 
     python: str
     tools: tuple[str, ...] | None = None
     files: dict[str, str] = {}
+    reuse: bool = True
+    project: str = ""
 
 
 class Pipeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from codebatch.model.counts import Counts
 from codebatch.model.entry import display_path
-from codebatch.model.outcome import Counts
 from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_text, refuse_unknown

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Counts, add_counts
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
@@ -59,6 +59,10 @@ class BatchRecords:
     def counts(self, task: str) -> Counts:
         """The counts of a task's records so far."""
         return add_counts(piece.counts for piece in self.source.iter_pieces(task))
+
+    def unkeyed(self, task: str) -> str:
+        """What a task's results rest on besides its key, for people; empty where nothing. Its batch alone has them."""
+        return next((piece.unkeyed for piece in self.source.iter_pieces(task) if piece.unkeyed), "")
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""

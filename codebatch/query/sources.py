@@ -15,7 +15,8 @@ from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
-from codebatch.model.outcome import Counts, add_counts
+from codebatch.model.counts import Counts, add_counts
+from codebatch.model.outcome import first_unkeyed
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger, tally_of
@@ -24,10 +25,14 @@ from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_ou
 
 
 class Piece(NamedTuple):
-    """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines."""
+    """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
+
+    `unkeyed` is what it rests on besides its key.
+    """
 
     counts: Counts
     read: Callable[[], Iterator[bytes]]
+    unkeyed: str
 
 
 class ShardSoFar(NamedTuple):
@@ -136,7 +141,7 @@ class Merged:
         return output
 
     def _piece(self, output: TaskOutput, index: int, shard: OutputShard) -> Piece:
-        return Piece(shard.counts, lambda: self._outputs.iter_shard(output, index))
+        return Piece(shard.counts, lambda: self._outputs.iter_shard(output, index), shard.unkeyed)
 
 
 class Unmerged:
@@ -208,7 +213,8 @@ class Unmerged:
         return [shard.start for shard in self._plan().shards]
 
     def _piece(self, task: str, index: int, links: Sequence[Link]) -> Piece:
-        return Piece(add_counts(link.outcome.counts for link in links), lambda: self._read(task, index, links))
+        counts = add_counts(link.outcome.counts for link in links)
+        return Piece(counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links))
 
     def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
         """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""

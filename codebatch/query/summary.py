@@ -6,7 +6,7 @@ import itertools
 
 import msgspec
 
-from codebatch.model.outcome import Counts, add_counts
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.record import SEVERITIES
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.records import BatchRecords

@@ -33,7 +33,7 @@ def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_
     one that gets no further name is copied. On return it is on disk.
     """
     about = replace(
-        batch.about, batch_id=new_batch_id(at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
+        batch.about, batch_id=new_batch_id(store, at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
     )
     files = store.files
     found = (name for name, _ in files.listing(batch.root / layout.OUTPUTS))

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
-from codebatch.model.outcome import Counts, Outcome, OutcomeType
+from codebatch.model.outcome import Outcome, OutcomeType
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.result_key import Items
 from codebatch.store import layout
@@ -51,7 +52,7 @@ class Beside(NamedTuple):
 class Held(NamedTuple):
     """Results of items [start, end) of a base's plan. `file` holds just these, where one does.
 
-    `read` gives the record lines of each. Raises StoreCorrupt.
+    `read` gives the record lines of each. Raises StoreCorrupt. What is `unkeyed` is not to be taken over.
     """
 
     start: int
@@ -59,6 +60,7 @@ class Held(NamedTuple):
     counts: Counts
     file: ShardPlace | None
     read: Callable[[], Iterator[bytes]]
+    unkeyed: str
 
 
 class Base:
@@ -106,6 +108,13 @@ class Base:
             self._held[task] = list(self._find(task))
         return self._held[task]
 
+    def file(self, task: str, start: int, end: int) -> ShardPlace | None:
+        """The file of a task's results of just the items [start, end); None where none is. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
+        found = held[place] if place >= 0 else None
+        return found.file if found is not None and (found.start, found.end) == (start, end) else None
+
     def without_objects(self, task: str) -> set[int]:
         """The items of which a task's records name an object that is not in the store. Raises StoreError."""
         found: set[int] = set()
@@ -124,6 +133,12 @@ class Base:
     def has_all(self, task: str) -> bool:
         """Whether it has a result of every item. Raises StoreError."""
         return sum(held.end - held.start for held in self.held(task)) == self.plan.items
+
+    def unkeyed(self, task: str, item: int) -> str:
+        """What besides its key a task's result of an item rests on; empty where nothing. Raises StoreError."""
+        held = self.held(task)
+        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
+        return held[place].unkeyed if place >= 0 and item < held[place].end else ""
 
     def state(self, task: str, item: int) -> OutcomeType | None:
         """How a task ended of an item of its plan; None where it has not. Raises StoreError."""
@@ -169,7 +184,8 @@ class Base:
                 if link.type == "result":
                     read = partial(self._outcomes.iter_items, link.segment, link.outcome)
                     file = self._adopted(link.outcome) if link.outcome.file else None
-                    yield Held(shard.start + link.start, shard.start + link.end, link.outcome.counts, file, read)
+                    start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
+                    yield Held(start, end, counts, file, read, link.outcome.unkeyed)
 
     def _is_whole(self, output: TaskOutput, place: int) -> bool:
         """Whether a shard's file is there and holds results alone; where it is lost the registers may know."""
@@ -183,7 +199,7 @@ class Base:
         shard = output.shards[place]
         path = self._outputs.path_of(output, place)
         file = ShardPlace(path, shard.length, shard.bytes, shard.digest, shard.counts)
-        return Held(start, end, shard.counts, file, partial(self._outputs.iter_items, output, place))
+        return Held(start, end, shard.counts, file, partial(self._outputs.iter_items, output, place), shard.unkeyed)
 
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)

@@ -35,6 +35,7 @@ BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _SUBDIRECTORIES = (
     layout.HOLDERS,
     layout.JOURNAL,
@@ -108,9 +109,14 @@ def check_is_there(files: FileReader, batch_root: Path) -> None:
         raise CollectedMeanwhile(batch_root.name)
 
 
-def new_batch_id(at_ns: int) -> BatchId:
-    """A new id. Ids of later instants sort later."""
-    at = datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc)
+def new_batch_id(store: Store, at_ns: int) -> BatchId:
+    """A new id, which sorts behind those that there are, be it that the clock was set back since."""
+    at = _EPOCH + datetime.timedelta(microseconds=at_ns // 1000)
+    for known in reversed(batch_ids(store)):
+        with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
+            instant = datetime.datetime.strptime(f"{known[6:28]}+0000", "%Y%m%d-%H%M%S-%f%z")
+            at = max(at, instant + datetime.timedelta(microseconds=1))
+            break
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
@@ -129,7 +135,7 @@ def create_batch(
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead.
     """
     about = BatchFile(
-        batch_id=BatchId(f".{uuid.uuid4().hex}.tmp") if is_hidden else new_batch_id(at_ns),
+        batch_id=BatchId(f".{uuid.uuid4().hex}.tmp") if is_hidden else new_batch_id(store, at_ns),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,

@@ -196,7 +196,7 @@ def _how_it_ended(batch: Batch) -> BatchState | None:
         if read_settled(batch) is not None:
             return BatchState.COMPLETED
         outputs = current_outputs(batch)
-    except StoreCorrupt:
+    except (StoreCorrupt, UnknownId):
         return None
     return None if outputs is None else batch_state(outputs.manifest.tally(), is_started=True)
 
@@ -208,8 +208,10 @@ def _settled_digest(batch: Batch) -> Digest | None:
     settled = read_settled(batch)
     if settled is not None:
         return settled.result_digest
-    outputs = current_outputs(batch)
-    return outputs.manifest.result_digest if outputs is not None and outputs.is_all_there() else None
+    with contextlib.suppress(UnknownId):
+        outputs = current_outputs(batch)
+        return outputs.manifest.result_digest if outputs is not None and outputs.is_all_there() else None
+    return None
 
 
 def is_held(batch: Batch) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codebatch.model.outcome import Counts
+from codebatch.model.counts import Counts
 
 
 class _Line(msgspec.Struct, frozen=True):

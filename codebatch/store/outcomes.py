@@ -9,6 +9,7 @@ unit settled and others open, which is a state like any other: what is open is c
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -17,19 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
 from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row
-from codebatch.model.outcome import (
-    Commit,
-    Counts,
-    HolderId,
-    Outcome,
-    Register,
-    add_counts,
-    decode_commit,
-    encode_commit,
-)
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register, decode_commit, encode_commit, first_unkeyed
 from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
@@ -88,9 +81,13 @@ def encode_outcome(
 
 
 def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutcome:
-    """Complete a project task's outcome with what it says of each shard of files, in path order."""
-    offsets = accumulate((len(part.frames) + len(part.table) for part in parts), initial=0)
-    frames = b"".join(piece for part in parts for piece in (part.frames, part.table))
+    """Complete a project task's outcome with what it says of each shard of files, in path order.
+
+    Nothing of a part that lies in a shard file goes to the segment.
+    """
+    written = [b"" if part.outcome.file else part.frames + part.table for part in parts]
+    offsets = accumulate(map(len, written), initial=0)
+    frames = b"".join(written)
     return EncodedOutcome(
         msgspec.structs.replace(
             outcome,
@@ -98,6 +95,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutc
             bytes=sum(part.outcome.bytes for part in parts),
             digest=digest_bytes(b"".join(part.table for part in parts)),
             counts=add_counts(part.outcome.counts for part in parts),
+            unkeyed=first_unkeyed(part.outcome for part in parts),
             parts=tuple(part.outcome.at(offset) for part, offset in zip(parts, offsets, strict=False)),
         ),
         frames,
@@ -178,22 +176,34 @@ class Outcomes:
     def commit(self, commit: Commit, holder: HolderId, sequence: int) -> list[Outcome]:
         """Publish outcomes whose bytes are durable already; returns those whose name another process had taken."""
         hidden = self._directory / f".{holder}.{sequence}.tmp"
+        encoded = encode_commit(commit)
         try:
-            self._files.write_new(hidden, encode_commit(commit))
+            self._files.write_new(hidden, encoded)
         except FileNotFoundError as error:
             raise lost_outcomes(self._directory.parent) from error
         try:
             lost = [
-                outcome
-                for outcome in commit.outcomes
-                if not self._files.create_exclusive(
-                    hidden, self._directory / layout.register_name(_register(commit, outcome))
-                )
+                outcome for outcome in commit.outcomes if not self._link(hidden, encoded, _register(commit, outcome))
             ]
             self._files.sync_directory(self._directory)
         finally:
             self._files.remove(hidden)
         return lost
+
+    def _link(self, hidden: Path, encoded: bytes, register: Register) -> bool:
+        """Give a commit file a register's name; False where another file has it.
+
+        Where it has as many names as the file system gives one (ext4: 65,000, others 1,023) an equal file goes on.
+        """
+        path = self._directory / layout.register_name(register)
+        try:
+            return self._files.create_exclusive(hidden, path)
+        except OSError as error:
+            if error.errno != errno.EMLINK:
+                raise
+        self._files.remove(hidden)
+        self._files.write_new(hidden, encoded)
+        return self._files.create_exclusive(hidden, path)
 
     def scan(self) -> Scan:
         """Read the registers that appeared since the last scan. A commit holds just the outcomes it won.

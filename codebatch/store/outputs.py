@@ -16,10 +16,10 @@ import msgspec
 
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import CorruptFile, StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, item_range, iter_items
-from codebatch.model.outcome import Counts
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.protocol.record_frames import decode_frames, iter_frames
@@ -39,7 +39,8 @@ DAMAGE_HINT = "mend it with: codebatch diagnose --repair"
 class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A shard's file: `length` bytes of frames, a trailer of `trailer` bytes whose digest is `digest`.
 
-    `bytes` of records are in the frames. The results of `served` items were taken over from older batches.
+    `bytes` of records are in the frames. The results of `served` items were taken over from older batches; `unkeyed` as
+    in an outcome, of any of them.
     """
 
     shard: ShardId
@@ -50,6 +51,7 @@ class OutputShard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     failed: int = 0
     cancelled: int = 0
     served: int = 0
+    unkeyed: str = ""
     counts: Counts = msgspec.field(default_factory=Counts)
 
 
@@ -79,6 +81,11 @@ class Manifest(Document, frozen=True, kw_only=True):
     generation: int
     items: int
     tasks: tuple[TaskOutput, ...]
+
+    @property
+    def is_unkeyed(self) -> bool:
+        """Whether any of it rests on something that is in no key, so that it is of its batch alone."""
+        return any(shard.unkeyed for task in self.tasks for shard in task.shards)
 
     def task(self, name: str) -> TaskOutput | None:
         """The output of a task."""

@@ -1,16 +1,20 @@
-"""The machine's memory and its other processes, by psutil: what limits are held against, and what is not to be left.
+"""The machine's memory and its other processes: what limits are held against, and what is not to be left.
 
-psutil is imported where it is used: a run that has nothing to do is not to wait for it.
+Linux is asked itself (proc.py), other systems by psutil, which is imported where it is used: a run that has nothing to
+do is not to wait for it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection
+import signal
+import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codebatch.system import proc
 from codebatch.system.host import cgroup_texts
 
 if TYPE_CHECKING:
@@ -19,16 +23,20 @@ if TYPE_CHECKING:
 
 def available_memory() -> int:
     """Bytes that could be had without swapping: the machine's, or what the cgroup leaves, whichever is less."""
-    import psutil
-
-    try:
-        available = int(psutil.virtual_memory().available)
-    except OSError:  # No /proc.
-        available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    available = proc.available_memory() or _available_memory()
     for limit, used in zip(cgroup_texts("memory.max"), cgroup_texts("memory.current"), strict=False):
         with contextlib.suppress(ValueError):
             available = min(available, max(0, int(limit) - int(used)))
     return available
+
+
+def _available_memory() -> int:
+    import psutil
+
+    try:
+        return int(psutil.virtual_memory().available)
+    except OSError:  # No /proc.
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def oom_kills() -> int:
@@ -45,25 +53,26 @@ def resident_bytes(pids: Collection[int], *, with_children: bool) -> dict[int, i
 
     Finding the children means a look at every process of the machine.
     """
-    import psutil
-
     children: dict[int, list[int]] = {}
     if with_children:
-        for process in _processes():
-            with contextlib.suppress(psutil.Error):
-                children.setdefault(process.ppid(), []).append(process.pid)
+        for pid, parent in _parents():
+            children.setdefault(parent, []).append(pid)
     resident: dict[int, int] = {}
     for root in pids:
         tree = [root]
         for pid in tree:
             tree += children.get(pid, [])
-            with contextlib.suppress(psutil.Error):
-                resident[root] = resident.get(root, 0) + psutil.Process(pid).memory_info().rss
+            size = _resident_bytes(pid)
+            if size is not None:
+                resident[root] = resident.get(root, 0) + size
     return resident
 
 
 def kill_marked(variable: str, values: Collection[str]) -> int:
     """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
+    if sys.platform == "linux":
+        marks = {(variable.encode(), value.encode()) for value in values}
+        return sum(_kill(pid) for pid in proc.processes() if not marks.isdisjoint(proc.environment(pid)))
     import psutil
 
     killed = 0
@@ -73,6 +82,37 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
                 process.kill()
                 killed += 1
     return killed
+
+
+def _kill(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    if sys.platform == "linux":
+        for pid in proc.processes():
+            parent = proc.parent(pid)
+            if parent is not None:
+                yield pid, parent
+        return
+    import psutil
+
+    for process in _processes():
+        with contextlib.suppress(psutil.Error):
+            yield process.pid, process.ppid()
+
+
+def _resident_bytes(pid: int) -> int | None:
+    if sys.platform == "linux":
+        return proc.resident_bytes(pid)
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
+    return None
 
 
 def _processes() -> list[Process]:

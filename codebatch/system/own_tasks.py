@@ -28,13 +28,14 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
 from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
 from codebatch.system.regular import read_regular
+from codebatch.system.watch import Watch
 
 _PARAMETERS_MAX = 2
 _STDOUT = 1
 _STDERR = 2
 _FILE_BYTES_MAX = 16 << 20
 
-SETTINGS = OwnPlace.__struct_fields__
+SETTINGS = ("python", "tools", "files", "reuse")
 """What `[tasks.NAME]` of a local task says that is not its own configuration."""
 
 
@@ -55,29 +56,42 @@ def place_of(name: str, settings: Mapping[str, Json], project: Path) -> OwnPlace
     try:
         tools = msgspec.convert(settings.get("tools"), tuple[str, ...] | None)
         files = {each: (project / each).resolve() for each in msgspec.convert(settings.get("files", ()), list[str])}
+        reuse = msgspec.convert(settings.get("reuse", True), bool)
     except (ValueError, OSError) as error:  # A path with a NUL in it is the former.
         raise InvalidConfiguration(
-            f"`tools` or `files` of the task {name!r}: {error}", hint='write files = ["tools/words.txt"]'
+            f"`tools`, `files` or `reuse` of the task {name!r}: {error}", hint='write files = ["tools/words.txt"]'
         ) from error
     for each, path_there in files.items():
         if not path_there.is_relative_to(project.resolve()):
             raise InvalidConfiguration(f"{each!r} of the task {name!r} lies outside of the project", hint=hint)
     return OwnPlace(
-        python=f"{whole}:{function}", tools=tools, files={each: str(there) for each, there in sorted(files.items())}
+        python=f"{whole}:{function}",
+        tools=tools,
+        files={each: str(there) for each, there in sorted(files.items())},
+        reuse=reuse,
+        project=str(project.resolve()),
     )
 
 
 class OwnTask(typing.NamedTuple):
-    """A task of the project's, loaded. `digest` is over its file and the `files` that it reads.
+    """A task of the project's, loaded. `digest` is over its file, the function's name and the `files` that it reads.
 
-    `imports` are the modules whose versions decide too, without those of the standard library.
+    `named` are the modules that any import in it names, but for the standard library's; `imports` those of them whose
+    versions decide too. `states` are what the system said of each of the files before it was read, by what the
+    configuration calls it.
     """
 
     declaration: TaskDeclaration
     function: Callable[..., object]
     takes_config: bool
     digest: Digest
+    named: frozenset[str]
     imports: tuple[str, ...]
+    states: Mapping[str, tuple[int, ...]]
+
+    def changed_file(self, place: OwnPlace) -> str | None:
+        """One of the files that is not what it was when it was read for the digest; None where all are."""
+        return next((called for called, there in place.files.items() if _state(there) != self.states[called]), None)
 
 
 @contextlib.contextmanager
@@ -111,20 +125,24 @@ def said(error: BaseException) -> str:
     return traceback.format_exception_only(error)[-1].strip()
 
 
-def load_own_task(name: str, place: OwnPlace) -> OwnTask:
+def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> OwnTask:
     """Run the file at a place and take its function. One of project scope needs what its catalogue says.
 
-    Raises InvalidConfiguration where it cannot be loaded.
+    `watch` hears what that looks at. Raises InvalidConfiguration where it cannot be loaded.
     """
     path, _, attribute = place.python.rpartition(":")
     try:
         source = _read(path)
+        states = {called: _state(there) for called, there in place.files.items()}
         read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
         code = compile(source, path, "exec", dont_inherit=True)
         with importing():
-            exec(code, module.__dict__)  # noqa: S102  # the user's own file
+            if watch is None:
+                exec(code, module.__dict__)  # noqa: S102  # the user's own file
+            else:
+                watch.during(name, exec, code, module.__dict__)
         function = getattr(module, attribute)
         parameters = list(inspect.signature(function).parameters)
         if not 1 <= len(parameters) <= _PARAMETERS_MAX:
@@ -147,10 +165,20 @@ def load_own_task(name: str, place: OwnPlace) -> OwnTask:
         config=config,
         tools=place.tools or (),
     )
-    imports = tuple(sorted(_imports(source))) if place.tools is None else ()
+    named = frozenset(_imports(source))
+    imports = tuple(sorted(named)) if place.tools is None else ()
     # The file itself has no name here: wherever it lies it is the same.
-    digest = digest_pairs([("", digest_bytes(source)), *read])
-    return OwnTask(declaration, function, takes_config, digest, imports)
+    digest = digest_pairs([(attribute, digest_bytes(source)), *read])
+    return OwnTask(declaration, function, takes_config, digest, named, imports, states)
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """What the system says of a file, which a change of its content changes too; nothing where it is gone."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _read(path: str) -> bytes:

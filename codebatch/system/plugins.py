@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,8 +18,13 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
+from codebatch.system.installed import Installed
 from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
+
+# Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
+_REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"\bextra\s*==")
 
 
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
@@ -94,23 +100,43 @@ def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration
     if own is None:
         packages = {declaration.implementation.partition(":")[0].partition(".")[0], *declaration.sources}
         return digest_pairs((name, package_digest(name)) for name in sorted(packages))
-    packages = {*declaration.sources, *(name for name in own.imports if not _providers(name) and _has_files(name))}
-    return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in sorted(packages))])
+    return digest_pairs([("", own.digest), *((name, package_digest(name)) for name in packages_in_key(own))])
+
+
+def packages_in_key(own: OwnTask) -> list[str]:
+    """The packages and modules of which an own task's key has all files, not a version."""
+    brought = (name for name in own.imports if not providers(name) and _has_files(name))
+    return sorted({*own.declaration.sources, *brought})
 
 
 def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclaration:
     """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
-    tools = (*own.declaration.tools, *(tool for name in own.imports for tool in _providers(name)), *parse.tools)
+    tools = [*own.declaration.tools, *(tool for name in own.imports for tool in providers(name))]
+    for tool in tools:  # Which grows.
+        tools += (each for each in _requirements(tool) if each not in tools)
     return replace(
         own.declaration,
-        tools=tuple(dict.fromkeys(tools)),
+        tools=tuple(dict.fromkeys((*tools, *parse.tools))),
         optional_tools=parse.optional_tools,
         contexts=parse.contexts,
     )
 
 
 @functools.cache
-def _providers(module: str) -> tuple[str, ...]:
+def _requirements(distribution: str) -> tuple[str, ...]:
+    """The distributions that one requires, as far as they are installed, but for its extras."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires(distribution) or ()
+    except PackageNotFoundError:
+        return ()
+    found = (_REQUIRED.match(line) for line in lines if not _EXTRA.search(line))
+    return tuple(match[0] for match in found if match and _installed_version(match[0]) is not None)
+
+
+@functools.cache
+def providers(module: str) -> tuple[str, ...]:
     """The installed distributions that a module is of: nearly always the one that is called so."""
     from importlib.metadata import packages_distributions
 
@@ -165,18 +191,20 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 
 
 def look_again() -> None:
-    """Forget what was known of the packages that are installed: they may have been replaced. Costs 10 ms."""
+    """Forget what was known of the packages that are installed: they may have been replaced."""
     package_digest.cache_clear()
+    _installed.cache_clear()
     _installed_version.cache_clear()
-    _providers.cache_clear()
+    providers.cache_clear()
+    _requirements.cache_clear()
+
+
+@functools.cache
+def _installed() -> Installed:
+    return Installed()
 
 
 @functools.cache
 def _installed_version(distribution: str) -> str | None:
-    """A distribution's version, None where it is not installed. Tasks share most of theirs, and asking takes 1 ms."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
+    """A distribution's version, None where it is not installed. Tasks share most of theirs."""
+    return _installed().version(distribution)

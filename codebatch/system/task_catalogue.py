@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace
+from codebatch.system.installed import EntryPoint, Installed
 from codebatch.system.own_tasks import OwnTask, load_own_task
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from codebatch.system.watch import Watch
 
 ENTRY_POINT_GROUP = "codebatch.tasks"
 
@@ -24,20 +22,19 @@ ENTRY_POINT_GROUP = "codebatch.tasks"
 class TaskCatalogue:
     """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
 
-    `own_places`: where each own task lies.
+    `own_places`: where each own task lies; `watch` hears what they look at as they are loaded.
     """
 
-    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None) -> None:
+    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None, watch: Watch | None = None) -> None:
         self.own_places = dict(own_places or {})
+        self.watch = watch
         self._own: dict[str, OwnTask] = {}
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
         """Every installed task, not loaded yet. Raises InvalidConfiguration where two claim one name."""
-        from importlib.metadata import entry_points  # 10 ms that `status` can do without
-
         found: dict[str, EntryPoint] = {}
-        for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        for entry_point in Installed().entry_points(ENTRY_POINT_GROUP):
             other = found.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(
@@ -61,5 +58,5 @@ class TaskCatalogue:
 
     def _load(self, name: str) -> OwnTask:
         if name not in self._own:
-            self._own[name] = load_own_task(name, self.own_places[name])
+            self._own[name] = load_own_task(name, self.own_places[name], self.watch)
         return self._own[name]

@@ -18,7 +18,7 @@ from codebatch.model.plan import Plan
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, batch_ids
+from codebatch.store.batches import Batch, batch_ids, resolve_batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
@@ -89,6 +89,24 @@ def test_what_another_made_while_we_planned_is_adopted_too(store: Store) -> None
     batch, is_new = _planner(store, "two", kind=Late).find_or_make(again=False)
     assert not is_new
     assert batch.about.sources == (str(store.root.parent / "two").encode(),)
+
+
+@pytest.mark.parametrize("strange", ["", "20990101-000000-999999", "20990231-000000-000000", "99991231-235959-999999"])
+def test_clock_that_was_set_back_makes_no_batch_older_than_those_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch, strange: str
+) -> None:
+    """Else questions go on being answered for the tree as it was, and each run adopts what the one before it found."""
+    times = iter(range(10**18, 0, -(10**17)))
+    monkeypatch.setattr("codebatch.application.planning.wall_ns", lambda: next(times))
+    made = [_run(store, "one")]
+    if strange:
+        (store.batches / f"batch-{strange}-ffffff").mkdir()
+    for text in ("x = 2\n", "x = 3\n", "x = 2\n"):
+        (store.root.parent / "one" / "a.py").write_text(text)
+        made.append(_run(store, "one"))
+        assert _run(store, "one").id == made[-1].id
+    assert [each for each in batch_ids(store) if strange not in each or not strange] == [each.id for each in made]
+    assert resolve_batch(store, None).id == made[-1].id
 
 
 @pytest.mark.parametrize("number", [errno.EMLINK, errno.EPERM, errno.EXDEV, errno.ENOSPC])

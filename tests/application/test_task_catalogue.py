@@ -14,7 +14,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import SnapshotId
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.model.shard import ShardRule
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import PIPELINES, OwnPlace
 from codebatch.system.plugins import load_declaration, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
 
@@ -87,11 +87,20 @@ def test_an_own_task_is_keyed_as_a_task_of_ours_and_lies_anywhere(tmp_path: Path
     assert (here.tools, here.contexts) == (parse.tools, parse.contexts)
 
 
+def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Path) -> None:
+    keys = set()
+    for name in ("one", "two"):
+        (tmp_path / "own.py").write_text("def one(file): return []\ndef two(file): return []\n")
+        place = OwnPlace(python=f"{tmp_path}/own.py:{name}")
+        keys.add(resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))[1].key)
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "added"),
     [
         ("", "import os, pluggy._hooks\nfrom codebatch import run", {"pluggy"}),
-        ("", "def f():\n  try: from _pytest import config\n  except ImportError: import nowhere", {"pytest"}),
+        ("", "def f():\n  try: from pkg_resources import x\n  except ImportError: import nowhere", {"setuptools"}),
         ("tools = ['execnet']", "import pluggy", {"execnet"}),
         ("tools = []", "import pluggy", set()),
     ],
@@ -100,6 +109,27 @@ def test_tools_of_an_own_task_are_what_it_imports_or_says(
     settings: str, code: str, added: set[str], tmp_path: Path
 ) -> None:
     assert set(_planned(tmp_path, settings, code).tools) - set(_planned(tmp_path).tools) == added
+
+
+def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requirements = {
+        "one": [
+            "Requires-Dist: two.of_it>=1; python_version > '3'",
+            "Requires-Dist: missing",
+            "Requires-Dist: four;extra=='x'",
+        ],
+        "two.of_it": ["Requires-Dist: three[x] (>=2)", "Requires-Dist: one"],
+        "three": [],
+        "four": [],
+    }
+    for name, lines in requirements.items():
+        (tmp_path / "site" / f"{name}-1.0.dist-info").mkdir(parents=True)
+        metadata = "\n".join([f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0", *lines])
+        (tmp_path / "site" / f"{name}-1.0.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    look_again()
+    tools = _planned(tmp_path, "tools = ['one']").tools
+    assert set(tools) - set(_planned(tmp_path).tools) == {"one", "two.of_it", "three"}
 
 
 def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
@@ -121,9 +151,10 @@ def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(
         ("files = ['none.txt']", "No such file"),
         ("files = ['.']", "no regular file"),
         ("files = 'words.txt'", "Expected `array`, got `str`"),
-        ("files = ['a\\u0000']", "`tools` or `files` of the task 'words'"),
+        ("files = ['a\\u0000']", "`tools`, `files` or `reuse` of the task 'words'"),
         ("tools = ['no-such-tool']", "needs no-such-tool, which is not installed"),
         ("tools = [1]", "Expected `str`, got `int`"),
+        ("reuse = 'no'", "Expected `bool`, got `str`"),
     ],
 )
 def test_what_an_own_task_cannot_be_decided_by_is_refused(settings: str, problem: str, tmp_path: Path) -> None:

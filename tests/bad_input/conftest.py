@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bad_input.bases import Bases, make_bases
 from tests.cli.process import CommandLine, make_many
 
 
@@ -16,6 +17,18 @@ from tests.cli.process import CommandLine, make_many
 def codebatch(tmp_path: Path) -> CommandLine:
     """The command line in an empty directory."""
     return CommandLine(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def _bases(tmp_path_factory: pytest.TempPathFactory) -> Bases:
+    return make_bases(tmp_path_factory.mktemp("bases"))
+
+
+@pytest.fixture
+def bases(_bases: Bases, monkeypatch: pytest.MonkeyPatch) -> Bases:
+    """A tree with older batches, whose configuration is that of the current directory."""
+    monkeypatch.chdir(_bases.root / "tree")
+    return _bases
 
 
 @pytest.fixture(scope="session")

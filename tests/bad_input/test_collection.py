@@ -105,6 +105,26 @@ def test_gc_leaves_alone_what_a_run_that_is_stopped_needs(codebatch: CommandLine
     assert codebatch("run", "many", "--json").json["action"] == "up to date"
 
 
+@pytest.mark.slow
+def test_worker_that_is_stopped_holds_the_store_no_longer_than_its_coordinator_lives(
+    codebatch: CommandLine, digest_of_many: str
+) -> None:
+    """The batch is not over, so nothing of it goes, nor of its bases."""
+    make_many(codebatch.directory / "many", 40)
+    codebatch("run", "many", "--task", "parse", "-q")
+    process = codebatch.start("run", "many", "-j", "2", "--json")
+    wait_until(lambda: len(live_worker_pids(codebatch.directory / ".codebatch")) > 0, "a worker is at work")
+    workers = _family(process)[:-1]
+    for worker in workers:
+        worker.send_signal(signal.SIGSTOP)
+    assert codebatch("gc", "--json", status=4).error["code"] == "store_in_use"
+    process.kill()
+    process.communicate()
+    psutil.wait_procs(workers, timeout=60)
+    assert codebatch("gc", "--keep", "1", "--json").json["batches"] == []
+    assert codebatch("run", "many", "--json").json["result_digest"] == digest_of_many
+
+
 @permissions_bind
 def test_store_that_cannot_be_written_is_looked_at_and_left(codebatch: CommandLine) -> None:
     _run_thrice(codebatch)

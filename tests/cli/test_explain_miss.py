@@ -146,6 +146,6 @@ def test_own_tasks_and_words_that_are_wrong(codebatch: CommandLine) -> None:
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "b.py", "x = 1\n")
     codebatch("run", "tree")
-    assert explain(codebatch, "--task", "words") == {"words": (2, 0, {"own_task": 2})}
+    assert explain(codebatch, "--task", "words") == {"words": (1, 1, {"path": 1})}
     for words in (["no.py"], ["a.py", "--task", "duplicates"], ["a", "b", "c"], ["batch-1", "a.py"], ["--task", "no"]):
         codebatch("explain-miss", *words, status=2)

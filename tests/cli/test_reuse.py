@@ -52,6 +52,19 @@ def test_one_file_that_changed_is_one_file_done(project: CommandLine) -> None:
     assert project("query", "outputs", "--path", "m07.py", "--json").json
 
 
+@pytest.mark.parametrize(
+    ("text", "shards"),
+    [("import os\n\n\ndef g(x):\n    return x\n", 0), ("import m08\n", 2), ("import os, sys\nimport m01\n", 2)],
+)
+def test_where_imports_lead_is_asked_again_for_what_changed(project: CommandLine, text: str, shards: int) -> None:
+    write(project.directory / "tree" / "m07.py", text)
+    _run(project)
+    new, old = sorted(project.directory.glob(".codebatch/batches/batch-*"), reverse=True)
+    shared = {path.stat().st_ino for path in old.glob("outputs/*/*/*.zst")}
+    own = [path for path in new.glob("outputs/*/dependencies/*.zst") if path.stat().st_ino not in shared]
+    assert len(own) == shards, "of the file that imports, and of the one that it imports now"
+
+
 def test_files_that_came_went_and_moved(project: CommandLine) -> None:
     (project.directory / "tree" / "m03.py").unlink()
     (project.directory / "tree" / "m04.py").rename(project.directory / "tree" / "moved.py")

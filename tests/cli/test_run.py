@@ -110,6 +110,19 @@ def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: Com
     assert "implementation_digest differ" in ended.error["message"]
 
 
+def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_is_kept(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", "[tasks.edited]\npython = 'edited.py:task'\n")
+    edits = "    open(__file__, 'a').write('# edited\\n')\n    os.abort()\n"
+    task = write(codebatch.directory / "edited.py", f"import os\ndef task(file):\n{edits}")
+    ended = codebatch("run", "project", "-j", "1", "--json", status=2)
+    assert ended.error["code"] == "tool_mismatch"
+    assert "planned with another edited" in ended.error["message"]
+    write(task, "def task(file):\n    return []\n")
+    answer = codebatch("run", "project", "--json").json
+    anew = codebatch("run", "project", "--json", "--store", "anew").json
+    assert (answer["status"], answer["result_digest"]) == ("COMPLETED", anew["result_digest"])
+
+
 def test_again_makes_a_new_batch_with_the_same_result(codebatch: CommandLine) -> None:
     first = codebatch("run", "project", "--json").json
     again = codebatch("run", "project", "--again", "--json").json

@@ -10,7 +10,8 @@ import pytest
 from codebatch.coordinator.costs import estimate
 from codebatch.coordinator.crew import Died, Heard, Member
 from codebatch.coordinator.loop import Coordinator, Scope
-from codebatch.engine.events import Fail, Lost, Ready, Started, WorkerId
+from codebatch.engine.actions import Fail
+from codebatch.engine.events import Lost, Ready, Started, WorkerId
 from codebatch.errors import EnvironmentBroken
 from codebatch.model.outcome import Commit, HolderId, Outcome, Register, encode_commit
 from codebatch.model.plan import items_of

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from codebatch.coordinator.score import Score
 from codebatch.engine.ledger import Ledger
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, OutcomeType
+from codebatch.model.counts import Counts
+from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 from tests.proof.plans import make_batch

@@ -14,24 +14,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from codebatch.engine.actions import Assign, Complete, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
-from codebatch.engine.events import (
-    Assign,
-    Committed,
-    Complete,
-    Event,
-    Fail,
-    Finished,
-    Lost,
-    Ready,
-    Retire,
-    Shrink,
-    Spawn,
-    Started,
-    Survey,
-    Surveyed,
-    WorkerId,
-)
+from codebatch.engine.events import Committed, Event, Finished, Lost, Ready, Started, Surveyed, WorkerId
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, Unit

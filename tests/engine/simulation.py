@@ -13,25 +13,17 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from codebatch.engine.actions import Assign, Break, Complete, Drained, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
-    Assign,
-    Break,
     Committed,
-    Complete,
-    Drained,
     Event,
-    Fail,
     Finished,
     Lost,
     Ready,
     Refused,
     Released,
-    Retire,
-    Shrink,
-    Spawn,
     Started,
-    Survey,
     Surveyed,
     UnitKey,
     WorkerId,

@@ -9,22 +9,8 @@ from typing import Any
 
 import pytest
 
-from codebatch.engine.events import (
-    Action,
-    Assign,
-    Committed,
-    Event,
-    Fail,
-    Finished,
-    Lost,
-    Ready,
-    Refused,
-    Released,
-    Retire,
-    Shrink,
-    Started,
-    WorkerId,
-)
+from codebatch.engine.actions import Action, Assign, Fail, Retire, Shrink
+from codebatch.engine.events import Committed, Event, Finished, Lost, Ready, Refused, Released, Started, WorkerId
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.engine.lives import (

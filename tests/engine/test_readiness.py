@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.engine.events import Assign, Committed, Complete, Finished, Ready, Started, WorkerId
+from codebatch.engine.actions import Assign, Complete
+from codebatch.engine.events import Committed, Finished, Ready, Started, WorkerId
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.session import Session
 from codebatch.model.outcome import Commit, HolderId, Outcome, OutcomeType, Unit

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from codebatch.engine.actions import Action, Assign, Break, Complete, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.events import (
-    Action,
-    Assign,
-    Break,
     Committed,
-    Complete,
     DrainRequested,
-    Fail,
     Finished,
     Lost,
     Ready,
     Refused,
     Released,
-    Retire,
-    Shrink,
-    Spawn,
     Started,
-    Survey,
     Surveyed,
     WorkerId,
 )

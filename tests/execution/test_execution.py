@@ -35,9 +35,9 @@ from codebatch_workers.runtime.execution import (
     Task,
     TaskRunner,
     UnitResults,
-    load_source,
 )
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import make_batch

@@ -12,10 +12,11 @@ import msgspec
 import pytest
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, DocumentError, decode_json, encode_document
 from codebatch.model.entry import SnapshotId
-from codebatch.model.outcome import Counts, HolderId, decode_commit
+from codebatch.model.outcome import HolderId, decode_commit
 from codebatch.model.plan import decode_plan
 from codebatch.model.shard import ShardId
 from codebatch.store.batches import BatchFile, BatchId, decode_batch

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import encode_document
 from codebatch.model.entry import (
@@ -23,7 +24,7 @@ from codebatch.model.entry import (
     snapshot_id,
 )
 from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row, result_digest, task_digest
-from codebatch.model.outcome import Commit, Counts, HolderId, Outcome, decode_commit, encode_commit
+from codebatch.model.outcome import Commit, HolderId, Outcome, decode_commit, encode_commit
 from codebatch.model.plan import (
     Plan,
     PlannedTask,

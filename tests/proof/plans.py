@@ -11,17 +11,19 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import Entry, SnapshotId, encode_entry
 from codebatch.model.plan import Plan, PlannedTask, plan_digest, task_key
 from codebatch.model.record import Failure, Metric, Record
-from codebatch.model.shard import ShardRule, cut_shards
+from codebatch.model.shard import ShardRule
 from codebatch.store.batches import Batch, BatchId, create_batch
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.snapshots import SnapshotSource, publish_snapshot
 from codebatch.store.store import Store
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import Failed, Result, TaskRunner
@@ -125,8 +127,19 @@ class _Reading:
             for file, records in project.records(need):
                 if any(isinstance(record, Failure) and record.task == "parse" for record in records):
                     raise RuntimeError("parse failed")
-                value = digest_bytes(repr(records).encode())
-                yield Metric(path=file.text, metric=need, value=int(value[:8], 16))
+                yield _metric(file, need, records)
+
+    def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]]:
+        told = [(now, need, project.records_of(now, need)) for _, now in before.changes if now for need in self._needs]
+        found: dict[Entry, list[Record]] = {now: [] for now, _, _ in told}
+        for now, need, records in told:
+            if records:
+                found[now].append(_metric(now, need, records))
+        return list(found.items())
+
+
+def _metric(file: Entry, need: str, records: list[Record]) -> Metric:
+    return Metric(path=file.text, metric=need, value=int(digest_bytes(repr(records).encode())[:8], 16))
 
 
 def _tasks() -> tuple[PlannedTask, ...]:

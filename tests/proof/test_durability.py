@@ -25,8 +25,9 @@ from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
-from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
+from codebatch_workers.runtime.execution import Failed, UnitResults
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
 PLACE = Path("/a/b/store")

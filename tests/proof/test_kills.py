@@ -8,19 +8,21 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from codebatch.store import layout
-from codebatch.store.batches import batch_ids
+from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.journal import Failed, read_journal
 from codebatch.store.store import open_store
 from codebatch.system.files import RealFiles
-from tests.cli.process import CommandLine, make_many
+from tests.cli.process import CommandLine, make_many, write
 from tests.execution.harness import check_no_process_left, open_latest
 from tests.proof.invariants import check_batch, merged
 
@@ -86,14 +88,14 @@ def _wait_for_commits(codebatch: CommandLine, process: subprocess.Popen[bytes], 
             process.wait(timeout=0.01)
 
 
-def _kill_one(coordinator: int, chance: random.Random) -> int | None:
+def _kill_one(coordinator: int, chance: random.Random, *, alone: float = 0.05) -> int | None:
     """SIGKILL the coordinator or one of its workers, whatever they are at; the pid of the one that was alive.
 
-    Before there are workers, seldom: it would never get to have any.
+    Before there are workers, and once they are gone, `alone` often: it would never get to have any.
     """
     try:
         workers = [child.pid for child in psutil.Process(coordinator).children()]
-        if chance.random() < (0.25 if workers else 0.05):
+        if chance.random() < (0.25 if workers else alone):
             victim = coordinator
         elif workers:
             victim = chance.choice(workers)
@@ -111,3 +113,47 @@ def _registers(batches: Path) -> int:
 
 def _batches(directory: Path) -> list[str]:
     return batch_ids(open_store(RealFiles(), directory / "store"))
+
+
+@pytest.mark.slow
+def test_kills_while_results_are_taken_over_and_old_batches_go_change_nothing(tmp_path: Path) -> None:
+    """A file changes, and a run is killed, at any instant between its start and its end, until one ends well."""
+    make_many(tmp_path / "many", FILES // 3)
+    (tmp_path / "codebatch.toml").write_text(f"{RULE}[store]\nkeep = 2\n", encoding="utf-8")
+    codebatch = CommandLine(tmp_path)
+    seconds = codebatch(*ARGUMENTS).json["seconds"] + 0.5
+    chance = random.Random(2)
+    kills = {"coordinator": 0, "worker": 0}
+    rounds = served = 0
+    while sum(kills.values()) < KILLS // 16:
+        rounds += 1
+        write(tmp_path / "many" / f"package{rounds % 7}" / "changed.py", f"x = {rounds}\n")
+        answer = _run_until_it_ends(codebatch, chance, kills, seconds)
+        served += answer["served"]
+        codebatch("run", "many", "--store", f"anew{rounds}", "--no-cache", "-q")
+        serial = merged(open_latest(tmp_path / f"anew{rounds}"))
+        shutil.rmtree(tmp_path / f"anew{rounds}")
+        check_batch(open_latest(tmp_path / "store"), serial)
+        store = open_store(RealFiles(), tmp_path / "store")
+        for each in batch_ids(store):
+            merged(open_batch(store, each))
+        assert len(batch_ids(store)) <= 3
+    print(f"kill -9 beside older batches: {kills}, {rounds} trees, {served} results taken over")
+    assert served > 0
+    assert kills["coordinator"] > 0
+
+
+def _run_until_it_ends(
+    codebatch: CommandLine, chance: random.Random, kills: dict[str, int], seconds: float
+) -> dict[str, Any]:
+    while True:
+        process = codebatch.start(*ARGUMENTS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(chance.random() * seconds)
+        victim = _kill_one(process.pid, chance, alone=0.9) if process.poll() is None else None
+        if victim is not None:
+            kills["coordinator" if victim == process.pid else "worker"] += 1
+        stdout, stderr = process.communicate(timeout=60)
+        if process.returncode != -signal.SIGKILL:
+            answer: dict[str, Any] = codebatch.check("run", process.returncode, stdout, stderr, 0).json
+            return answer

@@ -21,8 +21,20 @@ REAL_REFUSALS = int(os.environ.get("CODEBATCH_PROOF_REFUSALS", "24"))
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
 @pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
-def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lasting: bool) -> None:
-    case = Case(seed=1, items=7, failing=1, healing=0, killing=0, shard_items=3, jobs=2, coordinators=1, faults=())
+@pytest.mark.parametrize("changed", [None, 2], ids=["anew", "beside an older batch"])
+def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lasting: bool, changed: int | None) -> None:
+    case = Case(
+        seed=1,
+        items=7,
+        failing=1,
+        healing=0,
+        killing=0,
+        shard_items=3,
+        jobs=2,
+        coordinators=1,
+        faults=(),
+        changed=changed,
+    )
     writes = run_refused(case, None)
     assert writes > 60
     for at in range(writes):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codebatch.errors import InvalidInput
-from codebatch.model.outcome import Counts
+from codebatch.model.counts import Counts
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
 
 FINDING: JsonRecord = {

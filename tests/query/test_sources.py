@@ -11,8 +11,9 @@ from codebatch.application.batches import task_states
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
+from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest
-from codebatch.model.outcome import Counts, Outcome, Register
+from codebatch.model.outcome import Outcome, Register
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter

@@ -17,8 +17,9 @@ from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
-from codebatch_workers.runtime.execution import Failed, UnitResults, load_source
+from codebatch_workers.runtime.execution import Failed, UnitResults
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 
 HOLDER = HolderId("0" * 32)

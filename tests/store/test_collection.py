@@ -15,8 +15,9 @@ import pytest
 from codebatch.application import ignore_note
 from codebatch.application.collecting import collect_garbage, stats_of, tidy
 from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Counts, Outcome
+from codebatch.model.outcome import Outcome
 from codebatch.model.record import Ast
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.adoption import adopt_batch
@@ -111,8 +112,8 @@ def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: Store) -> No
 
 
 def test_clock_that_was_set_back_takes_neither_what_was_just_run_nor_what_is_young(store: Store) -> None:
-    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     just_run = make_merged(store, [b"just run"], second=1)
+    of_tomorrow = [make_merged(store, [b"%d" % second], second=second) for second in (10, 11)]
     going = choose(store, keep=1, now_ns=0, passed_over=ignore_note, spared={just_run.id})
     assert [path.name for path in going.batches] == [of_tomorrow[0].id]
     assert going.snapshots == []

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from codebatch.application.configuration import load_configuration
-from codebatch.application.running import Action, Execution, Listener, run_paths
+from codebatch.application.execution import Action, Execution, Listener
+from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.score import Progress
 from codebatch.coordinator.workers import start_worker

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import give, mend
-from codebatch.application.running import Execution, Listener
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch

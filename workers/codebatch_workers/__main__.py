@@ -1,23 +1,31 @@
-"""`python -m codebatch_workers`: started by a coordinator, never by hand."""
+"""`python -m codebatch_workers`: started by a coordinator, never by hand.
+
+What is imported here comes before anything that takes time: while modules are made there is no garbage to collect.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import faulthandler
 import gc
 import os
 import signal
-import socket
 import sys
-
-from codebatch.errors import CodebatchError
-from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
-from codebatch.system.processes import die_with_parent
-from codebatch_workers.runtime.channel import Channel, CoordinatorGone
-from codebatch_workers.runtime.worker import Worker, give_up
+from typing import NoReturn
 
 
 def main(arguments: list[str]) -> int:
     """Run one worker to its end."""
+    gc.set_threshold(50_000, 20, 50)
+    import socket
+
+    from codebatch.errors import CodebatchError
+    from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
+    from codebatch.system.processes import die_with_parent
+    from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+    from codebatch_workers.runtime.worker import Worker, give_up
+
     launch = decode_launch(arguments[0])
     die_with_parent(launch.parent)
     if launch.store_lock is not None:
@@ -26,7 +34,6 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, _pass)
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
-    gc.set_threshold(50_000, 20, 50)
     channel = Channel(socket.socket(fileno=launch.channel))
     try:
         try:
@@ -45,5 +52,14 @@ def _pass(*_: object) -> None:
     """Ctrl-C is the coordinator's to hear."""
 
 
+def _end(status: int) -> NoReturn:
+    """End the process as `sys.exit` does, but for freeing its memory, which the kernel does faster: it is 25 ms."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # A task may have replaced it.
+            stream.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _end(main(sys.argv[1:]))

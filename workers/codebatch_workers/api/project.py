@@ -33,6 +33,12 @@ class Project(Protocol):
         ValueError for a task that is not needed, ObjectMissing or StoreCorrupt.
         """
 
+    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
+        """What a needed task says of a file of the batch; only the records of some kinds where any are named.
+
+        Raises as `records`, and ValueError for a file outside.
+        """
+
     def find(self, path: bytes) -> Entry | None:
         """The file at a path, also one outside."""
 

@@ -15,7 +15,9 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
 from codebatch.model.record import Record
+from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
@@ -74,6 +76,20 @@ class ProjectTask(Protocol):
         """Records of any files; those of one file are kept in the order in which they are given.
 
         Any exception fails this task.
+        """
+
+
+@runtime_checkable
+class UpdatingTask(ProjectTask, Protocol):
+    """A project task that can go on from what it said of an older state of the tree.
+
+    It must come to the very same as `run_project`, which is called where there is no such batch.
+    """
+
+    def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
+        """Each file of which something else may be said now, with all that is; what was said of any other stands.
+
+        None: so much has changed that all is to be done again. An exception fails this task.
         """
 
 

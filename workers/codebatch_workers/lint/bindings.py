@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
-from codebatch_workers.syntax.languages import grammar
+from codebatch_workers.syntax.languages import grammar, query_source
 from codebatch_workers.syntax.names import pattern_names
 from codebatch_workers.syntax.source import SourceFile
 
@@ -107,14 +107,9 @@ def bindings(file: SourceFile) -> Bindings | None:
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    # Here, for coordinators load neither of these.
-    from importlib.resources import files
+    from tree_sitter import Query  # Here, for coordinators do not load it.
 
-    from tree_sitter import Query
-
-    queries = files("codebatch_workers.syntax") / "queries"
-    names = _QUERIES[language]
-    source = "\n".join((queries / f"{name}.locals.scm").read_text(encoding="utf-8") for name in names)
+    source = query_source(f"{name}.locals" for name in _QUERIES[language])
     query: tree_sitter.Query = Query(grammar(language).language, source)
     return query
 

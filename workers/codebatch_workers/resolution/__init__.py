@@ -1,6 +1,7 @@
 """To which files of a snapshot an import leads, by each language's rules and the tree's own configuration files."""
 
+from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, decisive_part, is_decisive
 from codebatch_workers.resolution.resolver import Resolver
-from codebatch_workers.resolution.tree import DOCUMENT_BYTES_MAX, Resolved
+from codebatch_workers.resolution.tree import Resolved
 
-__all__ = ["DOCUMENT_BYTES_MAX", "Resolved", "Resolver"]
+__all__ = ["DOCUMENT_BYTES_MAX", "Resolved", "Resolver", "decisive_part", "is_decisive"]

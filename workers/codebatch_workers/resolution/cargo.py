@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
+from codebatch_workers.resolution.decisive import declared_modules
 from codebatch_workers.resolution.documents import Document, at, mapping, read_text, read_toml, string
 from codebatch_workers.resolution.tree import Tree, ancestors, join, parent, relative_to
 
 MANIFEST = "Cargo.toml"
-_MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 # Where Cargo looks for crates beside the library: files and directories with a main.rs.
 _DISCOVERED = ("src/bin", "examples", "tests", "benches")
 _TARGETS = ("bin", "example", "test", "bench")
@@ -166,7 +165,7 @@ class Packages:
     def declares(self, file: str, module: str) -> bool:
         """Whether a file says `mod name;`."""
         if file not in self._declared:
-            self._declared[file] = frozenset(_MODULE.findall(read_text(self._tree, file)))
+            self._declared[file] = declared_modules(read_text(self._tree, file))
         return module in self._declared[file]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from codebatch.model.toml import TomlError, parse_toml
+from codebatch_workers.resolution.decisive import decoded
 from codebatch_workers.resolution.tree import Tree
 
 Document = Mapping[str, object]
@@ -48,7 +49,7 @@ def read_toml(tree: Tree, path: str) -> Document:
 
 def read_text(tree: Tree, path: str) -> str:
     """The text of a file, as UTF-8; empty where there is none."""
-    return (tree.read(path) or b"").decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return decoded(tree.read(path) or b"")
 
 
 def mapping(value: object) -> Document:

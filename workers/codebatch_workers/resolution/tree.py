@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from codebatch.model.record import Resolution
+from codebatch_workers.resolution.decisive import DOCUMENT_BYTES_MAX, is_decisive
 
-# A configuration file above this is not read.
-DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 # Where more files fit than these, the name says nothing.
 FITS_MAX = 64
 _ENDINGS_KEPT = 65_536
@@ -137,7 +136,7 @@ class Tree:
 
     def read(self, path: str) -> bytes | None:
         """The content of a configuration file; None where it is not there or too large."""
-        content = self._read(path) if path in self.paths else None
+        content = self._read(path) if path in self.paths and is_decisive(path) else None
         return None if content is None or len(content) > DOCUMENT_BYTES_MAX else content
 
     def files_in(self, directory: str) -> Sequence[str]:

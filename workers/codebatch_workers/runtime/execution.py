@@ -8,19 +8,20 @@ Whatever it says of a file passes `_told` before it is recorded.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
+from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.counting import count_lines, count_records
+from codebatch.model.counts import add_counts
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
-from codebatch.model.outcome import Outcome, Register, Unit, add_counts
+from codebatch.model.outcome import Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask, contexts_seen
 from codebatch.model.record import Diagnostic, FailureReason, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
@@ -32,18 +33,16 @@ from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import said
 from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment
-from codebatch_workers.runtime.given import check_records
-from codebatch_workers.runtime.own import FileFunction, ProjectFunction
+from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment, UpdatingTask
+from codebatch_workers.runtime.before import BatchBefore
+from codebatch_workers.runtime.given import check_records, named
+from codebatch_workers.runtime.own import OwnTasks
+from codebatch_workers.runtime.parts import NOTHING_SAID, Adopt, Sealed, adopt_none, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
 EVIDENCE_CHARACTERS_MAX = 4000
-# How far files are read ahead.
-_AHEAD_ITEMS = 32
-_AHEAD_BYTES = 1024 * 1024
 _BUILT_IN = "codebatch_workers.tasks."
 _NEED_FAILED = "a task that it needs failed at this file"
 
@@ -69,15 +68,6 @@ Result = list[Record] | Failed
 Task = FileTask | ProjectTask
 
 
-class _Sealed(NamedTuple):
-    lines: bytes
-    records: list[Record]
-    types: list[type[Record]]
-
-
-_NOTHING = _Sealed(b"", [], [])
-
-
 class UnitResults(msgspec.Struct, kw_only=True):
     """What came of items [start, end) so far: for each task one result an item."""
 
@@ -100,7 +90,9 @@ class TaskRunner:
         tasks: Sequence[PlannedTask],
         scratch: Path,
         objects: PackWriter | None = None,
+        store: Path | None = None,
     ) -> None:
+        """`store` is that of the batch, which a project's records are read from."""
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
@@ -110,6 +102,7 @@ class TaskRunner:
         self._foreign: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
+        self._own = OwnTasks(catalogue, scratch, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
 
@@ -183,42 +176,75 @@ class TaskRunner:
             return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
-    def run_project(self, unit: Unit, project: BatchProject, shards: Sequence[Shard], inputs: Digest) -> EncodedOutcome:
-        """The outcome of a project task, made of these inputs. The objects that records name are on disk before."""
+    def run_project(
+        self,
+        unit: Unit,
+        project: BatchProject,
+        shards: Sequence[Shard],
+        inputs: Digest,
+        *,
+        before: BatchBefore | None = None,
+        adopt: Adopt = adopt_none,
+    ) -> EncodedOutcome:
+        """The outcome of a project task, made of these inputs. The objects that records name are on disk before.
+
+        It goes on from an older batch, where it can.
+        """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
-        result = _guarded(self._run_project, name, project, shards)
+        parts = None if before is None else self._updated_parts(name, project, shards, before, adopt)
+        if parts is None:
+            said = _guarded(self._run_project, name, project)
+            if isinstance(said, Failed):
+                return failed_outcome(
+                    PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
+                )
+            unkeyed = self._own.unkeyed(name)
+            parts = [made_part(name, shard, said, self._frames, unkeyed) for shard in shards]
         if self._objects is not None:
             self._objects.seal()
-        if isinstance(result, Failed):
-            return failed_outcome(
-                PROJECT_PATH, register, result.reason, self._frames, evidence=result.evidence, inputs=inputs
-            )
-        return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), result)
+        return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), parts)
 
-    def _run_project(self, name: str, project: BatchProject, shards: Sequence[Shard]) -> list[EncodedOutcome]:
+    def _run_project(self, name: str, project: BatchProject) -> dict[int, Sealed]:
         task = self._task(name)
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
         given = task.run_project(project)
         for record in check_records(given) if name in self._foreign else given:
             by_item.setdefault(project.item_of(record), []).append(record)
+        return self._sealed(name, project, by_item)
+
+    def _updated_parts(
+        self, name: str, project: BatchProject, shards: Sequence[Shard], before: BatchBefore, adopt: Adopt
+    ) -> list[EncodedOutcome] | None:
+        """What a task says that goes on from an older batch; None where it does not, or that one cannot be read."""
+        task = self._task(name)
+        if name in self._foreign or not isinstance(task, UpdatingTask):
+            return None
+
+        def said() -> dict[int, Sealed] | None:
+            updated = task.update(project, before)
+            by_item = None if updated is None else {project.place_of(file.path): records for file, records in updated}
+            return None if by_item is None else self._sealed(name, project, by_item)
+
+        try:
+            found = _guarded(said)
+            if found is None or isinstance(found, Failed):
+                return None
+            return [updated_part(name, shard, found, self._frames, before, adopt) for shard in shards]
+        except StoreUnwritable:
+            raise
+        except (StoreError, UnknownId, FileNotFoundError, ValueError):
+            return None
+
+    def _sealed(self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]) -> dict[int, Sealed]:
+        sealed: dict[int, Sealed] = {}
         for item, records in by_item.items():
+            told = records
             if Diagnostic in map(type, records):
-                by_item[item] = self._told(name, project.source(project.files[item]), records)
-        parts = []
-        for shard in shards:
-            sealed = [self._seal(by_item.get(item, [])) for item in range(shard.start, shard.end)]
-            outcome = Outcome(
-                shard=shard.id,
-                task=name,
-                start=0,
-                end=shard.items,
-                type="result",
-                counts=count_records([each.records for each in sealed], [each.types for each in sealed]),
-            )
-            parts.append(encode_outcome(outcome, [each.lines for each in sealed], self._frames))
-        return parts
+                told = self._told(name, project.source(project.files[item]), records)
+            sealed[item] = self._seal(told)
+        return sealed
 
     def encode(self, unit: Unit, done: UnitResults) -> Iterator[EncodedOutcome]:
         """The outcomes of what is done: `result` for runs of items that a task did, `failed` for each it did not.
@@ -240,7 +266,7 @@ class TaskRunner:
             start = 0
             for index in (*sorted(failed[name]), len(sealed)):
                 if start < index:
-                    results = cast("list[_Sealed | Kept]", sealed[start:index])
+                    results = cast("list[Sealed | Kept]", sealed[start:index])
                     yield self._encode_range(unit, name, done.start + start, results)
                 if index < len(sealed):
                     failure = cast("Failed", sealed[index])
@@ -250,9 +276,9 @@ class TaskRunner:
                     )
                 start = index + 1
 
-    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[_Sealed | Kept]) -> EncodedOutcome:
+    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[Sealed | Kept]) -> EncodedOutcome:
         kept = [result.lines for result in results if isinstance(result, Kept)]
-        done = [result for result in results if isinstance(result, _Sealed)]
+        done = [result for result in results if isinstance(result, Sealed)]
         counts = count_records([each.records for each in done], [each.types for each in done])
         outcome = Outcome(
             shard=unit.shard,
@@ -262,25 +288,26 @@ class TaskRunner:
             type="result",
             counts=add_counts((counts, count_lines(b"".join(kept)))) if kept else counts,
             served=len(kept),
+            unkeyed=self._own.unkeyed(name) if done else "",
         )
         return encode_outcome(outcome, [result.lines for result in results], self._frames)
 
-    def _seal(self, records: list[Record]) -> _Sealed:
+    def _seal(self, records: list[Record]) -> Sealed:
         """The lines of a result. Raises what tells that it cannot be written (text that is no Unicode, too much)."""
         if not records:
-            return _NOTHING
+            return NOTHING_SAID
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
         # The types now, while the processor's caches hold the records.
-        return _Sealed(lines, records, list(map(type, records)))
+        return Sealed(lines, records, list(map(type, records)))
 
     def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
         """What is recorded of what a task says of a file: its findings bear its name, but for those that notes hush."""
         if Diagnostic not in map(type, records):
             return records
         if name in self._foreign:
-            records = [_named(record, name) for record in records]
+            records = [named(record, name) for record in records]
         return without_unwanted(file, records)
 
     def _run(self, name: str, file: SourceFile) -> list[Record]:
@@ -315,8 +342,7 @@ class TaskRunner:
         try:
             config = msgspec.convert(planned.config, declaration.config)
             if own is not None:
-                wrap = ProjectFunction if declaration.scope == "project" else FileFunction
-                return wrap(own.function, config if own.takes_config else None)
+                return self._own.task(own, planned, config)
             factory = load_implementation(declaration)
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
@@ -343,40 +369,6 @@ def _checked(declaration: TaskDeclaration, made: object) -> Task:
         f"{declaration.implementation} makes no task of {declaration.scope} scope: what it makes has no `{verb}`",
         hint=f"`run` is called `{verb}` now" if hasattr(made, "run") else "see codebatch_workers.api.protocols",
     )
-
-
-def _named(record: Record, task: str) -> Record:
-    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
-    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
-        return msgspec.structs.replace(record, tool=task)
-    return record
-
-
-def load_source(entry: Entry, read: Callable[[Entry], bytes], contexts: Mapping[str, bytes]) -> SourceFile | Failed:
-    """A file's content from the snapshot, never from the work tree."""
-    try:
-        content = read(entry)
-    except ObjectMissing as error:
-        return Failed(reason="object", evidence=error.message)
-    return SourceFile(path=entry.path, content=content, executable=entry.executable, contexts=contexts)
-
-
-def iter_sources(
-    entries: Iterable[tuple[Entry, Mapping[str, bytes]]], read: Callable[[Entry], bytes]
-) -> Iterator[SourceFile | Failed]:
-    """Files with their contexts, each as `load_source` has it; read some at a time, a large one alone.
-
-    After the parsing of a file a processor's caches hold nothing more of what reading takes.
-    """
-    loaded: list[SourceFile | Failed] = []
-    size = 0
-    for entry, contexts in entries:
-        if loaded and (len(loaded) == _AHEAD_ITEMS or size + entry.size > _AHEAD_BYTES):
-            yield from loaded
-            loaded, size = [], 0
-        loaded.append(load_source(entry, read, contexts))
-        size += entry.size
-    yield from loaded
 
 
 def _guarded(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Failed:

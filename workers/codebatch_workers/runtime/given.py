@@ -10,7 +10,8 @@ from typing import cast
 
 import msgspec
 
-from codebatch.model.record import RECORD_TYPES, Failure, Record
+from codebatch.model.record import RECORD_TYPES, Diagnostic, Failure, Record
+from codebatch_workers.syntax.findings import OWN_TOOL
 from codebatch_workers.syntax.source import SourceFile
 
 _SHOWN_CHARACTERS_MAX = 200
@@ -37,6 +38,13 @@ def check_records(given: object, file: SourceFile | None = None) -> list[Record]
         if file is not None and (each.path, each.path_b64) != file.path_fields:
             raise ValueError(f"a record of another file: {_shown(each)}")
     return records
+
+
+def named(record: Record, task: str) -> Record:
+    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
+    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
+        return msgspec.structs.replace(record, tool=task)
+    return record
 
 
 def _shown(record: Record) -> str:

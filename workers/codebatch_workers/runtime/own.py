@@ -1,25 +1,42 @@
-"""A task of the project's own: a function, run as a task (codebatch/system/own_tasks.py)."""
+"""Tasks of the project's own: functions, run as tasks (codebatch/system/own_tasks.py), and watched as they run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import cast
 
 import msgspec
 
+from codebatch.model.plan import PlannedTask
 from codebatch.model.record import Record
+from codebatch.system.key_coverage import KeyCoverage
+from codebatch.system.own_tasks import OwnTask
+from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import Watch
 from codebatch_workers.api.project import Project
 from codebatch_workers.syntax.source import SourceFile
 
+_NOT_TO_BE_REUSED = "reuse = false"
+_UNWATCHED = "nobody watched"
+
 
 class _Function:
-    def __init__(self, function: Callable[..., object], config: msgspec.Struct | None) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., object], config: msgspec.Struct | None, watch: Watch | None
+    ) -> None:
+        self._name = name
         self._function = function
         self._arguments = () if config is None else (config,)
+        self._watch = watch
 
     def _call(self, given: object) -> list[Record]:
         """What the function gives. It is not looked at here."""
-        return cast("list[Record]", self._function(given, *self._arguments))
+        return self._listed(given) if self._watch is None else self._watch.during(self._name, self._listed, given)
+
+    def _listed(self, given: object) -> list[Record]:
+        """All of it: a generator has done nothing before."""
+        return list(cast("Iterable[Record]", self._function(given, *self._arguments) or ()))
 
 
 class FileFunction(_Function):
@@ -36,3 +53,37 @@ class ProjectFunction(_Function):
     def run_project(self, project: Project) -> list[Record]:
         """What the function gives."""
         return self._call(project)
+
+
+class OwnTasks:
+    """The own tasks of a worker, and whether what they find may be taken over by other batches."""
+
+    def __init__(self, catalogue: TaskCatalogue, scratch: Path, store: Path | None) -> None:
+        """They may look at what lies in `scratch`; tasks of project scope are given what lies in `store`."""
+        self._catalogue = catalogue
+        self._scratch = str(scratch)
+        self._store = [] if store is None else [str(store)]
+
+    def task(self, own: OwnTask, planned: PlannedTask, config: msgspec.Struct) -> FileFunction | ProjectFunction:
+        """An own task as it is planned."""
+        watch, name = self._catalogue.watch, planned.name
+        is_of_project = planned.scope == "project"
+        if watch is not None:
+            besides = [self._scratch, *(self._store if is_of_project else ())]
+            place = self._catalogue.own_places[name]
+            watch.judge(name, KeyCoverage(own, place, planned.tools, besides=besides), own.named)
+        wrap = ProjectFunction if is_of_project else FileFunction
+        return wrap(name, own.function, config if own.takes_config else None, watch)
+
+    def unkeyed(self, name: str) -> str:
+        """What a task's results so far rest on besides its key, for people; empty where nothing that was seen."""
+        own = self._catalogue.own_task(name)
+        if own is None:
+            return ""
+        place, watch = self._catalogue.own_places[name], self._catalogue.watch
+        changed = own.changed_file(place)
+        if not place.reuse:
+            return _NOT_TO_BE_REUSED
+        if changed is not None:
+            return f"{changed} changed meanwhile"
+        return _UNWATCHED if watch is None else watch.found(name)

@@ -6,16 +6,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-import msgspec
-
 from codebatch.engine.ledger import Ledger
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
 from codebatch.store.outcomes import Outcomes
+from codebatch_workers.runtime.record_lines import decode_kinds, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
-
-_decoder = msgspec.json.Decoder(Record)
 
 
 class BatchProject:
@@ -56,14 +53,26 @@ class BatchProject:
                 if kinds and not any(kind in link.outcome.counts.kinds for kind in kinds):
                     continue
                 lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
-                places = [place for place in _lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
+                places = [place for place in lines_holding(lines, text) if lines.startswith(prefixes, place[0])]
                 found: dict[int, list[Record]] = {}
                 for (start, _), record in zip(
-                    places, _decoder.decode_lines(b"".join([lines[start:end] for start, end in places])), strict=True
+                    places,
+                    record_decoder.decode_lines(b"".join([lines[start:end] for start, end in places])),
+                    strict=True,
                 ):
                     found.setdefault(bisect_right(bounds, start) - 1, []).append(record)
-                for item, records in found.items():
-                    yield self.files[shard.start + link.start + item], records
+                for item, of_item in found.items():
+                    yield self.files[shard.start + link.start + item], of_item
+
+    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
+        """See `Project.records_of`."""
+        if task not in self._needs:
+            raise ValueError(f"the task does not need {task!r}")
+        item = self.place_of(file.path)
+        shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda each: each.start) - 1]
+        item -= shard.start
+        (link,) = (link for link in self._ledger.walk(shard.id, task) if link.start <= item < link.end)
+        return decode_kinds(self._outcomes.read_item(link.segment, link.outcome, item - link.start), kinds)
 
     def find(self, path: bytes) -> Entry | None:
         """The file at a path, also one outside."""
@@ -76,15 +85,16 @@ class BatchProject:
 
     def source(self, file: Entry) -> SourceFile:
         """A file of the batch as tasks of file scope see it. Raises ValueError for any other, or ObjectMissing."""
-        every = self._plan.context_of(self._place_of(file.path))
+        every = self._plan.context_of(self.place_of(file.path))
         contexts = {name: value for name, value in every.items() if name in self._contexts}
         return SourceFile(file.path, self._read(file), executable=file.executable, contexts=contexts)
 
     def item_of(self, record: Located) -> int:
         """The item that a record speaks of. Raises ValueError where there is no such file."""
-        return self._place_of(path_from_fields(record.path, record.path_b64))
+        return self.place_of(path_from_fields(record.path, record.path_b64))
 
-    def _place_of(self, path: bytes) -> int:
+    def place_of(self, path: bytes) -> int:
+        """The item at a path. Raises ValueError where there is none."""
         place = self._places.get(path)
         if place is None:
             what = "lies outside of what the batch is of" if path in self._elsewhere else "is no file of the snapshot"
@@ -98,12 +108,3 @@ class BatchProject:
     @cached_property
     def _elsewhere(self) -> dict[bytes, Entry]:
         return {entry.path: entry for entry in self.outside}
-
-
-def _lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:
-    """Where those of some lines begin and end that hold a text, without a look at the others one by one."""
-    at = lines.find(text)
-    while 0 <= at < len(lines):
-        end = lines.index(b"\n", at) + 1
-        yield lines.rfind(b"\n", 0, at) + 1, end
-        at = lines.find(text, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.errors import NotInStore, StoreError
+from codebatch.errors import StoreError, UnknownId
 from codebatch.protocol.messages import Served
 from codebatch.store.bases import Base, open_base
 from codebatch.store.store import Store
@@ -25,21 +25,22 @@ class Bases:
         found: Lines = {}
         for run in served:
             first, last = max(run.start, start), min(run.end, end)
-            base = self._base(run.base)
+            base = self.base(run.base)
             if base is None or first >= last:
                 continue
             skipped = run.first + first - run.start
             try:
                 lines = base.lines(run.task, skipped, skipped + last - first)
-            except StoreError:
+            except (UnknownId, StoreError):
                 continue
             found.update(((run.task, first + place), each) for place, each in enumerate(lines))
         return found
 
-    def _base(self, batch_id: str) -> Base | None:
+    def base(self, batch_id: str) -> Base | None:
+        """An older batch; None where it is gone or cannot be read."""
         if batch_id not in self._bases:
             try:
                 self._bases[batch_id] = open_base(self._store, batch_id)
-            except (NotInStore, StoreError):
+            except (UnknownId, StoreError):
                 self._bases[batch_id] = None
         return self._bases[batch_id]

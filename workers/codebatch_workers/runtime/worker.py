@@ -7,13 +7,14 @@ import errno
 import os
 import time
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch, UnknownId
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
+from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, Shard
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
@@ -30,11 +31,13 @@ from codebatch.protocol.messages import (
     Stop,
 )
 from codebatch.store import journal, layout
+from codebatch.store.bases import Beside
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, lost_outcomes
 from codebatch.store.pack_writer import PackWriter
+from codebatch.store.shard_adoption import adopt_shard
 from codebatch.store.store import open_store
 from codebatch.system.cell import (
     PHASE_BATCHED,
@@ -50,10 +53,13 @@ from codebatch.system.clock import process_cpu_ns, running_ns, wall_ns
 from codebatch.system.files import Files, RealFiles
 from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import Watch
+from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel
-from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults, iter_sources
+from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.served import Bases, Lines
+from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
@@ -100,7 +106,11 @@ class Worker:
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
-            TaskCatalogue(launch.own_tasks), self._plan.tasks, Path.cwd(), PackWriter(self._objects)
+            TaskCatalogue(launch.own_tasks, Watch(str(store.root)) if launch.own_tasks else None),
+            self._plan.tasks,
+            Path.cwd(),
+            PackWriter(self._objects),
+            store.root,
         )
         self._bases = Bases(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}
@@ -172,7 +182,7 @@ class Worker:
                 self._step(done.start, done.end, PHASE_COMMIT)
                 return done.start, done.end, list(self._runner.encode(unit, done))
             case ProjectWork():
-                encoded = self._execute_project(unit)
+                encoded = self._execute_project(unit, served)
                 self._step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
@@ -226,7 +236,7 @@ class Worker:
         source.release()
         return results, source
 
-    def _execute_project(self, unit: Unit) -> EncodedOutcome:
+    def _execute_project(self, unit: Unit, served: Sequence[Served]) -> EncodedOutcome:
         """A project task, over what the registers say now of the tasks that it needs."""
         (name,) = unit.tasks
         self._step(unit.start, unit.end, PHASE_PROJECT)
@@ -234,10 +244,11 @@ class Worker:
         outcomes = Outcomes(self._files, self._root)
         ledger = load_ledger(self._plan, outcomes)
         needs = self._plan.tasks[self._task_numbers[name]].needs
-        if any(ledger.holes(shard, need) for shard, need in ledger.chains if need in needs):
+        needed = [(shard, need) for shard, need in ledger.chains if need in needs]
+        if any(ledger.holes(shard, need) for shard, need in needed):
             # It was all there when the coordinator gave us this. Without it we would come to something else for ever.
             raise lost_outcomes(self._root)
-        inside = {entry.path for entry in self._items}
+        contexts = contexts_seen(self._plan.tasks)[name]
         project = BatchProject(
             self._plan,
             self._items,
@@ -245,10 +256,37 @@ class Worker:
             outcomes,
             read=self._read,
             needs=needs,
-            contexts=contexts_seen(self._plan.tasks)[name],
-            outside=[entry for entry in items_of(self._snapshot.entries) if entry.path not in inside],
+            contexts=contexts,
+            outside=self._outside(),
         )
-        return self._runner.run_project(unit, project, self._plan.shards, ledger.inputs(name))
+        is_sound = all(link.type == "result" for shard, need in needed for link in ledger.walk(shard, need))
+        before = self._before(name, needs, contexts, served[0].base) if served and is_sound else None
+        adopt = partial(adopt_shard, self._files, outcomes)
+        encoded = self._runner.run_project(
+            unit, project, self._plan.shards, ledger.inputs(name), before=before, adopt=adopt
+        )
+        if any(part.file for part in encoded.outcome.parts):
+            self._files.sync_directory(self._root / layout.RESULTS)
+        return encoded
+
+    def _before(self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str) -> BatchBefore | None:
+        """The older batch from which a project task may go on; None where it is gone or cannot be read."""
+        base = self._bases.base(batch_id)
+        new = Items(self._items, self._plan.contexts)
+        try:
+            old = None if base is None else base.items(Beside(self._snapshot, self._items))
+        except (StoreError, UnknownId, FileNotFoundError):
+            return None
+        if base is None or old is None:
+            return None
+        return BatchBefore(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
+
+    def _outside(self) -> list[Entry]:
+        """The files of the snapshot that are none of the plan's items."""
+        if not self._plan.paths:
+            return []
+        inside = {entry.path for entry in self._items}
+        return [entry for entry in items_of(self._snapshot.entries) if entry.path not in inside]
 
     def _commit(self, unit: Unit, epoch: int, encoded: list[EncodedOutcome]) -> None:
         won = self._committer.commit(encoded, epoch=epoch, round_=unit.round)

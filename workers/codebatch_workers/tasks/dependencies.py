@@ -7,19 +7,28 @@ there (resolution `exact` and `file`). Files whose names are not UTF-8 have no p
 
 Where the batch is restricted to paths, its imports lead to all files of the snapshot; what the files outside import is
 not known, so that `dependents` and `cycle` are not told.
+
+While there are the same files, of the same languages, and nothing else that decides has changed, an import leads where
+it led: then only files whose imports changed are resolved again, and the graph is counted anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import chain
 
-from codebatch.model.entry import path_fields
+from codebatch.model.entry import Entry, path_fields
 from codebatch.model.graph import components
 from codebatch.model.record import Edge, File, Metric, Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
-from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver
+from codebatch_workers.resolution import DOCUMENT_BYTES_MAX, Resolver, decisive_part, is_decisive
+
+_Graph = dict[str, dict[str, None]]
+_Values = dict[str, int]
 
 
 def create(_environment: TaskEnvironment[NoConfig]) -> Dependencies:
@@ -32,66 +41,141 @@ class Dependencies:
 
     def run_project(self, project: Project) -> Iterator[Record]:
         """The records of all files, by path."""
-        languages = {
-            record.path: record.lang
-            for _, records in project.records("parse", "file")
-            for record in records
-            if isinstance(record, File) and isinstance(record.path, str)
-        }
-
-        def read(path: str) -> bytes | None:
-            file = project.find(path.encode())
-            return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
-
-        outside = [path for entry in project.outside if isinstance(path := path_fields(entry.path)[0], str)]
-        resolver = Resolver([*languages, *outside], read)
-        graph: dict[str, dict[str, None]] = {path: {} for path in languages}
+        languages = _languages(project)
+        resolver = _resolver(project, languages)
+        graph: _Graph = {path: {} for path in languages}
         for file, records in project.records("symbols", "edge", holding='"edge_type":"imports"'):
-            path = file.text
-            if path not in languages:
-                continue
-            seen: set[tuple[str, int]] = set()
-            for record in records:
-                if not isinstance(record, Edge) or record.edge_type != "imports":
-                    continue
-                resolved = resolver.resolve(path, languages[path], record.target, is_module=record.is_module)
-                for target in resolved.paths or (record.target,):
-                    if (target, record.line) in seen:
-                        continue
-                    seen.add((target, record.line))
-                    yield Edge(
-                        path=path,
-                        edge_type="depends",
-                        source="",
-                        target=target,
-                        line=record.line,
-                        resolution=resolved.resolution,
-                        imported=record.target,
-                    )
-                    if resolved.resolution in ("exact", "file") and target != path:
-                        graph[path][target] = None
-        if not project.outside:
-            yield from _metrics(graph)
-            return
-        for path, targets in graph.items():
-            if targets:
-                yield Metric(path=path, metric="dependencies", value=len(targets))
+            path = _name(file)
+            if path in languages:
+                edges = _resolved(resolver, path, languages[path], _imports(records))
+                graph[path] = _targets(path, edges)
+                yield from edges
+        for path, values in _metrics(graph, is_whole=not project.outside).items():
+            yield from _metric_records(path, values)
+
+    def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
+        """The files whose imports changed, and those whose place in the graph did."""
+        changed: dict[str, list[Edge]] = {}
+        for then, now in before.changes:
+            if then is None or now is None or _decides(then, before.read) != _decides(now, project.read):
+                return None
+            if _language(before.records_of(then, "parse", "file")) != _language(
+                project.records_of(now, "parse", "file")
+            ):
+                return None
+            imports = _imports(project.records_of(now, "symbols", "edge"))
+            if imports != _imports(before.records_of(then, "symbols", "edge")):
+                changed[_name(now)] = imports
+        changed.pop("", None)
+        return _updated(project, before, changed) if changed else ()
 
 
-def _metrics(graph: Mapping[str, Mapping[str, None]]) -> Iterator[Metric]:
-    dependents = dict.fromkeys(graph, 0)
-    for targets in graph.values():
-        for target in targets:
-            dependents[target] += 1
-    cycles = dict.fromkeys(graph, 0)
-    for component in components({path: list(targets) for path, targets in graph.items()}):
-        if len(component) > 1:
-            cycles.update(dict.fromkeys(component, len(component)))
+def _updated(
+    project: Project, before: Before, changed: Mapping[str, list[Edge]]
+) -> Iterator[tuple[Entry, list[Record]]]:
+    """All files whose records may differ where the imports of some have changed and nothing else that decides has."""
+    languages = _languages(project)
+    resolver = _resolver(project, languages)
+    graph: _Graph = {path: {} for path in languages}
+    values: dict[str, _Values] = {}
+    for file, records in before.own_records():
+        path = _name(file)
+        graph[path] = _targets(path, records)
+        values[path] = {record.metric: record.value for record in records if isinstance(record, Metric)}
+    edges: dict[str, list[Edge]] = {}
+    for path, imports in changed.items():
+        edges[path] = _resolved(resolver, path, languages[path], imports) if path in languages else []
+        graph[path] = _targets(path, edges[path])
+    metrics = _metrics(graph, is_whole=True)
+    moved = {path for path in metrics.keys() | values.keys() if metrics.get(path, {}) != values.get(path, {})}
+    for file, records in before.own_records():
+        path = _name(file)
+        if path in moved and path not in changed:
+            edges[path] = [record for record in records if isinstance(record, Edge)]
+    for path in edges.keys() | moved:
+        found = project.find(path.encode())
+        assert found is not None, "the same files as before"
+        yield found, [*edges.get(path, ()), *_metric_records(path, metrics.get(path, {}))]
+
+
+def _name(file: Entry) -> str:
+    """A path that is UTF-8, else nothing."""
+    path = path_fields(file.path)[0]
+    return path if isinstance(path, str) else ""
+
+
+def _language(records: Iterable[Record]) -> str | None:
+    return next((record.lang for record in records if isinstance(record, File)), None)
+
+
+def _languages(project: Project) -> dict[str, str]:
+    found = ((_name(file), _language(records)) for file, records in project.records("parse", "file"))
+    return {path: language for path, language in found if path and language is not None}
+
+
+def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
+    def read(path: str) -> bytes | None:
+        file = project.find(path.encode())
+        return project.read(file) if file is not None and file.size <= DOCUMENT_BYTES_MAX else None
+
+    return Resolver([*languages, *filter(None, map(_name, project.outside))], read)
+
+
+def _decides(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
+    """What of a file decides where the imports of others lead."""
+    path = _name(file)
+    return decisive_part(path, read(file)) if is_decisive(path) else None
+
+
+def _imports(records: Iterable[Record]) -> list[Edge]:
+    return [record for record in records if isinstance(record, Edge) and record.edge_type == "imports"]
+
+
+def _resolved(resolver: Resolver, path: str, language: str, imports: Iterable[Edge]) -> list[Edge]:
+    """A `depends` edge for each file that an import may lead to, once a line."""
+    edges: dict[tuple[str, int], Edge] = {}
+    for record in imports:
+        resolved = resolver.resolve(path, language, record.target, is_module=record.is_module)
+        for target in resolved.paths or (record.target,):
+            if (target, record.line) not in edges:
+                edges[target, record.line] = Edge(
+                    path=path,
+                    edge_type="depends",
+                    source="",
+                    target=target,
+                    line=record.line,
+                    resolution=resolved.resolution,
+                    imported=record.target,
+                )
+    return list(edges.values())
+
+
+def _targets(path: str, records: Iterable[Record]) -> dict[str, None]:
+    """The other files that a file leads to for sure."""
+    return {
+        record.target: None
+        for record in records
+        if isinstance(record, Edge) and record.resolution in ("exact", "file") and record.target != path
+    }
+
+
+def _metrics(graph: _Graph, *, is_whole: bool) -> dict[str, _Values]:
+    """The metrics of each file that are not 0; where the graph is not the whole one, what can be told of it."""
+    dependents: Counter[str] = Counter()
+    cycles: dict[str, int] = {}
+    if is_whole:
+        dependents.update(chain.from_iterable(graph.values()))
+        for component in components({path: list(targets) for path, targets in graph.items()}):
+            if len(component) > 1:
+                cycles.update(dict.fromkeys(component, len(component)))
+    found: dict[str, _Values] = {}
     for path, targets in graph.items():
-        for metric, value in (
-            ("dependencies", len(targets)),
-            ("dependents", dependents[path]),
-            ("cycle", cycles[path]),
-        ):
-            if value:
-                yield Metric(path=path, metric=metric, value=value)
+        every = {"dependencies": len(targets), "dependents": dependents[path], "cycle": cycles.get(path, 0)}
+        if values := {metric: value for metric, value in every.items() if value}:
+            found[path] = values
+    return found
+
+
+def _metric_records(path: str, values: _Values) -> Iterator[Metric]:
+    for metric, value in values.items():
+        yield Metric(path=path, metric=metric, value=value)

@@ -3,26 +3,38 @@
 A fingerprint that occurs once speaks of code that occurs once. Read again are the files in which one occurs that also
 occurs elsewhere, and of these only the lines near enough to it to be in a block with it (repeats.py). Files that are
 equal to the last byte are looked at once.
+
+What is said of a file depends on those that have a fingerprint in common with it, and on no other: `update` rests on
+that. Where LINES_MIN lines of a file stand elsewhere, a fingerprint is common, so that the members of the classes of
+its windows are all there, and with them which are tables, which are fresh and what is next to what. Its runs reach over
+equal lines, and each of these is near a fingerprint that occurs twice: it was read at both places. Beyond that, places
+are asked only for their order, and for distances within a stretch. Without the other files all that is the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate, chain, compress, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_fields
 from codebatch.model.record import Duplicate, Fingerprints, Metric, Record
 from codebatch.model.task import NoConfig
+from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.duplicates.fingerprints import GRAM, LINES_MIN, code_lines
 from codebatch_workers.duplicates.repeats import Repeat, Span, Text, find_repeats, repeated
 
 _GROUP_DIGITS = 16
+# Of the files with fingerprints; where more are to be read, all are. Patching holds in memory what `analyze` said of
+# each file that it reads, which a whole run does not: so it never takes more than that.
+_READ_SHARE_MAX = 0.1
 
 
 class FingerprintedFile(NamedTuple):
@@ -54,17 +66,72 @@ class Duplicates:
     def run_project(self, project: Project) -> Iterator[Record]:
         """The records of all files that have duplicates, by path."""
         sources: list[Entry] = []
-
-        def fingerprinted() -> Iterator[FingerprintedFile]:
-            for file, records in project.records("analyze", "fingerprints"):
-                for record in records:
-                    if isinstance(record, Fingerprints):
-                        item = len(sources)
-                        sources.append(file)
-                        yield FingerprintedFile(item=item, path=file.path, object=file.object, fingerprints=record)
-
-        for _, records in find_duplicates(fingerprinted(), lambda item: project.source(sources[item]).utf8):
+        files = _fingerprinted(project, sources)
+        for _, records in find_duplicates(files, lambda item: project.source(sources[item]).utf8):
             yield from records
+
+    def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
+        """See `UpdatingTask.update`; by path.
+
+        Done again are the files that have a fingerprint in common with the old or the new text of one that changed, and
+        read those that have one in common with these. None also where `analyze` failed at a file: it may be one that
+        did not change.
+        """
+        if any(project.records("analyze", "failure")):
+            return None
+        sources: list[Entry] = []
+        files = list(_fingerprinted(project, sources))
+        most = int(_READ_SHARE_MAX * len(files))
+        paths = {change.now.path for change in before.changes if change.now is not None}
+        now = {file.path: file.fingerprints for file in files if file.path in paths}
+        if len(now) > most:
+            return None
+        hashes, bare = _changed(before, now)
+        again = _sharing(files, hashes)
+        if len(again) > most:
+            return None  # Of all that there is, the hashes alone would take as much memory as a whole run.
+        others = {each for file in again for each in array("I", file.fingerprints.hashes)} - hashes
+        read = sorted({file.item: file for file in (*again, *_sharing(files, others))}.values())
+        if len(read) > most:
+            return None
+        del files
+        found = dict(find_duplicates(read, lambda item: project.source(sources[item]).utf8))
+        said = [(sources[file.item], found.get(file.item, [])) for file in again]
+        return sorted([*said, *((file, []) for file in bare)], key=itemgetter(0))
+
+
+def _fingerprinted(project: Project, sources: list[Entry]) -> Iterator[FingerprintedFile]:
+    """The files that have fingerprints, by path; to `sources` each is appended, at the place that its item says."""
+    for file, records in project.records("analyze", "fingerprints"):
+        for record in records:
+            if isinstance(record, Fingerprints):
+                item = len(sources)
+                sources.append(file)
+                yield FingerprintedFile(item=item, path=file.path, object=file.object, fingerprints=record)
+
+
+def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
+    """The hashes of all texts that were or are where these differ, and the files that have fingerprints no longer."""
+    hashes: set[int] = set()
+    bare: list[Entry] = []
+    for then, file in before.changes:
+        said: list[Record] = [] if then is None else before.records_of(then, "analyze", "fingerprints")
+        says: list[Record] = [] if file is None or file.path not in now else [now[file.path]]
+        if said == says and then is not None and file is not None and then.object == file.object:
+            continue
+        for record in (*said, *says):
+            if isinstance(record, Fingerprints):
+                hashes.update(array("I", record.hashes))
+        if said and file is not None and not says:
+            bare.append(file)
+    return hashes, bare
+
+
+def _sharing(files: Iterable[FingerprintedFile], hashes: AbstractSet[int]) -> list[FingerprintedFile]:
+    """Those that have one of some hashes."""
+    if not hashes:
+        return []
+    return [file for file in files if not hashes.isdisjoint(array("I", file.fingerprints.hashes))]
 
 
 def find_duplicates(

@@ -1,0 +1,103 @@
+"""How a batch is executed, and who is told while it is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from codebatch.application.collecting import Collected
+from codebatch.application.configuration import Configuration
+from codebatch.application.freezing import Frozen
+from codebatch.coordinator.limits import Limits, default_memory_bytes
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.run import Executed, execute
+from codebatch.coordinator.score import Progress
+from codebatch.errors import InvalidInput
+from codebatch.query.arguments import refuse_below_one
+from codebatch.store.batches import Batch
+from codebatch.store.snapshots import Snapshot
+from codebatch.store.store import Store
+from codebatch.system.files import Lock
+
+Action = Literal["ran", "continued", "helped", "up to date", "ended before"]
+"""What became of a batch: `helped` where another process is at work on it, `ended before` with failures."""
+
+
+class Listener:
+    """Who is told how a run goes, while it lasts. Called in the thread of `run`; what is not overridden is not told."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def frozen(self, frozen: Frozen) -> None:
+        """The tree is frozen."""
+
+    def chosen(self, batch: Batch, action: Action) -> None:
+        """This batch answers for what was frozen."""
+
+    def update(self, progress: Progress) -> None:
+        """How far the work is: whenever a worker was heard, and ten times a second where none is."""
+
+    def collected(self, collected: Collected) -> None:
+        """What nobody needs any more is gone. Not called where nothing went."""
+
+
+class Execution(msgspec.Struct, frozen=True, kw_only=True):
+    """How a batch is executed. None: as the configuration has it. `memory_mb` is of a worker and its children, in MiB.
+
+    `take_over`: what processes on other hosts hold is done too. `shuffle_seed`: of a random order of the work.
+    `hash_seed`: of Python's hashes in workers. `reuses`: what older batches have is taken over.
+
+    Raises InvalidInput for a number that no batch can be executed with.
+    """
+
+    configuration: Configuration
+    jobs: int | None = None
+    file_seconds: float | None = None
+    memory_mb: int | None = None
+    take_over: bool = False
+    shuffle_seed: int | None = None
+    reuses: bool = True
+    hash_seed: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_below_one(jobs=self.jobs, memory_mb=self.memory_mb)
+        if self.file_seconds is not None and not self.file_seconds > 0:
+            raise InvalidInput(f"`file_seconds` must be more than 0, and is {self.file_seconds}")
+
+    def execute(
+        self,
+        store: Store,
+        lock: Lock,
+        batch: Batch,
+        scope: Scope,
+        listener: Listener,
+        snapshot: Snapshot | None = None,
+    ) -> Executed:
+        """Do what is open in a batch.
+
+        `lock` is that of `Store.writing`, which the caller holds from before it looked at the batch; `snapshot` is the
+        batch's, where somebody has decoded it already.
+        """
+        settings = self.configuration.settings
+        jobs = self.jobs or self.configuration.jobs
+        memory_mb = self.memory_mb or settings.memory_mb_max
+        return execute(
+            store,
+            batch,
+            catalogue=self.configuration.catalogue,
+            jobs=jobs,
+            limits=Limits(
+                file_seconds=self.file_seconds or settings.file_seconds_max,
+                project_seconds=settings.project_seconds_max,
+                memory_bytes=memory_mb << 20 if memory_mb else default_memory_bytes(jobs),
+            ),
+            scope=replace(scope, shuffle_seed=self.shuffle_seed, take_over=self.take_over),
+            watcher=listener,
+            store_lock=lock.descriptor,
+            reuses=self.reuses,
+            hash_seed=self.hash_seed,
+            snapshot=snapshot,
+        )

@@ -1,0 +1,84 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from codebatch.application.execution import Action
+from codebatch.coordinator.run import Executed
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import BatchIncomplete
+from codebatch.model.quantities import count_of
+from codebatch.model.shard import ShardId
+from codebatch.query.filters import JsonRecord
+from codebatch.query.standing import Standing
+from codebatch.query.summary import Summary
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run went, and where its batch stands.
+
+    `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
+    of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
+    nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
+    their keys, unless they are set so. `task` is the one that the work was restricted to. `name` is what the batch was
+    named, and `name_was` the batch that had that name until now.
+    """
+
+    store: Store
+    batch: Batch
+    action: Action
+    seconds: float
+    standing: Standing
+    summary: Summary
+    worst: tuple[JsonRecord, ...]
+    failures: tuple[JsonRecord, ...]
+    missing_grammars: Mapping[str, int]
+    executed: Executed
+    unkeyed: Mapping[str, str]
+    task: str | None
+    name: str | None = None
+    name_was: str | None = None
+
+    @property
+    def result_digest(self) -> str | None:
+        """The digest of all results; None before the batch has ended."""
+        stands = self.standing
+        return stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned result is there."""
+        return self.standing.state is BatchState.COMPLETED
+
+    @property
+    def shortfall(self) -> BatchIncomplete | None:
+        """What lacks of all results; None where nothing does, or one task was run and the batch is still open."""
+        tally, batch = self.standing.tally, self.batch
+        if not self.standing.state.is_final:
+            if self.task is not None:
+                return None
+            return BatchIncomplete(
+                f"{tally.open:,} of {tally.planned:,} results are missing",
+                hint=f"continue with: codebatch run --batch {batch.id}",
+            )
+        if self.is_complete:
+            return None
+        hint = f"see: codebatch errors --batch {batch.id}; do them again with: codebatch resume --batch {batch.id}"
+        if any(record["reason"] == "object" for record in self.failures):
+            hint += "; what is lost from the store comes back with: codebatch snapshot PATH"
+        failed = f"{tally.failed + tally.cancelled:,} of {count_of(tally.planned, 'result')} failed"
+        return BatchIncomplete(failed, hint=hint)
+
+
+class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one task at some shards: `done` or `failed` by shard, and those that are open still."""
+
+    states: Mapping[ShardId, Literal["done", "failed"]]
+    open: tuple[ShardId, ...]
+    signal_status: int = 0

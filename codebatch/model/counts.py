@@ -1,0 +1,44 @@
+"""Sums over records, kept beside them so that summaries read no output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sums over records, kept with an outcome so that summaries read no output."""
+
+    kinds: dict[str, int] = {}
+    severities: dict[str, int] = {}
+    codes: dict[str, int] = {}
+    languages: dict[str, int] = {}
+
+    @property
+    def records(self) -> int:
+        """Records of every kind."""
+        return sum(self.kinds.values())
+
+
+def add_counts(many: Iterable[Counts]) -> Counts:
+    """The sum of counts, keys sorted."""
+    kinds: dict[str, int] = {}
+    severities: dict[str, int] = {}
+    codes: dict[str, int] = {}
+    languages: dict[str, int] = {}
+    for counts in many:
+        for total, part in (
+            (kinds, counts.kinds),
+            (severities, counts.severities),
+            (codes, counts.codes),
+            (languages, counts.languages),
+        ):
+            for key, number in part.items():
+                total[key] = total.get(key, 0) + number
+    return Counts(
+        kinds=dict(sorted(kinds.items())),
+        severities=dict(sorted(severities.items())),
+        codes=dict(sorted(codes.items())),
+        languages=dict(sorted(languages.items())),
+    )

@@ -1,0 +1,66 @@
+"""Memory and processes as Linux tells of them below /proc: what psutil knows too, which takes 10 ms to import.
+
+Whatever is gone, is not ours to see, or where there is no /proc, is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+
+_PROC = "/proc"
+_READ_BYTES = 1 << 16
+
+
+def available_memory() -> int | None:
+    """Bytes that could be had without swapping; None where the kernel does not say, or says nonsense."""
+    known: dict[bytes, int] = {}
+    for line in _read("meminfo").splitlines():
+        name, _, value = line.partition(b":")
+        if name in (b"MemTotal", b"MemAvailable"):
+            known[name] = int(value.split()[0]) << 10
+    available = known.get(b"MemAvailable", 0)
+    return available if 0 < available <= known.get(b"MemTotal", 0) else None
+
+
+def processes() -> list[int]:
+    """Every process of the machine."""
+    try:
+        return [int(name) for name in os.listdir(_PROC) if name.isdigit()]
+    except OSError:
+        return []
+
+
+def parent(pid: int) -> int | None:
+    """Who a process was started by, or was left to."""
+    # Its name, which may be anything, stands in brackets before.
+    fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else None
+
+
+def resident_bytes(pid: int) -> int | None:
+    """The memory that a process has resident."""
+    fields = _read(f"{pid}/statm").split()
+    return int(fields[1]) * resource.getpagesize() if len(fields) > 1 else None
+
+
+def environment(pid: int) -> Iterator[tuple[bytes, bytes]]:
+    """The names and values that a process was started with."""
+    for variable in _read(f"{pid}/environ").split(b"\0"):
+        name, _, value = variable.partition(b"=")
+        yield name, value
+
+
+def _read(name: str) -> bytes:
+    try:
+        descriptor = os.open(f"{_PROC}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            found = b""
+            while more := os.read(descriptor, _READ_BYTES):
+                found += more
+            return found
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return b""

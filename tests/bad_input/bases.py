@@ -1,0 +1,116 @@
+"""A tree that has changed, and a store with three older batches of it: settled, broken off, merged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.document import encode_document
+from codebatch.store.untrusted import UntrustedFile
+from tests.application.inline import inline
+from tests.bad_input.test_store_fuzz import Answer, ask
+from tests.cli.process import write
+
+SECONDS_MAX = 20
+SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n"
+SOURCES = {
+    "a.py": "import b\n\n\ndef f(x=[]):\n    return x is 1\n",
+    "b.py": "import os\n",
+    "c.c": '#include "c.h"\nint main(void) { return f(1); }\n',
+    "c.h": "int f(int a);\n",
+    "d.ts": "import './e';\nexport const a: number = b == 1;\n",
+    "e.ts": "export interface P { x: number }\n",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bases:
+    """`digests` are what a run over each tree should come to: `tree` has changed since, `elsewhere` is as it was."""
+
+    root: Path
+    digests: Mapping[str, str]
+
+    @property
+    def store(self) -> Path:
+        """It is never written to: what is tried is tried in a copy."""
+        return self.root / "store"
+
+    def copied(self, to: Path) -> Path:
+        """A store that has all that this one has, as further links: so it costs little."""
+        shutil.rmtree(to, ignore_errors=True)
+        shutil.copytree(self.store, to, symlinks=True, copy_function=os.link)
+        return to
+
+    def run(self, store: Path, *more: str, tree: str = "tree") -> Answer:
+        """`codebatch run TREE`."""
+        return ask(("run", str(self.root / tree), "--json", "-q", "--store", str(store), *more))
+
+    def problem_of(self, answer: Answer, tree: str = "tree") -> str:
+        """What is wrong with what a run answered that may have been told what is damaged; nothing where all is well."""
+        if answer.status == 4:
+            error = json.loads(answer.stderr.splitlines()[-1])["error"]
+            return "" if error["code"].startswith("store") and not answer.stdout else f"an error: {answer.stderr}"
+        if answer.status == 3:
+            return "" if "lost from the store" in answer.stderr else f"incomplete: {answer.stdout!r} {answer.stderr}"
+        if answer.status != 0:
+            return f"status {answer.status}: {answer.stderr[-1500:]}"
+        return "" if json.loads(answer.stdout)["result_digest"] == self.digests[tree] else "a wrong digest"
+
+
+def make_bases(root: Path) -> Bases:
+    """Each of the batches has something that no other one has."""
+    tree, store = root / "tree", root / "store"
+    bases = Bases(root=root, digests={})
+    write(tree / "codebatch.toml", SETTINGS)
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tree)
+        for name, text in SOURCES.items():
+            write(tree / name, text)
+        assert bases.run(store).status == 0
+        write(tree / "c.h", "int f(int b);\n")
+        write(tree / "d.ts", "let x = 1;\n")
+        assert bases.run(store, "--task", "symbols").status == 0
+        write(tree / "b.py", "import sys\n")
+        write(tree / "c.h", SOURCES["c.h"])
+        shutil.copytree(tree, root / "elsewhere")
+        latest = bases.run(store)
+        assert latest.status == 0
+        write(store / "untrusted.json", encode_document(UntrustedFile(keys=())))
+        for name in ("b.py", "d.ts"):
+            write(tree / name, SOURCES[name])
+        write(tree / "c.h", "int f(int b);\n")
+        anew = bases.run(root / "anew")
+        shutil.rmtree(root / "anew")
+    states = [sorted(each.name for each in path.iterdir()) for path in sorted(store.glob("batches/*"))]
+    assert ["settled.json" in names for names in states] == [True, False, False]
+    assert ["outcomes" in names for names in states] == [False, True, True]
+    digests = {"tree": anew, "elsewhere": latest}
+    return Bases(root=root, digests={name: json.loads(each.stdout)["result_digest"] for name, each in digests.items()})
+
+
+class Hung(BaseException):
+    """It did not end."""
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """What takes too long has not ended. Raises Hung."""
+
+    def ring(*_: object) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(SECONDS_MAX)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

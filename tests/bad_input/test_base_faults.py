@@ -1,0 +1,167 @@
+"""Older batches that go, or that the disk refuses, while results are taken over from them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.calls import RealCalls
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from tests.application.inline import inline
+from tests.bad_input.bases import Bases, ending
+from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
+
+TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "14"))
+"""Of each test; 0: at each call that there is."""
+
+
+def at_some(count: int) -> list[int]:
+    """Which calls of so many."""
+    return sorted(random.Random(count).sample(range(count), min(count, TRIALS) if TRIALS else count))
+
+
+def calls_of(bases: Bases, store: Path, is_meant: Callable[[Operation], bool]) -> int:
+    """How many calls of a run are meant."""
+    count = 0
+
+    def watch(operation: Operation) -> None:
+        nonlocal count
+        count += is_meant(operation)
+
+    with inline(WatchedCalls(RealCalls(), watch)):
+        assert not bases.problem_of(bases.run(bases.copied(store)))
+    return count
+
+
+def is_of_a_base(store: Path, names: list[str]) -> Callable[[Operation], bool]:
+    roots = [store / "batches" / name for name in names]
+    return lambda operation: any(root == operation.path or root in operation.path.parents for root in roots)
+
+
+def test_base_that_is_removed_while_it_is_read_is_misses(bases: Bases, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    names = sorted(os.listdir(bases.store / "batches"))
+    wrong = []
+    for name in names:
+        is_meant = is_of_a_base(store, [name])
+        for at in at_some(calls_of(bases, store, is_meant)):
+            calls = iter(range(at))
+
+            def watch(operation: Operation, name: str = name, calls: Iterator[int] = calls) -> None:
+                if is_meant(operation) and next(calls, None) is None:  # noqa: B023 - called within the loop alone
+                    shutil.rmtree(store / "batches" / name, ignore_errors=True)
+
+            bases.copied(store)
+            with inline(WatchedCalls(RealCalls(), watch)), ending():
+                if problem := bases.problem_of(bases.run(store)):
+                    wrong.append(f"{names.index(name)} at {at}: {problem}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
+def test_what_of_a_base_cannot_be_read_is_misses_or_told(bases: Bases, tmp_path: Path, number: int) -> None:
+    store = tmp_path / "store"
+    is_meant = is_of_a_base(store, os.listdir(bases.store / "batches"))
+    wrong = []
+    for at in at_some(calls_of(bases, store, is_meant)):
+        calls = iter(range(at))
+
+        def refuse(operation: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            is_it = is_meant(operation) and next(calls, None) is None
+            return Fate(OSError(number, os.strerror(number))) if is_it else None
+
+        bases.copied(store)
+        with inline(WatchedCalls(RealCalls(), refuse)), ending():
+            problem = bases.problem_of(bases.run(store))
+        with inline():
+            problem = problem or bases.problem_of(bases.run(store))
+        if problem:
+            wrong.append(f"at {at}: {problem}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "from then on"])
+def test_write_that_is_refused_ends_a_run_that_takes_over_and_the_next_completes_it(
+    bases: Bases, tmp_path: Path, number: int, is_lasting: bool
+) -> None:
+    store = tmp_path / "store"
+    wrong = []
+    for at in at_some(calls_of(bases, store, lambda operation: operation.is_write)):
+        before = iter(range(at))
+        is_past = False
+
+        def refuse(operation: Operation, before: Iterator[int] = before) -> Fate | None:
+            nonlocal is_past
+            if not operation.is_write or next(before, None) is not None or (is_past and not is_lasting):
+                return None
+            is_past = True
+            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
+
+        bases.copied(store)
+        with inline(WatchedCalls(RealCalls(), refuse)), ending():
+            answer = bases.run(store)
+        problem = bases.problem_of(answer)
+        if answer.status == 4 and "store_unwritable" not in answer.stderr:
+            problem = answer.stderr
+        with inline():
+            problem = problem or bases.problem_of(bases.run(store))
+        if problem:
+            wrong.append(f"at {at}: {problem}")
+    assert not wrong, "\n".join(wrong)
+
+
+class _FewNames(RealCalls):
+    """A file gets so many names and no more."""
+
+    def __init__(self, names_max: int) -> None:
+        super().__init__()
+        self._names_max = names_max
+        self.refused: Counter[str] = Counter()
+
+    def link(self, source: Path, path: Path) -> None:
+        if source.stat(follow_symlinks=False).st_nlink >= self._names_max:
+            self.refused[path.parent.name] += 1
+            raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
+        super().link(source, path)
+
+
+@pytest.mark.parametrize("names_max", [2, 3, 7])
+def test_file_that_gets_no_further_name_is_copied(bases: Bases, tmp_path: Path, names_max: int) -> None:
+    """ext4 gives a file 65,000 names, others 1,023 or fewer: what is shared, what is committed, what is leased."""
+    store = bases.copied(tmp_path / "store")
+    with inline():
+        executed = json.loads(bases.run(bases.copied(tmp_path / "other")).stdout)["executed"]
+    few = _FewNames(names_max)
+    with inline(few):
+        answer = bases.run(store)
+        assert not bases.problem_of(answer)
+        assert json.loads(answer.stdout)["executed"] == executed
+        assert few.refused["results"] > 0, "of what is taken over"
+        assert few.refused["outcomes"] > 0 or names_max > 5, "of commits"
+        assert json.loads(bases.run(store).stdout)["action"] == "up to date"
+    with inline(_FewNames(names_max)):
+        assert not bases.problem_of(bases.run(store, "--again"))
+        assert bases.run(store, "--pipeline", "parse").status == 0
+
+
+@permissions_bind
+def test_base_that_cannot_be_written_is_read(bases: Bases, tmp_path: Path) -> None:
+    """As in a store of which the older part lies on a disk that is read-only, or is another user's."""
+    store = bases.copied(tmp_path / "store")
+    for path in [*store.glob("batches/*/**"), *store.glob("batches/batch-*")]:
+        path.chmod(path.stat().st_mode & 0o555)
+    ended = CommandLine(bases.root / "tree", prefix=UNPRIVILEGED)("run", ".", "--store", store, "--json")
+    for path in [*store.glob("batches/batch-*"), *store.glob("batches/*/**")]:
+        path.chmod(path.stat().st_mode | 0o200)
+    answer = ended.json
+    assert answer["result_digest"] == bases.digests["tree"]
+    assert answer["served"] > answer["executed"]

@@ -1,0 +1,177 @@
+"""What own tasks find is taken over where nothing but what is in their key decides it, and not where more does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from .process import CommandLine, write
+from .test_explain_miss import SHARDS, explain
+
+FILES = 12
+COUNT = """
+from codebatch.model.record import Metric
+def task(file):
+    path, path_b64 = file.path_fields
+    yield Metric(path=path, path_b64=path_b64, metric="words", value=len(file.utf8.split()) + {plus})
+"""
+TABLE = "[tasks.words]\npython = 'tools/words.py:task'\n"
+
+
+@pytest.fixture
+def project(codebatch: CommandLine) -> CommandLine:
+    """A tree of three shards, beside a task and a file for it; nothing was run."""
+    for number in range(FILES):
+        write(codebatch.directory / "tree" / f"m{number:02d}.txt", f"one two {number}\n")
+    write(codebatch.directory / "tools" / "words.txt", "7")
+    own(codebatch, "0")
+    return codebatch
+
+
+def own(codebatch: CommandLine, plus: str, table: str = "", module: str = "") -> None:
+    """An own task that adds `plus`, which may be any expression, to what it counts."""
+    code = f"import os, sys\nHERE = {str(codebatch.directory)!r}\n{module}\n{COUNT.format(plus=plus)}"
+    write(codebatch.directory / "tools" / "words.py", code)
+    write(codebatch.directory / "codebatch.toml", SHARDS + TABLE + table)
+
+
+def executed(codebatch: CommandLine, *options: str) -> int:
+    """Run; of how many files the own task was executed, as it says."""
+    codebatch("run", "tree", *options)
+    return explain(codebatch, "--task", "words")["words"][0]
+
+
+def values(codebatch: CommandLine) -> list[int]:
+    return [record["value"] for record in codebatch("query", "outputs", "--task", "words", "--json").json]
+
+
+READ = "int(open(HERE + '/tools/words.txt').read())"
+
+
+def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> None:
+    """One file; then what the task reads; then its own setting, its tools and its code."""
+    own(project, READ, "files = ['tools/words.txt']\n")
+    assert executed(project) == FILES
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    ended = project("run", "tree", "--json")
+    assert ended.json["unkeyed"] == {}
+    assert "words" not in ended.notes
+    assert explain(project, "--task", "words") == {"words": (1, FILES - 1, {"object": 1})}
+    assert (ended.json["executed"], ended.json["served"]) == (5, 5 * (FILES - 1))
+    anew = project("run", "tree", "--json", "--store", "anew").json
+    assert anew["result_digest"] == ended.json["result_digest"]
+    write(project.directory / "tools" / "words.txt", "8")
+    assert executed(project) == FILES
+    assert values(project)[0] == 11
+    assert explain(project, "--task", "words")["words"][2] == {"implementation": FILES}
+    own(project, READ, "files = ['tools/words.txt']\ntools = ['msgspec']\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"tool msgspec": FILES}
+    write(project.directory / "tools" / "words.txt", "7")
+    own(project, READ, "files = ['tools/words.txt']\n")
+    assert project("run", "tree", "--json").json["executed"] == 0, "as it was before"
+    assert values(project)[0] == 10
+
+
+def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:
+    own(project, READ)
+    ended = project("run", "tree", "--json")
+    assert ended.json["unkeyed"] == {"words": "open tools/words.txt"}
+    assert ended.notes.count("what words finds is not taken over by later runs") == 1
+    assert "open tools/words.txt" in ended.notes
+    write(project.directory / "tools" / "words.txt", "9")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    ended = project("run", "tree", "--json")
+    assert (ended.json["executed"], ended.json["served"]) == (4 + FILES, 4 * (FILES - 1))
+    assert values(project) == [12, 12, 12, 10, *[12] * 8], "none of what an older file gave"
+    assert explain(project, "--task", "words")["words"][2] == {"unkeyed": FILES - 1, "object": 1}
+    told = project("explain-miss", "m00.txt", "--task", "words").text
+    assert "the older result rests on what is in no key: open tools/words.txt" in told
+    ended = project("run", "tree", "--json")
+    assert (ended.json["action"], ended.json["unkeyed"]) == ("up to date", {"words": "open tools/words.txt"})
+    manifests = project.directory.glob(".codebatch/batches/*/outputs/*/manifest.json")
+    assert not any(str(project.directory).encode() in path.read_bytes() for path in manifests)
+
+
+def test_the_same_tree_again_is_not_answered_with_what_is_in_no_key(project: CommandLine) -> None:
+    """A branch switch and back: what is keyed costs nothing, the rest is done."""
+    own(project, READ)
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    project("run", "tree")
+    write(project.directory / "tools" / "words.txt", "100")
+    write(project.directory / "tree" / "m03.txt", "one two 3\n")
+    answer = project("run", "tree", "--json").json
+    assert (answer["action"], answer["executed"]) == ("ran", FILES)
+    assert values(project) == [103] * FILES
+    own(project, "0")
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one two 3\n")
+    assert project("run", "tree", "--json").json["action"] == "up to date", "all of it is keyed"
+
+
+def test_the_mark_is_in_the_commit_whatever_became_of_the_batch(project: CommandLine) -> None:
+    """A base that was never merged: its registers alone are asked."""
+    own(project, READ)
+    project("run", "tree", "--task", "words")
+    (batch,) = project.directory.glob(".codebatch/batches/*")
+    assert not (batch / "outputs").exists() or not list((batch / "outputs").iterdir())
+    commits = [json.loads(path.read_bytes()) for path in (batch / "outcomes").glob("*.words.r1")]
+    assert {outcome["unkeyed"] for commit in commits for outcome in commit["outcomes"]} == {"open tools/words.txt"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+
+
+def test_a_task_that_is_set_not_to_be_taken_over_is_not(project: CommandLine) -> None:
+    own(project, "len(os.environ['HOME'])", "reuse = false\n")
+    ended = project("run", "tree", "--json")
+    assert (ended.json["unkeyed"], "taken over" in ended.notes) == ({}, False), "who said it knows it"
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"reuse": FILES}
+    own(project, "len(os.environ['HOME'])")
+    write(project.directory / "tree" / "m04.txt", "one\n")
+    assert executed(project) == FILES, "nor what was found before it was set otherwise"
+    write(project.directory / "tree" / "m05.txt", "one\n")
+    assert executed(project) == 1
+    assert project("config", "show", "--json").json["tasks"]["value"]["words"].keys() == {"python"}
+
+
+SUM = """
+from codebatch.model.record import Metric
+def task(project):
+    words = sum(metric.value for _, metrics in project.records("words", "metric") for metric in metrics)
+    size = sum(len(project.read(file)) for file in project.files)
+    yield Metric(path="m00.txt", metric="sum", value=words + size + {plus})
+"""
+
+
+@pytest.mark.parametrize(("plus", "of_sum", "taken"), [("0", "0", {"sum"}), ("0", READ, set()), (READ, "0", set())])
+def test_a_project_task_is_taken_over_where_nothing_that_it_was_made_of_has_a_mark(
+    project: CommandLine, plus: str, of_sum: str, taken: set[str]
+) -> None:
+    table = "[tasks.sum]\npython = 'tools/sum.py:task'\n[tasks.other]\npython = 'tools/other.py:task'\n"
+    own(project, plus, table)
+    here = f"HERE = {str(project.directory)!r}\n"
+    write(project.directory / "tools" / "sum.py", here + SUM.format(plus=of_sum))
+    write(project.directory / "tools" / "other.py", SUM.format(plus="1"))
+    project("run", "tree")
+    write(project.directory / "tools" / "other.py", SUM.format(plus="2"))
+    project("run", "tree")
+    told = explain(project)
+    assert {name for name in ("sum", "other") if not told[name][0]} == taken
+    assert told["words"][1] == (FILES if plus == "0" else 0)
+
+
+def test_a_task_that_answers_otherwise_each_time_is_caught_and_taken_over_no_more(project: CommandLine) -> None:
+    own(project, "os.getpid()")
+    assert executed(project) == FILES
+    told: dict[str, Any] = project("verify", "--sample", "100%", "--json", status=1).json
+    assert {each["task"] for each in told["untrusted"]} == {"words"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"object": 1, "untrusted words": FILES - 1}

@@ -1,0 +1,83 @@
+"""What the machine says of memory and of other processes, against psutil."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from codebatch.system import machine, proc
+
+_VARIABLE = "CODEBATCH_TEST_MARK"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is psutil that says so")
+
+
+@contextmanager
+def _sleeping(mark: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A shell with a child of its own."""
+    process = subprocess.Popen(
+        ["sh", "-c", "sleep 60 & echo; wait"],
+        env={_VARIABLE: mark, "PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()
+
+
+def test_memory_is_what_psutil_says() -> None:
+    ours = proc.available_memory()
+    assert ours == pytest.approx(psutil.virtual_memory().available, rel=0.05)
+    assert ours is not None
+    assert machine.available_memory() <= ours * 1.05
+
+
+def test_parents_and_sizes_are_what_psutil_says() -> None:
+    with _sleeping("x") as process:
+        children = psutil.Process(process.pid).children()
+        assert [child.pid for child in children if proc.parent(child.pid) == process.pid] == [children[0].pid]
+        sizes = [psutil.Process(pid).memory_info().rss for pid in (process.pid, children[0].pid)]
+        alone = machine.resident_bytes([process.pid], with_children=False)
+        together = machine.resident_bytes([process.pid], with_children=True)
+        assert alone == pytest.approx({process.pid: sizes[0]}, rel=0.5)
+        assert together == pytest.approx({process.pid: sum(sizes)}, rel=0.5)
+        assert together[process.pid] > alone[process.pid]
+
+
+def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() -> None:
+    with _sleeping("x") as process:
+        pass
+    assert proc.resident_bytes(process.pid) is None
+    assert proc.parent(process.pid) is None
+    assert list(proc.environment(process.pid)) == [(b"", b"")]
+    assert machine.resident_bytes([process.pid], with_children=True) == {}
+
+
+def test_what_is_marked_is_killed_and_nothing_else() -> None:
+    with _sleeping("mine") as mine, _sleeping("others") as others:
+        assert machine.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
+        assert mine.wait() == -signal.SIGKILL
+        assert others.poll() is None
+        # The shell's child may take a moment to be gone.
+        assert any(machine.kill_marked(_VARIABLE, {"mine"}) == 0 for _ in range(10_000))
+
+
+def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "_PROC", "/nowhere")
+    assert proc.available_memory() is None
+    assert proc.processes() == []
+    assert machine.resident_bytes([os.getpid()], with_children=True) == {}
+    assert machine.kill_marked(_VARIABLE, {"mine"}) == 0
+    assert machine.available_memory() > 0

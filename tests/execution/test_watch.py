@@ -1,0 +1,408 @@
+"""What an own task looks at that its key does not cover is heard, and stays with what it finds."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import mmap
+import multiprocessing.popen_fork
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import codebatch
+import codebatch_workers
+from codebatch.coordinator.planning import resolve_tasks
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Unit
+from codebatch.model.shard import ShardId
+from codebatch.model.task import OwnPlace
+from codebatch.system.key_coverage import KeyCoverage
+from codebatch.system.own_tasks import load_own_task
+from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import Watch
+from codebatch_workers.runtime.execution import Kept, TaskRunner, UnitResults
+from codebatch_workers.syntax.source import SourceFile
+
+
+class Below:
+    """Covers one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def has(self, path: str) -> bool:
+        return f"{path}/".startswith(f"{self._directory}/")
+
+    def shown(self, path: str) -> str:
+        return os.path.basename(path)
+
+
+class AllBut:
+    """Covers all but one module."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def has(self, path: str) -> bool:
+        return path not in (self._file, importlib.util.cache_from_source(self._file))
+
+    def shown(self, path: str) -> str:
+        return os.path.basename(path).partition(".")[0]
+
+
+@pytest.fixture(scope="module")
+def watch(tmp_path_factory: pytest.TempPathFactory) -> Watch:
+    """One for all: a hook stays until the process ends."""
+    "a".encode("idna")  # Which reads a module once.
+    return Watch(str(tmp_path_factory.mktemp("store")))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that is covered and that one is in, beside a file `words` that is not."""
+    (tmp_path / "covered").mkdir()
+    (tmp_path / "covered" / "known").write_text("known")
+    (tmp_path / "words").write_text("words")
+    (tmp_path / "covered" / "link").symlink_to("../words")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.chdir(tmp_path / "covered")
+    return tmp_path / "covered"
+
+
+def _open_what_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError):
+        open("../none").close()
+
+
+def _open_below(directory: str) -> None:
+    at = os.open(directory, os.O_RDONLY)
+    os.close(os.open("words", os.O_RDONLY, dir_fd=at))
+    os.close(at)
+
+
+def _map(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    mmap.mmap(fd, 0, prot=mmap.PROT_READ).close()
+    os.close(fd)
+
+
+def _list_from_elsewhere() -> None:
+    os.chdir("..")
+    os.listdir()
+
+
+def _make_what_is_there() -> None:
+    os.makedirs("../here", exist_ok=True)
+    os.listdir("../here")
+
+
+def _in_a_thread() -> None:
+    thread = threading.Thread(target=Path("../words").read_text)
+    thread.start()
+    thread.join()
+
+
+def _leave_a_thread() -> None:
+    threading.Thread(target=_never.wait, daemon=True).start()
+
+
+def _connect() -> None:
+    with socket.socket() as one, pytest.raises(OSError):  # whichever
+        one.connect(("127.0.0.1", 9))
+
+
+def _fork() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _in_a_process() -> None:
+    child = multiprocessing.get_context("fork").Process(target=int)
+    child.start()
+    child.join()
+
+
+def _import_by_name() -> None:
+    sys.path.insert(0, "..")
+    try:
+        importlib.import_module("words_of_a_neighbour")
+    finally:
+        sys.path.pop(0)
+
+
+def _through_a_made_directory(give: Callable[[str, str], None]) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        give(os.path.realpath("../words"), f"{made}/words")
+        Path(made, "words").read_text()
+
+
+_never = threading.Event()
+
+
+@pytest.mark.parametrize(
+    ("look", "heard"),
+    [
+        (lambda: Path("../words").read_text(), "open words"),
+        (lambda: Path("../words").resolve().read_bytes(), "open words"),
+        (lambda: open(b"../words").close(), "open words"),
+        (lambda: Path("link").read_text(), "open words"),
+        (lambda: os.close(os.open("../words", os.O_RDONLY)), "open words"),
+        (lambda: Path("../words").open("a").close(), "open words"),
+        (_open_what_is_not_there, "open none"),
+        (lambda: _open_below(".."), "open "),
+        (lambda: _map("../words"), "open words"),
+        (lambda: os.listdir(".."), "os.listdir "),
+        (_list_from_elsewhere, "os.listdir "),
+        (lambda: os.scandir("..").close(), "os.scandir "),
+        (lambda: list(Path("..").glob("*")), "os."),
+        (_import_by_name, "open words_of_a_neighbour"),
+        (_in_a_thread, "open words"),
+        (_leave_a_thread, "a thread that goes on"),
+        (lambda: _through_a_made_directory(os.link), "os.link words"),
+        (lambda: _through_a_made_directory(os.symlink), "open words"),
+        (lambda: _through_a_made_directory(os.rename), "os.rename words"),
+        (_make_what_is_there, "os.listdir here"),
+        (lambda: subprocess.run(["true"], check=True), "subprocess.Popen"),
+        (lambda: os.system("true"), "os.system"),
+        (lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0), "os.posix_spawn"),
+        (lambda: os.spawnv(os.P_WAIT, "/bin/true", ["true"]), "os."),
+        (_fork, "os.fork"),
+        (_in_a_process, "os.fork"),
+        (_connect, "socket.connect"),
+        (lambda: socket.getaddrinfo("127.0.0.1", 9), "socket.getaddrinfo"),
+        (socket.gethostname, "socket.gethostname"),
+        (lambda: sqlite3.connect("file:../words.db?mode=memory", uri=True).close(), "sqlite3.connect"),
+        (lambda: ctypes.CDLL("libc.so.6"), "ctypes.dlopen"),
+        (lambda: ctypes.CDLL(None).getpid(), "ctypes.dlsym"),
+    ],
+)  # fmt: skip
+def test_what_lies_outside_is_heard(
+    watch: Watch, place: Path, request: pytest.FixtureRequest, look: Callable[[], object], heard: str
+) -> None:
+    (place.parent / "here").mkdir()
+    (place.parent / "words_of_a_neighbour.py").write_text("")
+    task = request.node.name
+    watch.judge(task, Below(place), frozenset())
+    watch.during(task, look)
+    sys.modules.pop("words_of_a_neighbour", None)
+    assert watch.found(task).startswith(heard)
+
+
+def _temporary() -> None:
+    with tempfile.NamedTemporaryFile("w") as file, tempfile.TemporaryDirectory() as directory:
+        Path(file.name).read_text()
+        Path(directory, "a").write_text("a")
+        assert os.listdir(directory) == ["a"]
+    with tempfile.TemporaryFile() as file:
+        file.write(b"a")
+
+
+def _make_sockets() -> None:
+    for one in socket.socketpair():
+        one.close()
+
+
+def _thread_that_ends() -> None:
+    thread = threading.Thread(target=Path("known").read_text)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda: Path("known").read_text(),
+        lambda: os.listdir("."),
+        lambda: Path("new").write_text("x"),
+        _temporary,
+        _thread_that_ends,
+        lambda: sqlite3.connect(":memory:").close(),
+        _make_sockets,
+        lambda: open(os.dup(0)).close(),
+        lambda: id([compile("1", "", "eval")]),
+    ],
+)
+def test_what_is_covered_or_made_or_says_nothing_is_not(
+    watch: Watch, place: Path, request: pytest.FixtureRequest, look: Callable[[], object]
+) -> None:
+    watch.judge(request.node.name, Below(place), frozenset())
+    watch.during(request.node.name, look)
+    assert watch.found(request.node.name) == ""
+
+
+def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: Watch, place: Path) -> None:
+    for task in ("first", "second", "third"):
+        watch.judge(task, Below(place), frozenset())
+    Path("../words").read_text()
+
+    def read_and_have_another_list() -> None:
+        watch.during("second", os.listdir, "..")
+        Path("../words").read_text()
+
+    watch.during("first", read_and_have_another_list)
+    with pytest.raises(OSError, match="none"):
+        watch.during("third", open, "../none")
+    watch.during("third", os.listdir, "..")
+    assert watch.found("first") == "open words"
+    assert watch.found("second") == f"os.listdir {place.parent.name}"
+    assert watch.found("third") == "open none"
+
+
+def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(watch: Watch, place: Path) -> None:
+    watch.during("loaded", Path("known").read_text)
+    watch.during("loaded", Path("../words").read_text)
+    assert watch.found("loaded") == ""
+    watch.judge("loaded", Below(place), frozenset())
+    assert watch.found("loaded") == "open words"
+
+
+def test_a_module_that_one_task_brought_into_memory_counts_for_all_that_import_the_like(
+    watch: Watch, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.parent / "lib_of_two.py").write_text("import part_of_lib\n")
+    (place.parent / "part_of_lib.py").write_text("")
+    monkeypatch.syspath_prepend(str(place.parent))
+
+    def load() -> None:
+        importlib.import_module("lib_of_two")
+
+    for task, imports in (("one", {"lib_of_two"}), ("two", {"lib_of_two"}), ("other", {"yet_another", "json"})):
+        watch.judge(task, AllBut(f"{place.parent}/part_of_lib.py"), frozenset(imports))
+        watch.during(task, load)
+    watch.judge("late", AllBut(f"{place.parent}/lib_of_two.py"), frozenset({"lib_of_two"}))
+    found = {task: watch.found(task) for task in ("one", "two", "other", "late")}
+    for name in ("lib_of_two", "part_of_lib"):
+        del sys.modules[name]
+    assert found == {"one": "open part_of_lib", "two": "open part_of_lib", "other": "", "late": "open lib_of_two"}
+
+
+COUNT = """
+import json, sys
+sys.path.insert(0, {root!r})
+def task(file):
+    yield from ()
+    {line}
+"""
+
+
+def _place(root: Path, line: str, **settings: object) -> OwnPlace:
+    (root / "tools").mkdir(exist_ok=True)
+    (root / "tools" / "words.py").write_text(COUNT.format(root=str(root / "tools"), line=line))
+    (root / "tools" / "near.py").write_text("import json\n")
+    (root / "tools" / "words.txt").write_text("one")
+    return OwnPlace(python=f"{root}/tools/words.py:task", project=str(root), **settings)  # type: ignore[arg-type]
+
+
+def _coverage(root: Path, line: str, versions: tuple[str, ...], **settings: object) -> KeyCoverage:
+    place = _place(root, line, **settings)
+    own = load_own_task("words", place)
+    sys.path.remove(str(root / "tools"))
+    return KeyCoverage(own, place, versions, besides=[str(root / "scratch")])
+
+
+def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:
+    words = tmp_path / "tools" / "words.txt"
+    covered = _coverage(tmp_path, "import msgspec", ("python", "msgspec"), files={"tools/words.txt": str(words)})
+    for path in (
+        words,
+        tmp_path / "tools" / "words.py",
+        tmp_path / "scratch" / "x",
+        Path(os.__file__),
+        Path(json.__file__),
+        Path(msgspec.__file__),
+        Path(codebatch.__file__),
+        Path(codebatch_workers.__file__),
+        Path(os.devnull),
+    ):
+        assert covered.has(os.path.realpath(path)), path
+    (metadata,) = Path(msgspec.__file__).parents[1].glob("msgspec-*.dist-info")
+    assert covered.has(os.path.realpath(metadata / "METADATA"))
+    for path, shown in (
+        (tmp_path / "tools", "tools"),
+        (tmp_path / "tools" / "near.py", "tools/near.py"),
+        (tmp_path / "tools" / "__pycache__" / f"near.{sys.implementation.cache_tag}.pyc", "tools/near.py"),
+        (tmp_path / "tools" / "words.txt2", "tools/words.txt2"),
+        (Path(pytest.__file__), "pytest (installed)"),
+        (Path(pytest.__file__).parents[1] / "six.py", "six (installed)"),
+        (Path(pytest.__file__).parents[1], f"…/{Path(pytest.__file__).parents[1].name}"),
+        (Path("/etc/hostname"), "…/hostname"),
+        (tmp_path.parent / "secret" / "name", "…/name"),
+    ):
+        assert not covered.has(os.path.realpath(path)), path
+        assert covered.shown(os.path.realpath(path)) == shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_covered"), [({}, True), ({"tools": ()}, False), ({"tools": (), "files": ("tools/near.py",)}, True)]
+)
+def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
+    tmp_path: Path, settings: dict[str, Any], is_covered: bool
+) -> None:
+    if "files" in settings:
+        settings = {**settings, "files": {each: str(tmp_path / each) for each in settings["files"]}}
+    sys.path.insert(0, str(tmp_path / "tools"))
+    try:
+        covered = _coverage(tmp_path, "import near", (), **settings)
+        assert covered.has(os.path.realpath(tmp_path / "tools" / "near.py")) == is_covered
+        bytecode = tmp_path / "tools" / "__pycache__" / "near.cpython-311.pyc"
+        assert covered.has(os.path.realpath(bytecode)) == is_covered
+    finally:
+        sys.path.remove(str(tmp_path / "tools"))
+
+
+def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
+    """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
+    planned = resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))
+    runner = TaskRunner(TaskCatalogue({"words": place}, watch), planned, scratch)
+    runner.set_up(["words"])
+    results = UnitResults(start=0, results={"words": []})
+    for path in paths:
+        results.items.append(Entry(path.encode(), "file", False, 1, Digest("")))
+        if path == "kept":
+            results.results["words"].append(Kept(b""))
+        else:
+            file = SourceFile(path.encode(), b"x", executable=False, contexts={})
+            results.results["words"].append(runner.run_item(file, ["words"])["words"])
+    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=("words",))
+    return [one.outcome.unkeyed for one in runner.encode(unit, results)]
+
+
+def test_what_is_found_bears_the_mark_of_what_it_rests_on(tmp_path: Path) -> None:
+    read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
+    files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
+    store = str(tmp_path / "store")
+    (tmp_path / "scratch").mkdir()
+    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
+    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
+        "nothing was executed"
+    )
+    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
+    assert _marks(Watch(store), _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
+    assert _marks(Watch(store), _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
+        "reuse = false"
+    ]
+    assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
+    write = read.replace("read_text()", "write_text('more')")
+    assert _marks(Watch(store), _place(tmp_path, write, files=files), tmp_path / "scratch") == [
+        "tools/words.txt changed meanwhile"
+    ]
+    fail = f"{read}; file.none"
+    assert _marks(Watch(store), _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
+        "what failed is never taken over"
+    )

@@ -1,0 +1,101 @@
+"""A machine that loses power in a run that takes results over, settles and collects, with the real tasks.
+
+After any call of it, what was synced by then, or what a disk may have kept besides, is a store whose every batch can be
+read, and which the next run completes to the bytes of a run anew. CODEBATCH_PROOF_PREFIXES says how many prefixes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from codebatch.store.batches import batch_ids, open_batch
+from codebatch.store.outputs import current_outputs
+from codebatch.store.snapshots import load_snapshot
+from codebatch.store.store import Store, open_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.disk import Disk
+from codebatch.testing.trace import Call, TracedCalls, read_trace, replay
+from tests.application.inline import inline, run
+from tests.cli.process import write
+from tests.proof.invariants import Merged, merged
+
+PREFIXES = int(os.environ.get("CODEBATCH_PROOF_PREFIXES", "30"))
+SETTINGS = "[shard]\nfiles_average = 2\nfiles_min = 2\nfiles_max = 2\n[store]\nkeep = 1\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The calls of four runs, the last from `begin` on, and what it came to."""
+
+    root: Path
+    calls: list[Call]
+    begin: int
+    anew: Merged
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    root = tmp_path_factory.mktemp("beside")
+    tree, store = root / "tree", root / "new" / "store"
+    write(tree / "codebatch.toml", SETTINGS)
+    (root / "new").mkdir()
+    for name in "abcde":
+        write(tree / f"{name}.py", f"import {name}\n\n\ndef f(x=[]):\n    return x\n")
+    with inline(TracedCalls(RealCalls(), root / "trace")):
+        run(tree, store)
+        write(tree / "a.py", "import os\n")
+        run(tree, store, task="parse")
+        write(tree / "b.py", "import sys\n")
+        run(tree, store)
+        begin = len(read_trace(root / "trace"))
+        write(tree / "c.py", "import re\n")
+        run(tree, store)
+    with inline():
+        anew = merged(run(tree, root / "anew").batch)
+    return Recorded(root=root, calls=read_trace(root / "trace"), begin=begin, anew=anew)
+
+
+def _crashed(recorded: Recorded, length: int) -> Disk:
+    """What the disk holds after so many calls: all that is seen, what was synced, or what else it may have kept."""
+    disk = Disk()
+    process = disk.calls()
+    for directory in [*[*reversed(recorded.root.parents)][1:], recorded.root, recorded.root / "new"]:
+        process.mkdir(directory)
+    disk.sync()
+    replay(disk, recorded.calls[:length])
+    if length % 3:
+        disk.lose_power(random.Random(length) if length % 3 == 1 else None)
+    return disk
+
+
+def _check_every_batch(store: Store) -> None:
+    objects = store.objects()
+    for each in batch_ids(store):
+        batch = open_batch(store, each)
+        for entry in load_snapshot(store.files, store.root, batch.about.snapshot_id).entries:
+            objects.read(entry.object, entry.size)
+        if current_outputs(batch) is not None:
+            merged(batch)
+
+
+def test_power_loss_after_any_call_of_a_run_beside_older_batches_is_recovered_from(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    calls = len(recorded.calls) - recorded.begin
+    assert {call.call for call in recorded.calls[recorded.begin :]} >= {"link", "remove_tree", "rename", "fsync"}
+    for part in range(min(PREFIXES, calls) + 1):
+        length = recorded.begin + round(part * calls / min(PREFIXES, calls))
+        shutil.rmtree(tmp_path / "new", ignore_errors=True)
+        _crashed(recorded, length).export(recorded.root / "new", tmp_path / "new")
+        _check_every_batch(open_store(RealFiles(), tmp_path / "new" / "store"))
+        with inline():
+            ran = run(recorded.root / "tree", tmp_path / "new" / "store")
+        assert merged(ran.batch) == recorded.anew, f"after {length - recorded.begin} of {calls} calls"
+        _check_every_batch(ran.store)

@@ -1,0 +1,64 @@
+"""What a project task says of each shard of files: what it made, and what of an older batch stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from codebatch.model.counting import count_lines, count_records
+from codebatch.model.counts import Counts
+from codebatch.model.outcome import Outcome
+from codebatch.model.record import Record
+from codebatch.model.shard import Shard
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store.bases import ShardPlace
+from codebatch.store.outcomes import EncodedOutcome, encode_outcome
+from codebatch_workers.runtime.before import BatchBefore
+
+Adopt = Callable[[Shard, str, ShardPlace], EncodedOutcome | None]
+"""Gives a shard file of an older batch a name among the results of this one; None where it is not what it was."""
+
+
+def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
+    """Where there are no results to give a name among."""
+
+
+class Sealed(NamedTuple):
+    """The lines of some records of one file, and the types of these."""
+
+    lines: bytes
+    records: list[Record]
+    types: list[type[Record]]
+
+
+NOTHING_SAID = Sealed(b"", [], [])
+
+
+def made_part(
+    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, unkeyed: str = ""
+) -> EncodedOutcome:
+    """The part of a shard where nothing but this is said of files; by their items. `unkeyed` is as in `Outcome`."""
+    each = [said.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
+    counts = count_records([one.records for one in each], [one.types for one in each])
+    return encode_outcome(_outcome(task, shard, counts, unkeyed), [one.lines for one in each], frames)
+
+
+def updated_part(
+    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, before: BatchBefore, adopt: Adopt
+) -> EncodedOutcome:
+    """The part of a shard where of every other file what was said before stands. Raises StoreError."""
+    new = {item - shard.start: said[item].lines for item in range(shard.start, shard.end) if item in said}
+    lines = before.lines(shard.start, shard.end) if new else []
+    file = before.file(shard)
+    if file is not None and all(lines[place] == each for place, each in new.items()):
+        adopted = adopt(shard, task, file)
+        if adopted is not None:
+            return adopted
+    lines = lines or before.lines(shard.start, shard.end)
+    for place, each in new.items():
+        lines[place] = each
+    return encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
+
+
+def _outcome(task: str, shard: Shard, counts: Counts, unkeyed: str = "") -> Outcome:
+    return Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result", counts=counts, unkeyed=unkeyed)
