@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
@@ -18,7 +20,7 @@ from codebatch.application.repair import give, mend
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.settling import settle_batch
 from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
 from codebatch.store.store import Store, create_store, open_store
@@ -295,3 +297,54 @@ def test_what_was_given_outlasts_power(damaged: tuple[Disk, Path, list[Path], by
     disk.lose_power()
     store = open_store(RealFiles(disk.calls()), PLACE)
     assert [store.files.read(name) for name in names] == [good, good]
+
+
+# -- Whatever was done to them ----------------------------------------------------------------------------------------
+
+HARMS = ("flip", "cut", "remove", "directory", "other content")
+
+
+@pytest.fixture(scope="module")
+def three() -> tuple[Disk, Execution]:
+    """Two batches that share all files, and one that has equal files of its own."""
+    disk = Disk()
+    store = create_store(RealFiles(disk.calls()), PLACE)[0]
+    make_two(store)
+    make_merged(store, [b"a", b"bb"], second=3)
+    return disk, Execution(configuration=load_configuration(Path("/")))
+
+
+def _harm(disk: Disk, store: Store, path: Path, how: str) -> None:
+    if how in ("flip", "cut"):
+        calls = disk.calls()
+        file = calls.open(path, os.O_WRONLY)
+        if how == "flip":
+            calls.write(file, b"\xff")
+        else:
+            calls.ftruncate(file, 9)
+        calls.close(file)
+        return
+    store.files.remove(path)
+    if how == "directory":
+        store.files.make_directory(path / "below")
+    elif how == "other content":
+        store.files.write_new(path, b"other")
+
+
+@settings(max_examples=25, deadline=None)
+@given(harms=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(HARMS)), max_size=6, unique_by=lambda each: each[0]))
+def test_whatever_was_done_to_shared_files_each_name_has_an_equal_one_again(
+    three: tuple[Disk, Execution], harms: list[tuple[int, str]]
+) -> None:
+    disk, execution = copy.deepcopy(three[0]), three[1]
+    store = open_store(RealFiles(disk.calls()), PLACE)
+    names = [name for batch_id in batch_ids(store) for name in shard_names(open_batch(store, batch_id))]
+    before = [store.files.read(name.path) for name in names]
+    for place, how in harms:
+        _harm(disk, store, names[place].path, how)
+    found = survey(store.files, names, is_full=True)
+    with store.writing() as lock:
+        assert mend(execution, store, lock, found, Listener()).reasons == {}
+    assert [store.files.read(name.path) for name in names] == before
+    assert survey(store.files, names, is_full=True).faults == []
+    assert store.files.unfinished(store.batches) == []
