@@ -21,6 +21,7 @@ from codebatch.model.misses import (
     item_differences,
     nearest,
     project_differences,
+    resting_on,
     task_differences,
     without_values_of_files,
 )
@@ -255,7 +256,7 @@ class _Asked:
             marks = {name: each.unkeyed for name in needed for each in old.base.held(name) if each.unkeyed}
         except StoreError:
             return _DAMAGED
-        return (*lacking, *(Difference(field="unkeyed", name=name, old=mark) for name, mark in marks.items()))
+        return (*lacking, *(resting_on(mark, name) for name, mark in marks.items()))
 
     def _told(self, task: str, served: int, misses: Sequence[_Miss], *, is_of_one: bool = False) -> TaskMisses:
         grouped: dict[tuple[str, Differences], list[int | None]] = {}
@@ -318,7 +319,7 @@ class _Comparison:
         except StoreError:
             return _DAMAGED
         if unkeyed:
-            return (Difference(field="unkeyed", old=unkeyed),)
+            return (resting_on(unkeyed),)
         return () if state == "result" else (Difference(field="result", old=state),)
 
     def _reading(self, old: _Old, place: int) -> Differences:

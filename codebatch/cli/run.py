@@ -250,9 +250,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
         unkeyed=dict(ran.unkeyed),
     )
     for task, besides in ran.unkeyed.items():
-        answering.note(
-            f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
-        )
+        told = f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
+        answering.note(f"{told} (`files` and `tools` of [tasks.{task}] say what is in it)")
     of = f", of {', '.join(answer.paths)}" if answer.paths else ""
     lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
     if answer.served:

@@ -103,6 +103,11 @@ def nearest(found: Sequence[tuple[str, Differences]]) -> tuple[str, Differences]
     return min(found, key=lambda each: (any(one.field in _ABSENT for one in each[1]), len(each[1])))
 
 
+def resting_on(unkeyed: str, task: str = "") -> Difference:
+    """What tells that an older result is its batch's alone."""
+    return Difference(field="unkeyed", name=task, old=_cut(unkeyed))
+
+
 def without_values_of_files(differences: Differences) -> Differences:
     """The same for all files that differ in the same fields."""
     return tuple(

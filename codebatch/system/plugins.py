@@ -21,6 +21,7 @@ from codebatch.protocol.launch import QUESTIONS_MODULE
 from codebatch.system.installed import Installed
 from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import is_in
 
 # Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
 _REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -118,8 +119,8 @@ def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration
 
 
 def packages_in_key(own: OwnTask) -> list[str]:
-    """The packages and modules of which an own task's key has all files, not a version."""
-    brought = (name for name in own.imports if not providers(name) and _has_files(name))
+    """The packages and modules of which an own task's key has all files, for no version tells when they change."""
+    brought = (name for name in own.imports if _has_files(name) and not _lies_with_its_version(name))
     return sorted({*own.declaration.sources, *brought})
 
 
@@ -157,6 +158,16 @@ def providers(module: str) -> tuple[str, ...]:
     if _installed_version(module) is not None:
         return (module,)
     return tuple(sorted(set(packages_distributions().get(module, ()))))  # 30 ms
+
+
+def _lies_with_its_version(module: str) -> bool:
+    """Whether a module is installed where its distribution is; one that is no copy (editable) lies anywhere."""
+    from importlib.metadata import distribution
+
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    lies = os.path.realpath(str(spec.origin))
+    return any(is_in(lies, os.path.realpath(str(distribution(owner).locate_file("")))) for owner in providers(module))
 
 
 def _has_files(module: str) -> bool:

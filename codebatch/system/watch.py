@@ -65,6 +65,7 @@ _ACTS = frozenset(
     }
 )
 _HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
+_STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
 _MADE_ANEW = os.O_CREAT | os.O_EXCL
 # Whose listings are searches for a module or a distribution: what they find they open.
@@ -159,6 +160,8 @@ class Watch:
         given = arguments[_PATHS[event]]
         if given is None and event in ("os.listdir", "os.scandir"):
             given = os.curdir
+        if isinstance(given, int) and str(_caller(3)).startswith(_STARTER):
+            self._found[task] = _STARTER  # The one way of the standard library to start a process that tells no event.
         if given is None or isinstance(given, int):
             return  # A module that is part of the interpreter, that as a library; a descriptor, which was heard of.
         if event == "ctypes.dlopen" and os.sep not in str(given):
@@ -200,7 +203,8 @@ class Watch:
     def _look(self, task: str, event: str, path: str) -> None:
         coverage = self._coverage[task]
         if task not in self._found and not self._is_made(task, path) and not coverage.has(path):
-            self._found[task] = f"{event} {coverage.shown(path)}"
+            shown = coverage.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")
+            self._found[task] = f"{event} {shown}"
 
     def _is_made(self, task: str, path: str) -> bool:
         if task not in self._made:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import msgspec
@@ -130,6 +132,27 @@ def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.
     look_again()
     tools = _planned(tmp_path, "tools = ['one']").tools
     assert set(tools) - set(_planned(tmp_path).tools) == {"one", "two.of_it", "three"}
+
+
+def test_what_is_installed_as_editable_counts_by_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distribution lies in one directory, and the module in another."""
+    for directory in ("site", "project"):
+        (tmp_path / directory).mkdir()
+        monkeypatch.syspath_prepend(tmp_path / directory)
+    metadata = tmp_path / "site" / "edited_here-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: edited_here\nVersion: 1.0\n")
+    digests = set()
+    for place, value in (("project", 1), ("project", 2), ("site", 1), ("site", 2)):
+        (tmp_path / place / "edited_here.py").write_text(f"x = {value}\n")
+        if place == "site":
+            (tmp_path / "project" / "edited_here.py").unlink(missing_ok=True)
+        importlib.invalidate_caches()
+        sys.modules.pop("edited_here", None)
+        planned = _planned(tmp_path, "", "import edited_here")
+        assert planned.tools["edited_here"] == "1.0"
+        digests.add(planned.implementation_digest)
+    assert len(digests) == 3, "where it lies with its version that alone counts"
 
 
 def test_what_an_own_task_imports_from_no_distribution_is_in_its_key(

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from codebatch.model.outcome import decode_commit
+from codebatch_workers.examples import banned_words, layers
+from tests.execution.harness import run_with_kills
 
 from .process import CommandLine, write
 from .test_explain_miss import SHARDS, explain
@@ -73,6 +79,68 @@ def test_what_is_in_the_key_decides_what_is_done_again(project: CommandLine) -> 
     own(project, READ, "files = ['tools/words.txt']\n")
     assert project("run", "tree", "--json").json["executed"] == 0, "as it was before"
     assert values(project)[0] == 10
+
+
+CONFIGURED = """
+import msgspec
+from codebatch.model.record import Metric
+class Config(msgspec.Struct):
+    least: int = 1
+def task(file, config: Config):
+    import tool_of_theirs
+    yield Metric(path=file.path.decode(), metric="words", value=config.least + tool_of_theirs.X)
+"""
+
+
+def _install(site: Path, version: str, value: int) -> None:
+    for old in site.glob("*.dist-info/METADATA"):
+        old.unlink()
+        old.parent.rmdir()
+    metadata = f"Metadata-Version: 2.1\nName: tool_of_theirs\nVersion: {version}\n"
+    write(site / f"tool_of_theirs-{version}.dist-info" / "METADATA", metadata)
+    write(site / "tool_of_theirs.py", f"X = {value}\n")
+
+
+def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project: CommandLine) -> None:
+    site = project.directory / "site-packages"
+    project.environment["PYTHONPATH"] = str(site)
+    _install(site, "1.0", 10)
+    write(project.directory / "tools" / "words.py", CONFIGURED)
+    first = project("run", "tree", "--json").json
+    assert first["unkeyed"] == {}
+    write(project.directory / "codebatch.toml", SHARDS + TABLE + "least = 2\n")
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"config least": FILES}
+    _install(site, "1.0.1", 20)
+    assert executed(project) == FILES
+    assert explain(project, "--task", "words")["words"][2] == {"tool tool_of_theirs": FILES}
+    assert values(project) == [22] * FILES
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == 1
+
+
+def test_the_examples_that_ship_are_taken_over(project: CommandLine) -> None:
+    for example in (banned_words.__file__, layers.__file__):
+        shutil.copy(example, project.directory / "tools")
+    table = "[tasks.{0}]\npython = 'tools/{0}.py:task'\n{1} = ['one']\n"
+    tables = table.format("banned_words", "words") + table.format("layers", "layers")
+    write(project.directory / "codebatch.toml", SHARDS + tables)
+    project("run", "tree")
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    answer = project("run", "tree", "--json").json
+    assert (answer["executed"], answer["unkeyed"]) == (5, {})
+
+
+def test_kill_9_loses_no_mark(project: CommandLine) -> None:
+    """Whatever of it is found afterwards: the mark is in the file that makes a result one."""
+    own(project, f"(__import__('time').sleep(0.02) or {READ})")
+    store = project.directory / ".codebatch"
+    assert run_with_kills(project, ["run", "tree", "-j", "2"], store, points=[1, 2], seed=1) > 0
+    commits = [decode_commit(path.read_bytes()) for path in store.glob("batches/*/outcomes/*.words.*")]
+    outcomes = [one for commit in commits for one in commit.outcomes if (one.task, one.type) == ("words", "result")]
+    assert {one.unkeyed for one in outcomes} == {"open tools/words.txt"}
+    write(project.directory / "tree" / "m03.txt", "one\n")
+    assert executed(project) == FILES
 
 
 def test_what_the_key_does_not_cover_is_told_and_never_taken_over(project: CommandLine) -> None:

@@ -7,6 +7,8 @@ import importlib.util
 import json
 import mmap
 import multiprocessing.popen_fork
+import multiprocessing.popen_spawn_posix
+import multiprocessing.resource_tracker
 import os
 import socket
 import sqlite3
@@ -132,8 +134,14 @@ def _fork() -> None:
     os.waitpid(child, 0)
 
 
-def _in_a_process() -> None:
+def _in_a_process_that_forks() -> None:
     child = multiprocessing.get_context("fork").Process(target=int)
+    child.start()
+    child.join()
+
+
+def _in_a_process_of_its_own() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=int)
     child.start()
     child.join()
 
@@ -183,7 +191,8 @@ _never = threading.Event()
         (lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0), "os.posix_spawn"),
         (lambda: os.spawnv(os.P_WAIT, "/bin/true", ["true"]), "os."),
         (_fork, "os.fork"),
-        (_in_a_process, "os.fork"),
+        (_in_a_process_that_forks, "os.fork"),
+        (_in_a_process_of_its_own, "multiprocessing.popen_spawn"),
         (_connect, "socket.connect"),
         (lambda: socket.getaddrinfo("127.0.0.1", 9), "socket.getaddrinfo"),
         (socket.gethostname, "socket.gethostname"),
@@ -244,6 +253,14 @@ def test_what_is_covered_or_made_or_says_nothing_is_not(
     watch.judge(request.node.name, Below(place), frozenset())
     watch.during(request.node.name, look)
     assert watch.found(request.node.name) == ""
+
+
+def test_a_name_that_is_no_utf_8_is_told_as_text(watch: Watch, place: Path) -> None:
+    watch.judge("bytes", Below(place), frozenset())
+    path = Path(os.fsdecode(b"../\xff"))
+    path.touch()
+    watch.during("bytes", path.read_bytes)
+    assert watch.found("bytes") == "open \\udcff"
 
 
 def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: Watch, place: Path) -> None:
