@@ -19,10 +19,10 @@ from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
-from codebatch.system.task_catalogue import TaskCatalogue
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.staleness import Changes
+    from codebatch.system.task_catalogue import TaskCatalogue
 
 Found = TypeVar("Found", covariant=True)
 
@@ -44,6 +44,8 @@ class Question:
     @cached_property
     def catalogue(self) -> TaskCatalogue:
         """What the installed tasks give. Own tasks are not loaded for a question: they may give any kind."""
+        from codebatch.system.task_catalogue import TaskCatalogue
+
         return TaskCatalogue()
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Mapping
 
@@ -41,11 +40,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
     """The command line of a worker. `-P` is not in Python 3.10, so the working directory must be an empty one."""
+    import json  # 1 ms of who starts no worker
+
     return [python, "-m", WORKER_MODULE, json.dumps(msgspec.to_builtins(launch))]
 
 
 def decode_launch(argument: str) -> Launch:
     """What `worker_arguments` says. By the standard library, whose JSON takes paths that are no UTF-8."""
+    import json
+
     return msgspec.convert(json.loads(argument), Launch)
 
 

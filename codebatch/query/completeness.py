@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,8 +12,9 @@ from codebatch.model.quantities import percent_of
 from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.filters import JsonRecord, RecordFilter, record_path
 from codebatch.query.records import BatchRecords
-from codebatch.system.plugins import load_declaration
-from codebatch.system.task_catalogue import TaskCatalogue
+
+if TYPE_CHECKING:
+    from codebatch.system.task_catalogue import TaskCatalogue
 
 _OF_ALL_FILES = frozenset(("duplicate", "metric"))
 """Not `edge`: where an import leads is told of the file that it stands in, whatever else is worked on."""
@@ -119,6 +121,8 @@ def check_kinds(catalogue: TaskCatalogue, records: BatchRecords, kinds: Collecti
 def _gives(catalogue: TaskCatalogue, task: str, kinds: Collection[str]) -> bool:
     if "failure" in kinds:
         return True
+    from codebatch.system.plugins import load_declaration  # 3 ms, and `summary` asks for no kind
+
     try:
         return any(kind in kinds for kind in load_declaration(catalogue, task).records)
     except InvalidConfiguration:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import zstandard
 
@@ -24,7 +24,9 @@ from codebatch.store.object_frames import CHUNK_BYTES, LEVEL, Frame
 from codebatch.store.objects import ObjectStore
 from codebatch.store.packs import PackIndex, build_index, encode_index
 from codebatch.system.files import Appender, Files, Lock
-from codebatch.system.threads import Call, Threads
+
+if TYPE_CHECKING:
+    from codebatch.system.threads import Call, Threads
 
 PACK_BYTES = 16 << 20
 BATCH_BYTES = 2 << 20
@@ -229,6 +231,8 @@ class PackWriter:
     def _hand_over(self) -> None:
         """Let the thread write what is waiting; wait for it where it is too far behind, which bounds memory."""
         if self._thread is None:
+            from codebatch.system.threads import Threads  # a small snapshot needs no thread
+
             self._thread = Threads(1)
         self._wait(BATCHES_BEHIND_MAX - 1)
         self._running.append(self._thread.submit(self._write, self._take_waiting()))

@@ -41,6 +41,8 @@ from codebatch.system.files import Files
 
 SNAPSHOT_FORMAT = 3
 SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
+# Of the frames whose items were asked for last.
+_FRAMES_KEPT = 16
 
 
 class SnapshotSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,12 +107,7 @@ class Snapshot:
         if start == end:
             return []
         first, last = frames_between(self.document.frames, start, end)
-        # Whoever asks for some asks next for those behind them: they may be in the same frame.
-        kept = self._last_items
-        self._last_items = {
-            number: kept[number] if number in kept else self._items_of([number]) for number in range(first, last)
-        }
-        found = list(chain.from_iterable(self._last_items.values()))
+        found = list(chain.from_iterable(map(self._items_in, range(first, last))))
         before = sum(frame.files for frame in self.document.frames[:first])
         return found[start - before : end - before]
 
@@ -199,8 +196,15 @@ class Snapshot:
         with self._corrupt_where_unsound():
             return [entry for frame, lines in self._iter_contents(numbers) for entry in frame_entries(lines, frame)]
 
-    def _items_of(self, numbers: Sequence[int]) -> list[Entry]:
-        return [entry for entry in self._entries_of(numbers) if entry.kind == "file"]
+    def _items_in(self, number: int) -> list[Entry]:
+        """The items of a frame. Whoever asks for some asks soon for others, which may be in the same frame."""
+        items = self._last_items.pop(number, None)
+        if items is None:
+            items = [entry for entry in self._entries_of([number]) if entry.kind == "file"]
+            if len(self._last_items) >= _FRAMES_KEPT:
+                del self._last_items[next(iter(self._last_items))]
+        self._last_items[number] = items
+        return items
 
     def _iter_contents(self, numbers: Sequence[int]) -> Iterator[tuple[IndexFrame, bytes]]:
         """Some frames, in order, with their lines. Raises FileNotFoundError or FrameError."""

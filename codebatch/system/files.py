@@ -26,7 +26,6 @@ from typing import Protocol, TypeVar
 from codebatch.system.calls import Listed, RealCalls, SystemCalls
 from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
-from codebatch.system.threads import Threads
 
 T = TypeVar("T")
 
@@ -427,6 +426,8 @@ class Lock:
 
 def _write_at_once(write: Callable[[Path, bytes], None], contents: Iterator[tuple[Path, bytes]]) -> None:
     """Write files in some threads: a disk brings several to rest in the time of one."""
+    from codebatch.system.threads import Threads  # of who writes many files
+
     with Threads(_WRITERS) as threads:
         waiting = deque(threads.submit(write, *each) for each in islice(contents, 2 * _WRITERS))
         while waiting:

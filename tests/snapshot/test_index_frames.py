@@ -107,7 +107,8 @@ def test_an_index_that_is_damaged_is_not_spliced() -> None:
         splice_index(WHOLE._replace(digest=Digest("0" * 64)), {})
 
 
-def test_parts_are_what_the_whole_says(tmp_path: Path) -> None:
+def test_parts_are_what_the_whole_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "_FRAMES_KEPT", 2)
     snapshot = _publish(tmp_path, WHOLE)
     items = [MANY[path] for path in PATHS if MANY[path].kind == "file"]
     chance = random.Random(2)
@@ -115,6 +116,8 @@ def test_parts_are_what_the_whole_says(tmp_path: Path) -> None:
     bounds += [tuple(sorted(chance.sample(range(len(items)), 2))) for _ in range(10)]  # type: ignore[misc]
     for start, end in bounds:
         assert load_snapshot(RealFiles(), tmp_path, snapshot.id).items_between(start, end) == items[start:end]
+        assert snapshot.items_between(start, end) == items[start:end]
+        assert len(snapshot._last_items) <= 2
     with pytest.raises(StoreCorrupt, match="items"):
         snapshot.items_between(0, len(items) + 1)
     for number in chance.sample(range(len(items)), 20):

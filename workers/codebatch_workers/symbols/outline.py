@@ -289,22 +289,25 @@ class Definitions:
 
     def _add(self, name: Name, symbol_type: SymbolType, scope: Scope, end: int) -> _Found | None:
         """Record a symbol; None where its name is no name, or already is one."""
-        if not 0 < name.end - name.start <= NAME_BYTES_MAX or name.start in self.found:
+        # Asked for every name of a tree: what is wanted twice is looked up once.
+        start, name_end, owner, utf8 = name.start, name.end, name.owner, self.utf8
+        if not 0 < name_end - start <= NAME_BYTES_MAX or start in self.found:
             return None
-        text = name.text or self.utf8[name.start : name.end].decode("utf-8", "replace")
-        if symbol_type == "function" and (name.owner or scope.symbol_type in _CLASSES):
+        text = name.text or utf8[start:name_end].decode("utf-8", "replace")
+        if symbol_type == "function" and (owner or scope.symbol_type in _CLASSES):
             symbol_type = "method"
-        if symbol_type == "method" and self.language == "python" and text == "__init__":
-            symbol_type = "constructor"
-        if symbol_type == "variable" and name.owner:
+        outer = self._join(scope.qualified, owner) if owner else scope.qualified
+        if symbol_type == "method":
+            if self.language == "python":
+                is_constructor = text == "__init__"
+            else:
+                is_constructor = self.language == "cpp" and text == outer.rpartition("::")[2]
+            symbol_type = "constructor" if is_constructor else "method"
+        elif symbol_type == "variable" and owner:
             symbol_type = "field"
-        outer = self._join(scope.qualified, name.owner) if name.owner else scope.qualified
-        if symbol_type == "method" and self.language == "cpp" and text == outer.rpartition("::")[2]:
-            symbol_type = "constructor"
-        if end < name.end or end in self._comments or self.utf8[end - 1] in self._behind:
-            end = self._without_comments(name.end, end)
-        found = _Found(name.start, end, text, symbol_type, outer, self._join(outer, text))
-        self.found[name.start] = found
+        if end < name_end or end in self._comments or utf8[end - 1] in self._behind:
+            end = self._without_comments(name_end, end)
+        found = self.found[start] = _Found(start, end, text, symbol_type, outer, self._join(outer, text))
         return found
 
     def _without_comments(self, least: int, end: int) -> int:
@@ -336,7 +339,9 @@ class Definitions:
             if is_pattern:
                 names = self._names(node, symbol_type)
             else:
-                names = self._unreserved([Name(start, node.end_byte, symbol_type, "")])
+                names = [Name(start, node.end_byte, symbol_type, "")]
+                if self.reserved:
+                    names = self._unreserved(names)
             for name in names:
                 self._add_first(name, symbol_type, scope)
 
@@ -447,11 +452,17 @@ class Definitions:
     def _parameters(self) -> dict[int, tuple[str, ...]]:
         """By the place of a function's name, the names of what it takes."""
         found: dict[int, list[str]] = {}
+        # Most stand in the scope of the one before.
+        function, scope_end = -1, 0
         for node in self.captures.get("parameter", ()):
-            name = parameter_name(node, self.utf8, self.language)
-            scope = self._scope_at(node.start_byte)
-            if name and scope.start >= 0 and scope.symbol_type in _FUNCTIONS:
-                found.setdefault(scope.start, []).append(name)
+            start = node.start_byte
+            if start >= scope_end:
+                following = bisect_right(self.starts, start)
+                scope = self.scopes[following - 1]
+                function = scope.start if scope.symbol_type in _FUNCTIONS else -1
+                scope_end = self.starts[following] if following < len(self.starts) else len(self.utf8)
+            if function >= 0 and (name := parameter_name(node, self.utf8, self.language)):
+                found.setdefault(function, []).append(name)
         names = {start: tuple(parameters) for start, parameters in found.items()}
         names.update({macro.start: tuple(macro.parameters) for macro in self.macros if macro.parameters})
         return names

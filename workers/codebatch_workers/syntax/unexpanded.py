@@ -15,10 +15,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 # What may be the head of a declaration: words and stars at the start of a line or nearly there, the word behind them,
-# and what follows. It begins with what is found fast; everything is bounded, for a file may hold nothing else.
+# and what follows. It begins with what is found fast, or passed over; everything is bounded, for a file may hold
+# nothing else.
 _ARGUMENTS = rb"[\w\s,\"./:-]{0,200}\)\s*(?=[A-Za-z_(])"
 _HEAD = re.compile(
-    rb"\n {0,3}(?:((?:[A-Za-z_]\w*[\s*]+){1,8})(?:[A-Za-z_]\w*[ \t]*(?=[;=,\[(])|(?=\())(\((?:[(*]|%s))?"
+    rb"\n(?= {0,3}[A-Za-z_]) {0,3}"
+    rb"(?:((?:[A-Za-z_]\w*[\s*]+){1,8})(?:[A-Za-z_]\w*[ \t]*(?=[;=,\[(])|(?=\())(\((?:[(*]|%s))?"
     rb"|[A-Z_]\w*[ \t]*\(%s)" % (_ARGUMENTS, _ARGUMENTS)
 )
 _HEAD_BYTES_MAX = 4096

@@ -9,8 +9,10 @@ has one `partial-parse` hint. So has Python that only our tree does not know, an
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -155,30 +157,31 @@ def _first_of_each_place(file: SourceFile, errors: Sequence[int]) -> list[int]:
     """
     if len(errors) < 2:
         return list(range(len(errors)))
-    lines = file.utf8.split(b"\n")
     kept = [0]
     seen = errors[0]
-    end = _end_of_block(lines, seen)
+    end = _end_of_block(file, seen)
     for index, line in enumerate(errors[1:], 1):
         if line > max(seen + 1, end) and line <= file.line_count:
             kept.append(index)
-            end = _end_of_block(lines, line)
+            end = _end_of_block(file, line)
         seen = line
     return kept
 
 
-def _end_of_block(lines: Sequence[bytes], line: int) -> int:
+def _end_of_block(file: SourceFile, line: int) -> int:
     """The last line that belongs to a line."""
-    depth = _depth(lines[line - 1])
-    for number in range(line, len(lines)):
-        text = lines[number].strip()
-        if text and _depth(lines[number]) <= depth and text[:1] not in (b")", b"]", b"}"):
-            return number
-    return len(lines)
+    starts = file.line_starts
+    if line == len(starts):
+        return line
+    text = file.utf8[starts[line - 1] : starts[line]]
+    following = _outdented(len(text) - len(text.lstrip(b" \t"))).search(file.utf8, starts[line] - 1)
+    return len(starts) if following is None else file.line(following.start())
 
 
-def _depth(line: bytes) -> int:
-    return len(line) - len(line.lstrip(b" \t"))
+@lru_cache(maxsize=256)
+def _outdented(depth: int) -> re.Pattern[bytes]:
+    """The end of a line before one that is indented no deeper, and does not begin with a bracket that closes."""
+    return re.compile(rb"\n[ \t]{0,%d}(?:[\r\f\v][ \t\r\f\v]*)?[^\s)\]}]" % depth)
 
 
 def _capped(found: Sequence[Diagnostic]) -> list[Diagnostic]:
