@@ -36,6 +36,7 @@ from codebatch.system.calls import SystemCalls
 from codebatch.system.cell import Step
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch.system.watch import Watch
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.worker import Worker
@@ -88,6 +89,13 @@ class _InlineWorker(Worker):
         pass
 
 
+class _DeafWatch(Watch):
+    """Hears nothing, so all that an own task looks at counts as what its key covers; a hook would stay for good."""
+
+    def _install(self) -> None:
+        pass
+
+
 class InlineCrew:
     """Implements Crew, with the constructor of ProcessCrew."""
 
@@ -129,7 +137,8 @@ class InlineCrew:
         self._batch.files.make_directory(scratch)
         store = open_store(self._batch.files, Path(self._store_root))
         tasks = self._batch.plan().tasks
-        runner = TaskRunner(TaskCatalogue(self._own_places), tasks, scratch, PackWriter(store.objects()))
+        catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root))
+        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(store.objects()), store.root)
         channel, cell = _InlineChannel(), SimulatedCell(lambda: None)
         started = _InlineWorker(launch, channel, pid=os.getpid(), files=self._batch.files, cell=cell, runner=runner)
         self._workers[worker] = started, channel, cell

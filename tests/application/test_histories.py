@@ -38,7 +38,6 @@ FIRST = int(os.environ.get("CODEBATCH_HISTORIES_FROM", "100"))
 HISTORIES = int(os.environ.get("CODEBATCH_HISTORIES", "8"))
 STEPS = 12
 BASES_MAX = 4
-OWN = "words"
 
 Key = tuple[object, ...]
 
@@ -182,10 +181,7 @@ class Known:
 
 
 def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], told: str) -> None:
-    """Hold what was executed of files, and what `explain-miss` says of it, against what no base has.
-
-    An own task is always executed.
-    """
+    """Hold what was executed of files, and what `explain-miss` says of it, against what no base has."""
     scopes = {task.name: task.scope for task in ran.batch.plan().tasks}
     asked = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=lambda _: None)
     of_files = [task for task in asked.tasks if scopes[task.task] == "file"]
@@ -193,9 +189,8 @@ def _check_executed(ran: Ran, missing: list[tuple[bytes, str]], told: str) -> No
     assert sum(task.executed for task in of_files) == ran.executed.executed, told
     for task in of_files:
         fields = {each.field for reason in task.reasons for each in reason.differences}
-        if task.task != OWN:
-            assert task.executed == sum(task.task == name for _, name in missing), f"{told}: {task}"
-            assert fields.isdisjoint({"unknown", "not_taken", "base"}), f"{told}: {task}"
+        assert task.executed == sum(task.task == name for _, name in missing), f"{told}: {task}"
+        assert fields.isdisjoint({"unknown", "not_taken", "base"}), f"{told}: {task}"
 
 
 def _keys(store: Store, batch: Batch) -> dict[tuple[bytes, str], Key]:

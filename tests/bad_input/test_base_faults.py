@@ -19,7 +19,7 @@ from tests.application.inline import inline
 from tests.bad_input.bases import Bases, ending
 from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
 
-TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "14"))
+TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "8"))
 """Of each test; 0: at each call that there is."""
 
 
