@@ -66,6 +66,8 @@ _ACTS = frozenset(
 )
 _HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _THREAD = "a thread that goes on"
+# As it writes to what begins another process, of which there is no event.
+_SPAWNER = "multiprocessing.popen_spawn_posix"
 _MADE_ANEW = os.O_CREAT | os.O_EXCL
 # Whose listings are searches for a module or a distribution: what they find they open.
 _SEARCHERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external", "importlib.metadata"})
@@ -159,6 +161,9 @@ class Watch:
         given = arguments[_PATHS[event]]
         if given is None and event in ("os.listdir", "os.scandir"):
             given = os.curdir
+        if isinstance(given, int) and _caller(3) == _SPAWNER:
+            self._found[task] = _SPAWNER
+            return
         if given is None or isinstance(given, int):
             return  # A module that is part of the interpreter, that as a library; a descriptor, which was heard of.
         if event == "ctypes.dlopen" and os.sep not in str(given):

@@ -7,6 +7,8 @@ import importlib.util
 import json
 import mmap
 import multiprocessing.popen_fork
+import multiprocessing.popen_spawn_posix
+import multiprocessing.resource_tracker
 import os
 import socket
 import sqlite3
@@ -138,6 +140,12 @@ def _in_a_process() -> None:
     child.join()
 
 
+def _in_a_spawned_process() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=int)
+    child.start()
+    child.join()
+
+
 def _import_by_name() -> None:
     sys.path.insert(0, "..")
     try:
@@ -184,6 +192,7 @@ _never = threading.Event()
         (lambda: os.spawnv(os.P_WAIT, "/bin/true", ["true"]), "os."),
         (_fork, "os.fork"),
         (_in_a_process, "os.fork"),
+        (_in_a_spawned_process, "multiprocessing.popen_spawn_posix"),
         (_connect, "socket.connect"),
         (lambda: socket.getaddrinfo("127.0.0.1", 9), "socket.getaddrinfo"),
         (socket.gethostname, "socket.gethostname"),
@@ -338,6 +347,7 @@ def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:
         (tmp_path / "tools" / "near.py", "tools/near.py"),
         (tmp_path / "tools" / "__pycache__" / f"near.{sys.implementation.cache_tag}.pyc", "tools/near.py"),
         (tmp_path / "tools" / "words.txt2", "tools/words.txt2"),
+        (tmp_path / "tools" / "__pycache__" / "words.json", "tools/__pycache__/words.json"),
         (Path(pytest.__file__), "pytest (installed)"),
         (Path(pytest.__file__).parents[1] / "six.py", "six (installed)"),
         (Path(pytest.__file__).parents[1], f"…/{Path(pytest.__file__).parents[1].name}"),
