@@ -52,6 +52,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     batches = f"{diagnosis.batches:,} {'batch' if diagnosis.batches == 1 else 'batches'}"
     counts = {"damaged": len(diagnosis.damaged), "mended": len(diagnosis.mended)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
+    if found == "no damage" and not diagnosis.full:
+        found += " seen in documents and lengths: --full reads every byte"
     yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
 
 

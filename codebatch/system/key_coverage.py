@@ -39,7 +39,7 @@ class KeyCoverage:
 
     def has(self, path: str) -> bool:
         """Whether a file or directory is the same wherever the key is."""
-        if path in self._files or path.startswith(tuple(self._bytecode)):
+        if path in self._files or (path.endswith(".pyc") and path.startswith(tuple(self._bytecode))):
             return True
         if any(is_in(path, tree) for tree in self._trees) or _is_of_interpreter(path):
             return True

@@ -65,6 +65,8 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert os.stat(first).st_nlink == 3, "two outputs, and what the latest took over"
     flip(first)
     assert shared("diagnose", "--json").json["damaged"] == [], "its length is right"
+    (line,) = shared("diagnose").lines
+    assert line.endswith(": no damage seen in documents and lengths: --full reads every byte")
     for batch in ("latest", "latest~1"):
         assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
     told = shared("diagnose", "--full", "--json", status=4, has_answer=True)
@@ -77,7 +79,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
-    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 36 shard files of 60 names: no damage"]
+    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 29 shard files of 66 names: no damage"]
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])

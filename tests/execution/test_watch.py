@@ -355,6 +355,7 @@ def test_the_key_covers_what_it_is_made_of(tmp_path: Path) -> None:
         (tmp_path / "tools" / "near.py", "tools/near.py"),
         (tmp_path / "tools" / "__pycache__" / f"near.{sys.implementation.cache_tag}.pyc", "tools/near.py"),
         (tmp_path / "tools" / "words.txt2", "tools/words.txt2"),
+        (tmp_path / "tools" / "__pycache__" / "words.json", "tools/__pycache__/words.json"),
         (Path(pytest.__file__), "pytest (installed)"),
         (Path(pytest.__file__).parents[1] / "six.py", "six (installed)"),
         (Path(pytest.__file__).parents[1], f"…/{Path(pytest.__file__).parents[1].name}"),

@@ -127,6 +127,14 @@ def test_only_what_an_edit_touches_is_told_again(path: str, text: str, redone: i
     assert _update(old, new) in (None, new.run())
 
 
+def test_rust_source_that_a_configuration_names_says_nothing_of_imports(tmp_path: Path) -> None:
+    paths = '{"compilerOptions": {"paths": {"~/*": ["./*"]}}}'
+    tree = {**TREE, "web/tsconfig.json": '{"extends": "./paths.rs"}', "web/paths.rs": paths}
+    old, new = Tree(tree, tmp_path), Tree({**tree, "web/paths.rs": "{}"}, tmp_path)
+    old.said["dependencies"] = old.run()
+    assert _update(old, new) == new.run() == old.run()
+
+
 _NAMES = sorted(TREE)
 _TEXTS = sorted(
     {*TREE.values(), "import app.base\n", "mod one;\nmod two;\n", "from . import top\nimport app.middle\n", ""}

@@ -7,16 +7,16 @@ from collections.abc import Hashable
 
 # What is above this is not read.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
+RUST = ".rs"
 
 _SUFFIXES = (".json", ".jsonc", ".toml", ".cfg", "/setup.py", "/go.mod", "/go.work")
 _PREFIXES = ("tsconfig.", "jsconfig.")
-_RUST = ".rs"
 _MODULE = re.compile(r"\bmod\s+(?:r#)?(\w+)\s*;")
 
 
 def is_decisive(path: str) -> bool:
     """Whether a file is a configuration file, or Rust source, which says what modules there are."""
-    return f"/{path}".endswith((*_SUFFIXES, _RUST)) or path.rpartition("/")[2].startswith(_PREFIXES)
+    return f"/{path}".endswith((*_SUFFIXES, RUST)) or path.rpartition("/")[2].startswith(_PREFIXES)
 
 
 def declared_modules(text: str) -> frozenset[str]:
@@ -28,7 +28,7 @@ def decisive_part(path: str, content: bytes) -> Hashable:
     """What of a file decides: two contents that agree in it lead imports the same way."""
     if not is_decisive(path) or len(content) > DOCUMENT_BYTES_MAX:
         return None
-    return declared_modules(decoded(content)) if path.endswith(_RUST) else content
+    return declared_modules(decoded(content)) if path.endswith(RUST) else content
 
 
 def decoded(content: bytes) -> str:

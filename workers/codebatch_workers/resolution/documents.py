@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from codebatch.model.toml import TomlError, parse_toml
-from codebatch_workers.resolution.decisive import decoded
+from codebatch_workers.resolution.decisive import RUST, decoded
 from codebatch_workers.resolution.tree import Tree
 
 Document = Mapping[str, object]
@@ -22,7 +22,7 @@ _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*"?)|,(?=\s*[}\]])', re.DOTALL)
 
 def read_json(tree: Tree, path: str) -> Document:
     """The object in a JSON file, which may hold comments and trailing commas as TypeScript's do."""
-    content = tree.read(path)
+    content = None if path.endswith(RUST) else tree.read(path)  # Of that its modules alone decide.
     if content is None or len(content) > _JSON_BYTES_MAX:
         return {}
     text = content.decode("utf-8-sig", "replace")
