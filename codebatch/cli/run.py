@@ -129,8 +129,16 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--pipeline", metavar="NAME", help="parse, analyze or full. Default: full.")
 @click.option("--task", "task", metavar="NAME", help="Run this task only; one of project scope with all it needs.")
 @click.option("--name", metavar="NAME", help="Name the batch: @NAME is it from now on, and gc keeps it.")
-@click.option("--again", is_flag=True, help="Make a new batch even where one of the same plan is complete.")
-@click.option("--no-cache", is_flag=True, help="Take over nothing that older batches have; --again does not either.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Make a new batch, without what older ones have, even where one of the same plan is complete.",
+)
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Take over nothing that older batches have. A batch that is complete stays as it is; --again makes a new one.",
+)
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only paths that match (gitignore syntax).")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out paths that match (gitignore syntax).")
 @click.option("--emit-ast", is_flag=True, help="Store every file's syntax tree too (tasks.parse.emit_ast).")

@@ -67,7 +67,6 @@ _ACTS = frozenset(
 _HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
-_MADE_ANEW = os.O_CREAT | os.O_EXCL
 # Whose listings are searches for a module or a distribution: what they find they open.
 _SEARCHERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external", "importlib.metadata"})
 
@@ -169,10 +168,10 @@ class Watch:
             return
         path = _real_path(given)
         if event == "open" and isinstance(flags := arguments[2], int):
-            if flags & _MADE_ANEW == _MADE_ANEW:
-                self._make(task, path)
-            elif flags & os.O_ACCMODE != os.O_RDONLY and os.path.isdir(path):
+            if flags & os.O_ACCMODE != os.O_RDONLY and os.path.isdir(path):
                 return  # Nobody can: it is where a file of no name, or of one that is to be found, is made.
+            if flags & os.O_CREAT:
+                self._make(task, path)
         if get_ident() != self._thread and is_in(path, self._store):
             return
         if event == "import" or _caller(3) in _SEARCHERS:

@@ -101,7 +101,7 @@ class TaskRunner:
         self._foreign: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
-        self._own = OwnTasks(catalogue, scratch, store)
+        self._own = OwnTasks(catalogue, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
 

@@ -58,10 +58,9 @@ class ProjectFunction(_Function):
 class OwnTasks:
     """The own tasks of a worker, and whether what they find may be taken over by other batches."""
 
-    def __init__(self, catalogue: TaskCatalogue, scratch: Path, store: Path | None) -> None:
-        """They may look at what lies in `scratch`; tasks of project scope are given what lies in `store`."""
+    def __init__(self, catalogue: TaskCatalogue, store: Path | None) -> None:
+        """Tasks of project scope are given what lies in `store`."""
         self._catalogue = catalogue
-        self._scratch = str(scratch)
         self._store = [] if store is None else [str(store)]
 
     def task(self, own: OwnTask, planned: PlannedTask, config: msgspec.Struct) -> FileFunction | ProjectFunction:
@@ -69,8 +68,8 @@ class OwnTasks:
         watch, name = self._catalogue.watch, planned.name
         is_of_project = planned.scope == "project"
         if watch is not None:
-            besides = [self._scratch, *(self._store if is_of_project else ())]
             place = self._catalogue.own_places[name]
+            besides = self._store if is_of_project else ()
             watch.judge(name, KeyCoverage(own, place, planned.tools, besides=besides), own.named)
         wrap = ProjectFunction if is_of_project else FileFunction
         return wrap(name, own.function, config if own.takes_config else None, watch)
