@@ -412,7 +412,7 @@ def test_what_is_found_bears_the_mark_of_what_it_rests_on(tmp_path: Path) -> Non
     )
     assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
     assert _marks(Watch(store), _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
-    made = f"p = {str(tmp_path / 'scratch' / 'made')!r}; open(p, 'a').write('x'); open(p).read()"
+    made = f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
     assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
     assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], (
         "another task did"
