@@ -30,11 +30,17 @@ def _sleeping(mark: str) -> Iterator[subprocess.Popen[bytes]]:
     assert process.stdout is not None
     try:
         process.stdout.readline()
+        # In the middle of execve(2) a process has no environment.
+        assert any(_is_asleep(child) for _ in range(100_000) for child in psutil.Process(process.pid).children())
         yield process
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()
         process.wait()
+
+
+def _is_asleep(process: psutil.Process) -> bool:
+    return process.name() == "sleep" and _VARIABLE in process.environ()
 
 
 def test_memory_is_what_psutil_says() -> None:
