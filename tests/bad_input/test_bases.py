@@ -22,7 +22,7 @@ from tests.application.inline import inline
 from tests.bad_input.bases import Bases, Hung, ending
 
 TRIALS = int(os.environ.get("CODEBATCH_DAMAGED_BASES", "0"))
-SAMPLE = 60
+SAMPLE = 40
 
 Damage = Callable[[Path, random.Random], None]
 
