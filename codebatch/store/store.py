@@ -330,12 +330,7 @@ def _sync_parents(files: Files, parents: list[Path]) -> None:
 def _probe_link(files: Files, root: Path) -> None:
     """Refuse a file system on which link(2) does not work: every promise of the protocol rests on it."""
     source, target = (root / layout.LOCKS / f".probe-{uuid.uuid4().hex}.tmp" for _ in range(2))
-    try:
-        files.write_volatile(source, b"")
-    except (FileNotFoundError, StoreUnwritable) as error:
-        if isinstance(error, FileNotFoundError) or isinstance(error.__cause__, FileNotFoundError):
-            return  # As below, before it had its name.
-        raise
+    files.write_new(source, b"")
     try:
         files.create_exclusive(source, target)
     except FileNotFoundError:

@@ -1,0 +1,40 @@
+"""Making a store while others make the same one, and begin to work in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codebatch.store.store import create_store, open_store
+from codebatch.system.calls import RealCalls
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Operation, WatchedCalls
+
+
+def _make_and_work(root: Path) -> str:
+    """Another maker, who sweeps what the dead left as whoever is alone in a store does."""
+    store, _ = create_store(RealFiles(), root)
+    with store.writing():
+        return store.id
+
+
+def test_maker_finds_the_store_that_another_makes_at_any_call(tmp_path: Path) -> None:
+    calls = 0
+    at: int | None = None
+    made: list[str] = []
+
+    def watch(_: Operation) -> None:
+        nonlocal calls
+        if calls == at:
+            calls += 1
+            made.append(_make_and_work(root))
+        calls += 1
+
+    root = tmp_path / "alone"
+    create_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
+    assert calls > 30
+    for at in range(calls):
+        calls, root = 0, tmp_path / str(at)
+        made.clear()
+        store, _ = create_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
+        assert made == [store.id] == [open_store(RealFiles(), root).id], f"call {at}"
+        assert not [path for path in root.rglob("*") if path.name.endswith(".tmp")], f"call {at}"
