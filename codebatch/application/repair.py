@@ -81,7 +81,7 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
         wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
         if not wanted:
             continue
-        listener.note(f"executed again, for what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
         with (
             _reason_told(reasons, wanted),
             _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
