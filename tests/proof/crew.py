@@ -15,6 +15,7 @@ from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
 from codebatch.engine.events import WorkerId
 from codebatch.model.outcome import HolderId, Unit
 from codebatch.protocol import messages
+from codebatch.store import layout
 from codebatch.store.holders import HolderFile
 from codebatch.system.cell import Step
 from codebatch.testing.schedule import Process
@@ -30,8 +31,8 @@ KILLED = -9
 class SimulatedWorker:
     """A worker as its coordinator sees it. `status` is what it ends with unless it is killed.
 
-    `unit` is what it was last told to do, `assigned_at` is the step at which it was, `scanned_at` the one at which the
-    coordinator had last read the disk then.
+    `unit` is what it was last told to do, `assigned_in` is after how many waits of the coordinator it was, `scanned_at`
+    the step at which the coordinator had last read the disk then.
     """
 
     holder: HolderId
@@ -40,7 +41,7 @@ class SimulatedWorker:
     pipe: Pipe = field(default_factory=Pipe)
     status: int = 0
     unit: Unit | None = None
-    assigned_at: int = 0
+    assigned_in: int = 0
     scanned_at: int = 0
 
 
@@ -48,7 +49,7 @@ class SimulatedCrew:
     """Implements Crew. `holders` are all that it ever had, with its coordinator.
 
     `looked_at` is the step at which the coordinator last began to read what is committed, `scanned_at` the last such
-    step of which it has handled all that it found.
+    step of which it has handled all that it found. `heard` is in which of its `waits` it was told of a register.
     """
 
     def __init__(self, world: World, process: Process, holder: HolderId) -> None:
@@ -58,6 +59,8 @@ class SimulatedCrew:
         self.holders = {holder}
         self.workers: dict[WorkerId, SimulatedWorker] = {}
         self.looked_at = self.scanned_at = 0
+        self.heard: dict[str, int] = {}
+        self.waits = 0
 
     def note_look(self, process: Process) -> None:
         """A process begins to read what is committed."""
@@ -88,7 +91,7 @@ class SimulatedCrew:
         match message:
             case messages.Assign(unit=unit):
                 told.unit = unit
-                told.assigned_at, told.scanned_at = self._world.schedule.steps, self.scanned_at
+                told.assigned_in, told.scanned_at = self.waits, self.scanned_at
             case messages.Shrink(end=end):
                 assert told.unit is not None
                 told.unit = replace(told.unit, end=end)
@@ -99,6 +102,7 @@ class SimulatedCrew:
     def wait(self) -> list[Heard]:
         """At most one message of each worker, so that much may happen between two."""
         self._process.wait(self._has_news, is_patient=False)
+        self.waits += 1
         heard: list[Heard] = []
         if self.holder in self._world.draining:
             self._world.draining.discard(self.holder)
@@ -108,7 +112,8 @@ class SimulatedCrew:
                 message = worker.pipe.receive()
                 heard.append(Said(id_, message) if message else self._bury(id_))
                 if isinstance(message, messages.Committed):
-                    self._world.note_reported(message.commit)
+                    for register in self._world.note_reported(message.commit):
+                        self.heard.setdefault(layout.register_name(register), self.waits)
                     self._world.refused_late += message.lost
         return heard
 

@@ -5,7 +5,9 @@ CODEBATCH_PROOF_SEEDS says how many seeds; `python -m tests.proof FIRST COUNT` r
 
 from __future__ import annotations
 
+import itertools
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,16 @@ SEEDS_OF_CONTROL_MAX = 400
 def test_nothing_is_lost_doubled_or_changed_whatever_happens(first: int) -> None:
     told = run_all(range(first, first + BLOCK))
     assert told.happened.total() > BLOCK, "too little went wrong for this to prove anything"
+
+
+def test_a_seed_is_the_same_run_however_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    tick = itertools.count(step=10**9)
+
+    def steps(now_ns: Callable[[], int]) -> list[int]:
+        monkeypatch.setattr(time, "monotonic_ns", now_ns)
+        return [run(draw(seed)).steps for seed in range(12)]
+
+    assert steps(lambda: 1) == steps(lambda: next(tick))
 
 
 class _ReplacingFiles(RealFiles):

@@ -30,7 +30,7 @@ from codebatch.system.files import Files, RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed, Process, Schedule
+from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
 from codebatch_workers.runtime.channel import CoordinatorGone
 from codebatch_workers.runtime.worker import Worker, give_up
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
@@ -199,7 +199,9 @@ class World:
             files = RealFiles(process.calls)
             try:
                 try:
-                    real = _Worker(launch, channel, pid=0, files=files, cell=worker.cell, runner=runner)
+                    real = _Worker(
+                        launch, channel, pid=0, files=files, cell=worker.cell, runner=runner, now_ns=_Clock(holder)
+                    )
                 except CodebatchError as error:
                     give_up(channel, error)
                     return
@@ -219,12 +221,13 @@ class World:
         process = self._processes.get(holder)
         return process is not None and process.is_alive and process.is_paused
 
-    def note_reported(self, commit: Commit) -> None:
-        """A coordinator knows of these outcomes: from now on nothing may take them away."""
-        for outcome in commit.outcomes:
-            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+    def note_reported(self, commit: Commit) -> list[Register]:
+        """A coordinator knows of these outcomes: from now on nothing may take them away. Their registers."""
+        registers = [Register(outcome.shard, outcome.start, outcome.task, commit.round) for outcome in commit.outcomes]
+        for register, outcome in zip(registers, commit.outcomes, strict=True):
             known = self._reported.setdefault(register, (commit.segment, outcome))
             assert known == (commit.segment, outcome), f"two outcomes under {register}"
+        return registers
 
     # -- What goes wrong ----------------------------------------------------------------------------------------------
 
@@ -354,9 +357,10 @@ class World:
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
                 name = layout.register_name(Register(unit.shard, link.start, task, link.round))
-                is_late_owner = is_owner and self._linked_at[name] > worker.assigned_at
-                is_unheard = link.segment not in crew.holders and self._linked_at[name] > worker.scanned_at
-                assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
+                is_unread = self._linked_at[name] > worker.scanned_at
+                is_late_owner = is_owner and crew.heard.get(name, crew.waits + 1) > worker.assigned_in
+                is_unheard = link.segment not in crew.holders
+                assert is_unread and (is_late_owner or is_unheard), f"{unit} is begun, and {name} was committed"
 
     def _check_durable(self) -> None:
         """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
@@ -397,6 +401,18 @@ class _Worker(Worker):
 
     def _look_at_descriptors(self) -> None:
         pass
+
+
+class _Clock:
+    """A process's own clock: from one look to the next passes as good as nothing, or a long time."""
+
+    def __init__(self, holder: HolderId) -> None:
+        self._chance = random.Random(holder)
+        self._now_ns = 0
+
+    def __call__(self) -> int:
+        self._now_ns += self._chance.choice((STEP_NS, PATIENCE_NS))
+        return self._now_ns
 
 
 def _is_commit(operation: Operation) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -81,8 +81,12 @@ class Worker:
         files: Files | None = None,
         cell: Cell | None = None,
         runner: TaskRunner | None = None,
+        now_ns: Callable[[], int] = running_ns,
     ) -> None:
-        """What is not given is made: the system's files, a progress cell on disk, the tasks that are installed."""
+        """What is not given is made: the system's files, a progress cell on disk, the tasks that are installed.
+
+        `now_ns` tells when it is time to heed the coordinator again.
+        """
         files = files or RealFiles()
         store = open_store(files, Path(launch.store))
         batch = open_batch(store, launch.batch)
@@ -117,6 +121,7 @@ class Worker:
         self._items_done = 0
         self._records = 0
         self._units = 0
+        self._now_ns = now_ns
         self._heeded_ns = 0
         self._is_draining = False
         self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
@@ -314,7 +319,7 @@ class Worker:
 
         Asking costs as much as many a small file, so it is not asked again within _HEED_EVERY_NS.
         """
-        now_ns = running_ns()
+        now_ns = self._now_ns()
         if now_ns - self._heeded_ns < _HEED_EVERY_NS:
             return end
         self._heeded_ns = now_ns
