@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_from_fields
-from codebatch.model.record import Failure, Fingerprints, Record
+from codebatch.model.record import Fingerprints, Record
 from codebatch_workers.api.before import Before, Change
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
@@ -19,16 +19,13 @@ Analyze = Callable[[SourceFile], Fingerprints | None]
 
 
 class State:
-    """A `Project` of some files, by path; `analyze` says of each its fingerprints, or failed at it."""
+    """A `Project` of some files, by path; `analyze` says of each its fingerprints."""
 
     outside: Sequence[Entry] = ()
 
-    def __init__(
-        self, sources: Iterable[SourceFile], analyze: Analyze = fingerprints, failed: Sequence[bytes] = ()
-    ) -> None:
+    def __init__(self, sources: Iterable[SourceFile], analyze: Analyze = fingerprints) -> None:
         self._sources = {file.path: file for file in sources}
         self._analyze = analyze
-        self._failed = failed
         self.read_again: list[bytes] = []
 
     @cached_property
@@ -44,8 +41,6 @@ class State:
         return {path: self._said(file) for path, file in sorted(self._sources.items())}
 
     def _said(self, file: SourceFile) -> list[Record]:
-        if file.path in self._failed:
-            return [Failure(path=file.path.decode(), task="analyze", reason="timeout")]
         record = self._analyze(file)
         return [] if record is None else [record]
 

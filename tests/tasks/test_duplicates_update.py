@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
@@ -13,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.model.record import Duplicate, Fingerprints
+from codebatch_workers.api.before import Change
 from codebatch_workers.api.protocols import UpdatingTask
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
 from codebatch_workers.tasks.duplicates import Duplicates
-from tests.tasks.states import Analyze, State, older, patched, whole
+from tests.tasks.states import Analyze, Older, State, older, patched, whole
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -51,11 +53,11 @@ def known(file: SourceFile) -> Fingerprints | None:
     return _known(file.path, file.content)
 
 
-def state(tree: Tree, analyze: Analyze = known, failed: Sequence[bytes] = ()) -> State:
+def state(tree: Tree, analyze: Analyze = known) -> State:
     sources = (
         SourceFile(path.encode(), code.content, executable=code.executable, contexts={}) for path, code in tree.items()
     )
-    return State(sources, analyze, failed)
+    return State(sources, analyze)
 
 
 def coarse(file: SourceFile) -> Fingerprints | None:
@@ -216,11 +218,34 @@ def test_files_that_are_equal_no_longer_are_told_of() -> None:
     assert updated(equal, {**equal, "a.py": Code(lines(0).lines, b"# two\n")})[0] == told
 
 
-def test_where_neither_content_nor_fingerprints_differ_nothing_is_told() -> None:
+def test_where_no_text_differs_the_same_is_told() -> None:
     a, b = lines(0), lines(0, 20)
     run = msgspec.structs.replace(a, executable=True)
-    assert updated({"a.py": a, "b.py": b}, {"a.py": run, "b.py": b}) == ({}, set())
+    assert updated({"a.py": a, "b.py": b}, {"a.py": run, "b.py": b})[0] == {"a.py": ["b.py"], "b.py": ["a.py"]}
     assert updated({"a.txt": a, "b.py": b}, {"a.txt": b, "b.py": b}) == ({}, set())
+
+
+def test_text_may_differ_where_neither_bytes_nor_fingerprints_do() -> None:
+    """Only of Python is it read in which encoding a file is; no fingerprint is of the last line."""
+    number = random.Random(11).randrange
+    code = b"".join(b"first_name_%d = second_name_of_it(%06d)\n" % (line, number(10**6)) for line in range(14))
+    said = b"# coding: %s\n" + code + b"last_of_them = '%s 11'\n"
+    contents = {b"a.py": said % (b"latin-1", b"caf\xe9"), b"b.py": said % (b"utf-8", "caf\xe9".encode())}
+    others = {path.encode(): each.content for path, each in OTHERS.items()}
+
+    def read_as(contexts: Mapping[str, bytes]) -> State:
+        every = {**others, **contents}.items()
+        return State(
+            SourceFile(path, content, executable=False, contexts=contexts if path == b"a.py" else {})
+            for path, content in every
+        )
+
+    then, here = read_as({}), read_as({"attributes": b"language=Shell"})
+    assert then.said == here.said
+    change = [Change(entry, entry) for entry in here.files if entry.path == b"a.py"]
+    answer = Duplicates().update(here, Older(then, change))
+    assert answer is not None
+    assert {file.path: records for file, records in answer} == whole(here) != whole(then)
 
 
 def test_a_file_that_is_looked_at_no_longer_has_no_duplicates() -> None:
@@ -260,12 +285,6 @@ def test_what_was_is_not_asked_where_more_than_a_tenth_is_other() -> None:
     before = older(then, here)
     assert Duplicates().update(here, before) is None
     assert "said" not in vars(then)
-
-
-def test_all_is_done_again_where_analyze_failed_at_a_file() -> None:
-    tree = {**OTHERS, "a.py": lines(0), "b.py": lines(0)}
-    then, here = state(tree), state({**tree, "c.py": lines(20)}, failed=[b"a.py"])
-    assert Duplicates().update(here, older(then, here)) is None
 
 
 def test_it_is_a_task_that_can_go_on() -> None:

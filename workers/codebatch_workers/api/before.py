@@ -20,7 +20,7 @@ class Change(NamedTuple):
 
 
 class Before(Protocol):
-    """The older batch: it is whole, has no failures in what the task needs, and its task was the very same.
+    """The older batch: it is whole, and its task was the very same. In neither is a failure of what the task needs.
 
     Whatever the task does not ask about is as it was, or of no matter.
     """

@@ -81,15 +81,15 @@ class ProjectTask(Protocol):
 
 @runtime_checkable
 class UpdatingTask(ProjectTask, Protocol):
-    """A project task that can go on from what it said of an older state of the tree.
+    """A built-in project task that can go on from what it said of an older state of the tree.
 
-    It must come to the very same as `run_project`, which is called where there is no such batch.
+    It must come to the very same as `run_project`, which is called where there is no such batch, and where it fails.
     """
 
     def update(self, project: Project, before: Before) -> Iterable[tuple[Entry, list[Record]]] | None:
         """Each file of which something else may be said now, with all that is; what was said of any other stands.
 
-        None: so much has changed that all is to be done again. An exception fails this task.
+        None: so much has changed that all is to be done again.
         """
 
 

@@ -74,11 +74,8 @@ class Duplicates:
         """See `UpdatingTask.update`; by path.
 
         Done again are the files that have a fingerprint in common with the old or the new text of one that changed, and
-        read those that have one in common with these. None also where `analyze` failed at a file: it may be one that
-        did not change.
+        read those that have one in common with these.
         """
-        if any(project.records("analyze", "failure")):
-            return None
         sources: list[Entry] = []
         files = list(_fingerprinted(project, sources))
         most = int(_READ_SHARE_MAX * len(files))
@@ -117,8 +114,6 @@ def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int
     for then, file in before.changes:
         said: list[Record] = [] if then is None else before.records_of(then, "analyze", "fingerprints")
         says: list[Record] = [] if file is None or file.path not in now else [now[file.path]]
-        if said == says and then is not None and file is not None and then.object == file.object:
-            continue
         for record in (*said, *says):
             if isinstance(record, Fingerprints):
                 hashes.update(array("I", record.hashes))
