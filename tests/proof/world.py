@@ -357,10 +357,10 @@ class World:
                 begun = self._begun.get((link.segment, unit.shard), [])
                 is_owner = max((start for start in begun if start <= link.start), default=0) < unit.start
                 name = layout.register_name(Register(unit.shard, link.start, task, link.round))
-                is_unread = self._linked_at[name] > worker.scanned_at
+                assert self._linked_at[name] > worker.scanned_at, f"{unit} is begun, and {name} was read"
                 is_late_owner = is_owner and crew.heard.get(name, crew.waits + 1) > worker.assigned_in
                 is_unheard = link.segment not in crew.holders
-                assert is_unread and (is_late_owner or is_unheard), f"{unit} is begun, and {name} was committed"
+                assert is_late_owner or is_unheard, f"{unit} is begun, and {name} was committed"
 
     def _check_durable(self) -> None:
         """After power loss: every outcome that a coordinator was told of is there, with its bytes."""
