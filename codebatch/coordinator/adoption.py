@@ -8,7 +8,6 @@ commits once.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise, product
@@ -17,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import StoreError, StoreUnwritable, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import Plan, PlannedTask, contexts_seen
@@ -25,7 +23,7 @@ from codebatch.model.result_key import Items, result_key, same_items
 from codebatch.model.shard import ProjectWork, Shard, ShardId
 from codebatch.protocol.messages import Served
 from codebatch.store import layout
-from codebatch.store.bases import Base, Beside, Held, ShardPlace, open_base
+from codebatch.store.bases import Base, Beside, Held, ShardPlace, missing_where_unsound, open_base
 from codebatch.store.batches import Batch
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, EncodedOutcome, Outcomes, join_parts
@@ -114,13 +112,13 @@ class Reuse(msgspec.Struct, frozen=True):
         for base in bases:
             if not taking.is_worth_a_base:
                 break
-            with _missing_where_unsound():
+            with missing_where_unsound():
                 taking.look_at(base, [task for task in usable if task.scope == "file"])
         taking.commit(committer)
         likeliest = sorted(bases, key=lambda base: base.snapshot_id != plan.snapshot_id) if shards is None else []
         for base, task in product(likeliest, usable):
             if task.scope == "project":
-                with _missing_where_unsound():
+                with missing_where_unsound():
                     taking.look_for_project(base, task)
                 taking.commit(committer)
         return taking.promised
@@ -137,20 +135,9 @@ class Reuse(msgspec.Struct, frozen=True):
     def _opened(self) -> list[Base]:
         bases: list[Base] = []
         for batch_id in self.bases:
-            with _missing_where_unsound():
+            with missing_where_unsound():
                 bases.append(open_base(self.store, batch_id))
         return bases
-
-
-@contextlib.contextmanager
-def _missing_where_unsound() -> Iterator[None]:
-    """What of a base cannot be read is not there. Raises StoreUnwritable."""
-    try:
-        yield
-    except StoreUnwritable:
-        raise
-    except (UnknownId, StoreError, FileNotFoundError):
-        pass
 
 
 class _Taking:
@@ -168,6 +155,7 @@ class _Taking:
         ledger = self._ledger()
         self._adopted: list[Outcome] = []
         self.promised = Promised()
+        self._projects: set[ShardId] = set()
         holes = {
             (shard, task): ledger.holes(shard, task)
             for shard, task in ledger.chains
@@ -234,7 +222,7 @@ class _Taking:
         known = {each.name: each.key for each in base.plan.tasks}
         if (
             not self._plan.shards
-            or work.id in self.promised.projects
+            or work.id in self._projects
             or known.get(task.name) != task.key
             or base.plan.paths != self._plan.paths
             or any(not base.has_all(name) for name in (task.name, *needed))
@@ -245,6 +233,7 @@ class _Taking:
             if not self._plan.paths:  # Else of the files outside it is not known which differ.
                 served = Served(task=task.name, start=0, end=1, base=base.id, first=0)
                 self.promised.projects[work.id] = served
+                self._projects.add(work.id)
             return
         ledger = self._ledger()
         if (
@@ -266,6 +255,7 @@ class _Taking:
             parts.append(part)
         whole = Outcome(shard=work.id, task=task.name, start=0, end=1, type="result", inputs=ledger.inputs(task.name))
         self._adopted.append(join_parts(whole, parts).outcome)
+        self._projects.add(work.id)
 
     def _adopt(self, shard: Shard, task: str, place: ShardPlace) -> bool:
         adopted = adopt_shard(self._batch.files, self._outcomes, shard, task, place)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
 from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
@@ -204,6 +204,17 @@ class Base:
     def _adopted(self, outcome: Outcome) -> ShardPlace:
         path = self._outcomes.adopted_path(outcome.file)
         return ShardPlace(path, outcome.length, outcome.bytes, outcome.file, outcome.counts)
+
+
+@contextlib.contextmanager
+def missing_where_unsound() -> Iterator[None]:
+    """What of a base cannot be read is not there. Raises StoreUnwritable."""
+    try:
+        yield
+    except StoreUnwritable:
+        raise
+    except (UnknownId, StoreError, FileNotFoundError):
+        pass
 
 
 def open_base(store: Store, batch_id: str) -> Base:

@@ -80,7 +80,7 @@ def encode_outcome(
     )
 
 
-def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutcome:
+def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome], *, evidence: str = "") -> EncodedOutcome:
     """Complete a project task's outcome with what it says of each shard of files, in path order.
 
     Nothing of a part that lies in a shard file goes to the segment.
@@ -100,6 +100,7 @@ def join_parts(outcome: Outcome, parts: Sequence[EncodedOutcome]) -> EncodedOutc
         ),
         frames,
         b"",
+        evidence,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 import pytest
@@ -26,8 +26,10 @@ from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.plugins import package_digest
 from codebatch.system.task_catalogue import TaskCatalogue
+from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
+from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.execution import (
     EVIDENCE_CHARACTERS_MAX,
     Failed,
@@ -348,8 +350,6 @@ def test_objects_are_on_disk_before_what_names_them_is_given(store: Store) -> No
 
 
 def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store: Store) -> None:
-    batch = make_batch(store, [b"a"], shard_items=1)
-    plan = batch.plan()
     digests: list[Digest] = []
 
     def run(project: Project) -> Iterator[Record]:
@@ -358,13 +358,43 @@ def test_objects_of_a_project_task_are_on_disk_before_its_outcome_is_given(store
         return iter(())
 
     runner = Runner({"graph": Whole(run)}, {}, store)
+    _run_project(runner, store)
+    assert [store.objects().read(digest) for digest in digests] == [b"text"]
+
+
+class Updating(Whole):
+    """A task that can go on, and fails at that."""
+
+    def update(self, project: Project, before: Before) -> None:
+        raise LookupError("cannot go on")
+
+
+def test_project_task_that_fails_to_go_on_does_all_and_says_why(store: Store) -> None:
+    task = Updating(lambda project: iter([Metric(path="a", metric="mine", value=1)]))
+    looked: list[str] = []
+
+    def before() -> BatchBefore:
+        looked.append("before")
+        return cast("BatchBefore", object())
+
+    encoded = _run_project(Runner({"graph": task}, {}, store), store, before)
+    assert "LookupError: cannot go on" in encoded.evidence
+    assert (encoded.outcome.type, encoded.outcome.counts.records, looked) == ("result", 1, ["before"])
+    whole = _run_project(Runner({"graph": Whole(task.run_project)}, {}, store), store, before)
+    assert (whole, looked) == (encoded._replace(evidence=""), ["before"])
+
+
+def _run_project(
+    runner: Runner, store: Store, before: Callable[[], BatchBefore | None] = lambda: None
+) -> EncodedOutcome:
+    batch = make_batch(store, [b"a"], shard_items=1)
+    plan = batch.plan()
     outcomes = Outcomes(store.files, batch.root)
     ledger = load_ledger(plan, outcomes)
     items = items_of([Entry(b"a", "file", False, 3, Digest(""))])
     project = BatchProject(plan, items, ledger, outcomes, read=lambda _: b"", needs=())
     unit = Unit(shard=ShardId("graph"), start=0, end=1, tasks=("graph",))
-    runner.run_project(unit, project, plan.shards, ledger.inputs("graph"))
-    assert [store.objects().read(digest) for digest in digests] == [b"text"]
+    return runner.run_project(unit, project, plan.shards, ledger.inputs("graph"), before=before)
 
 
 def test_file_is_loaded_as_it_stands_in_the_snapshot() -> None:

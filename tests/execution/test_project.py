@@ -89,6 +89,19 @@ def test_only_what_is_needed_can_be_asked_for(project: BatchProject) -> None:
         list(project.records("lint"))
 
 
+def test_what_is_said_of_a_file_can_be_asked_for(project: BatchProject, tmp_path: Path) -> None:
+    files = [project.files[PATHS.index(path)] for path in [*PATHS, *reversed(PATHS)]]
+    assert [project.records_of(file, "parse") for file in files] == [_records(file.text) for file in files]
+    assert {type(each) for file in files for each in project.records_of(file, "parse", "metric")} == {Metric}
+    with pytest.raises(ValueError, match="does not need 'lint'"):
+        project.records_of(files[0], "lint")
+    store, _ = create_store(RealFiles(), tmp_path / "other")
+    nothing = Outcomes(store.files, make_batch(store, [b"a"], shard_items=SHARD).root)
+    none = load_ledger(project._plan, nothing)
+    without = BatchProject(project._plan, project.files, none, nothing, read=project.read, needs=("parse",))
+    assert without.records_of(files[0], "parse") == [], "as where a needed project task has failed"
+
+
 def test_files_are_found_by_path_and_by_what_is_said_of_them(project: BatchProject) -> None:
     for place, path in enumerate(PATHS):
         file = project.find(path.encode())

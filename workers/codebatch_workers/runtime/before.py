@@ -32,7 +32,7 @@ class BatchBefore:
         self._base = base
         self._old = old.entries
         self._task = task
-        self._tasks = {task, *needs}
+        self._needs = needs
         self._read = read
         self._places = same_items(new, old, contexts)
         kept = frozenset(self._places)
@@ -48,7 +48,7 @@ class BatchBefore:
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
         """See `Before.records_of`."""
-        if task not in self._tasks:
+        if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
         if file.path not in self._gone:
             raise ValueError(f"{file.path!r} is none of the files that changed")

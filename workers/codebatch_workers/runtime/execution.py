@@ -2,7 +2,7 @@
 
 Each file is taken through all tasks of the unit in plan order while its syntax tree is in memory; tools that take many
 files are asked once a unit. What a task raises fails that task at that item alone, and the tasks that need it there.
-Whatever it says of a file passes `_told` before it is recorded.
+What it finds in a file passes `_told` before it is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, ParamSpec, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError, StoreUnwritable, UnknownId
+from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import add_counts
 from codebatch.model.digest import Digest
@@ -26,6 +26,7 @@ from codebatch.model.record import Diagnostic, FailureReason, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store.bases import missing_where_unsound
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome, failed_outcome, join_parts
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.memory_scratch import try_memory_scratch
@@ -183,16 +184,18 @@ class TaskRunner:
         shards: Sequence[Shard],
         inputs: Digest,
         *,
-        before: BatchBefore | None = None,
+        before: Callable[[], BatchBefore | None] = lambda: None,
         adopt: Adopt = adopt_none,
     ) -> EncodedOutcome:
         """The outcome of a project task, made of these inputs. The objects that records name are on disk before.
 
-        It goes on from an older batch, where it can.
+        It goes on from an older batch, where it can; why it could not that meant to, is in the evidence.
         """
         (name,) = unit.tasks
         register = Register(unit.shard, unit.start, name, unit.round)
-        parts = None if before is None else self._updated_parts(name, project, shards, before, adopt)
+        updated = _guarded(self._updated_parts, name, project, shards, before, adopt)
+        evidence = updated.evidence if isinstance(updated, Failed) else ""
+        parts = None if isinstance(updated, Failed) else updated
         if parts is None:
             said = _guarded(self._run_project, name, project)
             if isinstance(said, Failed):
@@ -203,7 +206,8 @@ class TaskRunner:
             parts = [made_part(name, shard, said, self._frames, unkeyed) for shard in shards]
         if self._objects is not None:
             self._objects.seal()
-        return join_parts(Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs), parts)
+        whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
+        return join_parts(whole, parts, evidence=evidence)
 
     def _run_project(self, name: str, project: BatchProject) -> dict[int, Sealed]:
         task = self._task(name)
@@ -215,27 +219,25 @@ class TaskRunner:
         return self._sealed(name, project, by_item)
 
     def _updated_parts(
-        self, name: str, project: BatchProject, shards: Sequence[Shard], before: BatchBefore, adopt: Adopt
+        self,
+        name: str,
+        project: BatchProject,
+        shards: Sequence[Shard],
+        before: Callable[[], BatchBefore | None],
+        adopt: Adopt,
     ) -> list[EncodedOutcome] | None:
         """What a task says that goes on from an older batch; None where it does not, or that one cannot be read."""
         task = self._task(name)
-        if name in self._foreign or not isinstance(task, UpdatingTask):
+        base = before() if isinstance(task, UpdatingTask) and name not in self._foreign else None
+        if base is None:
             return None
-
-        def said() -> dict[int, Sealed] | None:
-            updated = task.update(project, before)
-            by_item = None if updated is None else {project.place_of(file.path): records for file, records in updated}
-            return None if by_item is None else self._sealed(name, project, by_item)
-
-        try:
-            found = _guarded(said)
-            if found is None or isinstance(found, Failed):
-                return None
-            return [updated_part(name, shard, found, self._frames, before, adopt) for shard in shards]
-        except StoreUnwritable:
-            raise
-        except (StoreError, UnknownId, FileNotFoundError, ValueError):
-            return None
+        with missing_where_unsound():
+            updated = cast("UpdatingTask", task).update(project, base)
+            if updated is not None:
+                by_item = {project.place_of(file.path): records for file, records in updated}
+                said = self._sealed(name, project, by_item)
+                return [updated_part(name, shard, said, self._frames, base, adopt) for shard in shards]
+        return None
 
     def _sealed(self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]) -> dict[int, Sealed]:
         sealed: dict[int, Sealed] = {}

@@ -54,7 +54,8 @@ def updated_part(
         adopted = adopt(shard, task, file)
         if adopted is not None:
             return adopted
-    lines = lines or before.lines(shard.start, shard.end)
+    if not new:
+        lines = before.lines(shard.start, shard.end)
     for place, each in new.items():
         lines[place] = each
     return encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)

@@ -8,10 +8,11 @@ from functools import cached_property
 
 from codebatch.engine.ledger import Ledger
 from codebatch.model.entry import Entry, path_from_fields
+from codebatch.model.outcome import Outcome
 from codebatch.model.plan import Plan
 from codebatch.model.record import Located, Record
 from codebatch.store.outcomes import Outcomes
-from codebatch_workers.runtime.record_lines import decode_kinds, lines_holding, record_decoder
+from codebatch_workers.runtime.record_lines import decode_kinds, line_prefixes, lines_holding, record_decoder
 from codebatch_workers.syntax.source import SourceFile
 
 
@@ -41,12 +42,13 @@ class BatchProject:
         self._read = read
         self._needs = needs
         self._contexts = contexts
+        self._at_hand: dict[str, tuple[Outcome, list[bytes]]] = {}
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
         if task not in self._needs:
             raise ValueError(f"the task does not need {task!r}")
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
+        prefixes = line_prefixes(kinds)
         text = holding.encode("utf-8") or (prefixes[0] if len(prefixes) == 1 else b"")
         for shard in self._plan.shards:
             for link in self._ledger.walk(shard.id, task):
@@ -71,8 +73,14 @@ class BatchProject:
         item = self.place_of(file.path)
         shard = self._plan.shards[bisect_right(self._plan.shards, item, key=lambda each: each.start) - 1]
         item -= shard.start
-        (link,) = (link for link in self._ledger.walk(shard.id, task) if link.start <= item < link.end)
-        return decode_kinds(self._outcomes.read_item(link.segment, link.outcome, item - link.start), kinds)
+        for link in self._ledger.walk(shard.id, task):
+            if link.start <= item < link.end:
+                known, lines = self._at_hand.get(task, (None, []))
+                if known != link.outcome:
+                    lines = list(self._outcomes.iter_items(link.segment, link.outcome))
+                    self._at_hand[task] = (link.outcome, lines)
+                return decode_kinds(lines[item - link.start], kinds)
+        return []
 
     def find(self, path: bytes) -> Entry | None:
         """The file at a path, also one outside."""

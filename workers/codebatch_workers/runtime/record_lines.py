@@ -11,12 +11,17 @@ from codebatch.model.record import Record
 record_decoder = msgspec.json.Decoder(Record)
 
 
+def line_prefixes(kinds: Collection[str]) -> tuple[bytes, ...]:
+    """How the lines of records of some kinds begin; of any kind where none is named."""
+    return tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
+
+
 def decode_kinds(lines: bytes, kinds: Collection[str]) -> list[Record]:
     """The records of some lines; only those of some kinds where any are named."""
-    prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in kinds) or (b"",)
-    return record_decoder.decode_lines(
-        b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
-    )
+    if kinds:
+        prefixes = line_prefixes(kinds)
+        lines = b"".join(line for line in lines.splitlines(keepends=True) if line.startswith(prefixes))
+    return record_decoder.decode_lines(lines)
 
 
 def lines_holding(lines: bytes, text: bytes) -> Iterator[tuple[int, int]]:

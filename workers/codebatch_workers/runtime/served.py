@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codebatch.errors import StoreError, UnknownId
 from codebatch.protocol.messages import Served
-from codebatch.store.bases import Base, open_base
+from codebatch.store.bases import Base, missing_where_unsound, open_base
 from codebatch.store.store import Store
 
 Lines = dict[tuple[str, int], bytes]
@@ -29,18 +28,15 @@ class Bases:
             if base is None or first >= last:
                 continue
             skipped = run.first + first - run.start
-            try:
+            with missing_where_unsound():
                 lines = base.lines(run.task, skipped, skipped + last - first)
-            except (UnknownId, StoreError):
-                continue
-            found.update(((run.task, first + place), each) for place, each in enumerate(lines))
+                found.update(((run.task, first + place), each) for place, each in enumerate(lines))
         return found
 
     def base(self, batch_id: str) -> Base | None:
         """An older batch; None where it is gone or cannot be read."""
         if batch_id not in self._bases:
-            try:
+            self._bases[batch_id] = None
+            with missing_where_unsound():
                 self._bases[batch_id] = open_base(self._store, batch_id)
-            except (UnknownId, StoreError):
-                self._bases[batch_id] = None
         return self._bases[batch_id]

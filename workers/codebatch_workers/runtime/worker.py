@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch, UnknownId
+from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
@@ -31,7 +31,7 @@ from codebatch.protocol.messages import (
     Stop,
 )
 from codebatch.store import journal, layout
-from codebatch.store.bases import Beside
+from codebatch.store.bases import Beside, missing_where_unsound
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
 from codebatch.store.ledgers import load_ledger
@@ -264,8 +264,12 @@ class Worker:
             contexts=contexts,
             outside=self._outside(),
         )
-        is_sound = all(link.type == "result" for shard, need in needed for link in ledger.walk(shard, need))
-        before = self._before(name, needs, contexts, served[0].base) if served and is_sound else None
+
+        def before() -> BatchBefore | None:
+            if not served or any(link.type != "result" for shard, need in needed for link in ledger.walk(shard, need)):
+                return None
+            return self._before(name, needs, contexts, served[0].base)
+
         adopt = partial(adopt_shard, self._files, outcomes)
         encoded = self._runner.run_project(
             unit, project, self._plan.shards, ledger.inputs(name), before=before, adopt=adopt
@@ -277,14 +281,12 @@ class Worker:
     def _before(self, name: str, needs: Sequence[str], contexts: frozenset[str], batch_id: str) -> BatchBefore | None:
         """The older batch from which a project task may go on; None where it is gone or cannot be read."""
         base = self._bases.base(batch_id)
-        new = Items(self._items, self._plan.contexts)
-        try:
-            old = None if base is None else base.items(Beside(self._snapshot, self._items))
-        except (StoreError, UnknownId, FileNotFoundError):
-            return None
-        if base is None or old is None:
-            return None
-        return BatchBefore(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
+        if base is not None:
+            with missing_where_unsound():
+                old = base.items(Beside(self._snapshot, self._items))
+                new = Items(self._items, self._plan.contexts)
+                return BatchBefore(base, old, new, task=name, needs=needs, contexts=contexts, read=self._read)
+        return None
 
     def _outside(self) -> list[Entry]:
         """The files of the snapshot that are none of the plan's items."""

@@ -57,7 +57,9 @@ class Dependencies:
         """The files whose imports changed, and those whose place in the graph did."""
         changed: dict[str, list[Edge]] = {}
         for then, now in before.changes:
-            if then is None or now is None or _decides(then, before.read) != _decides(now, project.read):
+            if then is None or now is None:
+                return None
+            if then.object != now.object and _decides(then, before.read) != _decides(now, project.read):
                 return None
             if _language(before.records_of(then, "parse", "file")) != _language(
                 project.records_of(now, "parse", "file")
@@ -88,7 +90,7 @@ def _updated(
         graph[path] = _targets(path, edges[path])
     metrics = _metrics(graph, is_whole=True)
     moved = {path for path in metrics.keys() | values.keys() if metrics.get(path, {}) != values.get(path, {})}
-    for file, records in before.own_records():
+    for file, records in before.own_records() if moved - changed.keys() else ():
         path = _name(file)
         if path in moved and path not in changed:
             edges[path] = [record for record in records if isinstance(record, Edge)]
@@ -124,7 +126,7 @@ def _resolver(project: Project, languages: Mapping[str, str]) -> Resolver:
 def _decides(file: Entry, read: Callable[[Entry], bytes]) -> Hashable:
     """What of a file decides where the imports of others lead."""
     path = _name(file)
-    return decisive_part(path, read(file)) if is_decisive(path) else None
+    return decisive_part(path, read(file)) if is_decisive(path) and file.size <= DOCUMENT_BYTES_MAX else None
 
 
 def _imports(records: Iterable[Record]) -> list[Edge]:
