@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -262,8 +263,7 @@ class Outcomes:
         """What the shard file of an outcome that was taken over says of itself. Raises StoreCorrupt."""
         path = self.adopted_path(outcome.file)
         try:
-            size = self._files.size(path) or 0
-            trailer = read_trailer(self._files.read_range(path, outcome.length, size - outcome.length))
+            trailer = read_trailer(self._files.read_range(path, outcome.length, sys.maxsize))
         except (FileNotFoundError, ValueError) as error:
             raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=_HINT) from error
         if trailer.digest != outcome.file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,6 +185,38 @@ def test_a_commit_that_cannot_be_true_is_refused() -> None:
 @pytest.mark.parametrize("path", [b"", b"/a", b"a//b", b"a/../b", b"..", b".", b"a/.", b"a\0b", b"x" * 70_000])
 def test_unsafe_paths_are_refused(path: bytes) -> None:
     assert not is_safe_path(path)
+
+
+_PARTS = st.sampled_from([b"", b".", b"..", b"...", b"a", b"b", b"\xff", b"\0", b" ", b"x" * 65_600])
+_PATHS = st.lists(_PARTS, min_size=1, max_size=3).map(b"/".join)
+_OBJECTS = st.sampled_from(["", "a" * 64, "0f" * 32, "A" * 64, "g" * 64, "a" * 63, "a" * 65, "é" * 64, "a" * 32 + "\n"])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            _PATHS, st.sampled_from(["file", "symlink", "submodule"]), st.integers(-1, 2), _OBJECTS | st.just("b" * 64)
+        ),
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_index_lines_are_refused_together_as_one_by_one(
+    rows: list[tuple[bytes, EntryKind, int, str]], is_sorted: bool
+) -> None:
+    entries = [Entry(path, kind, False, size, Digest(named)) for path, kind, size, named in rows]
+    if is_sorted:
+        entries.sort()
+    paths = [entry.path for entry in entries]
+    is_sound = all(map(is_safe_path, paths)) and paths == sorted(set(paths))
+    for entry in entries:
+        is_named = re.fullmatch("[0-9a-f]{64}", entry.object) or (entry.kind == "submodule" and not entry.object)
+        is_sound = is_sound and entry.size >= 0 and bool(is_named)
+    if is_sound:
+        assert decode_entries(encode_entries(entries)) == entries
+    else:
+        with pytest.raises(ValueError, match=r"line \d: "):
+            decode_entries(encode_entries(entries))
 
 
 def test_hostile_index_lines_are_refused() -> None:

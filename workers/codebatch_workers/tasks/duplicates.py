@@ -66,8 +66,13 @@ class Duplicates:
     def run_project(self, project: Project) -> Iterator[Record]:
         """The records of all files that have duplicates, by path."""
         sources: list[Entry] = []
-        files = _fingerprinted(project, sources)
-        for _, records in find_duplicates(files, lambda item: project.source(sources[item]).utf8):
+
+        def files() -> Iterator[FingerprintedFile]:
+            for item, (file, fingerprints) in enumerate(_fingerprints(project)):
+                sources.append(file)
+                yield _numbered(item, file, fingerprints)
+
+        for _, records in find_duplicates(files(), lambda item: project.source(sources[item]).utf8):
             yield from records
 
     def update(self, project: Project, before: Before) -> list[tuple[Entry, list[Record]]] | None:
@@ -76,35 +81,38 @@ class Duplicates:
         Done again are the files that have a fingerprint in common with the old or the new text of one that changed, and
         read those that have one in common with these.
         """
-        sources: list[Entry] = []
-        files = list(_fingerprinted(project, sources))
-        most = int(_READ_SHARE_MAX * len(files))
+        said = list(_fingerprints(project))
+        most = int(_READ_SHARE_MAX * len(said))
         paths = {change.now.path for change in before.changes if change.now is not None}
-        now = {file.path: file.fingerprints for file in files if file.path in paths}
+        now = {file.path: fingerprints for file, fingerprints in said if file.path in paths}
         if len(now) > most:
             return None
         hashes, bare = _changed(before, now)
-        again = _sharing(files, hashes)
+        again = _sharing(said, hashes)
         if len(again) > most:
             return None  # Of all that there is, the hashes alone would take as much memory as a whole run.
-        others = {each for file in again for each in array("I", file.fingerprints.hashes)} - hashes
-        read = sorted({file.item: file for file in (*again, *_sharing(files, others))}.values())
+        others = {each for item in again for each in array("I", said[item][1].hashes)} - hashes
+        read = sorted({*again, *_sharing(said, others)})
         if len(read) > most:
             return None
-        del files
-        found = dict(find_duplicates(read, lambda item: project.source(sources[item]).utf8))
-        said = [(sources[file.item], found.get(file.item, [])) for file in again]
-        return sorted([*said, *((file, []) for file in bare)], key=itemgetter(0))
+        sources = {item: said[item][0] for item in {*read, *again}}
+        files = [_numbered(item, *said[item]) for item in read]
+        del said
+        found = dict(find_duplicates(files, lambda item: project.source(sources[item]).utf8))
+        told = [(sources[item], found.get(item, [])) for item in again]
+        return sorted([*told, *((file, []) for file in bare)], key=itemgetter(0))
 
 
-def _fingerprinted(project: Project, sources: list[Entry]) -> Iterator[FingerprintedFile]:
-    """The files that have fingerprints, by path; to `sources` each is appended, at the place that its item says."""
+def _fingerprints(project: Project) -> Iterator[tuple[Entry, Fingerprints]]:
+    """The files that have fingerprints, by path."""
     for file, records in project.records("analyze", "fingerprints"):
         for record in records:
             if isinstance(record, Fingerprints):
-                item = len(sources)
-                sources.append(file)
-                yield FingerprintedFile(item=item, path=file.path, object=file.object, fingerprints=record)
+                yield file, record
+
+
+def _numbered(item: int, file: Entry, fingerprints: Fingerprints) -> FingerprintedFile:
+    return FingerprintedFile(item, file.path, file.object, fingerprints)
 
 
 def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int], list[Entry]]:
@@ -122,11 +130,11 @@ def _changed(before: Before, now: Mapping[bytes, Fingerprints]) -> tuple[set[int
     return hashes, bare
 
 
-def _sharing(files: Iterable[FingerprintedFile], hashes: AbstractSet[int]) -> list[FingerprintedFile]:
-    """Those that have one of some hashes."""
+def _sharing(said: Iterable[tuple[Entry, Fingerprints]], hashes: AbstractSet[int]) -> list[int]:
+    """The numbers of those that have one of some hashes."""
     if not hashes:
         return []
-    return [file for file in files if not hashes.isdisjoint(array("I", file.fingerprints.hashes))]
+    return [item for item, (_, each) in enumerate(said) if not hashes.isdisjoint(array("I", each.hashes))]
 
 
 def find_duplicates(
