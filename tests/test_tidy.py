@@ -56,6 +56,14 @@ def test_what_is_longer_than_others_says_why(path: Path) -> None:
             assert methods <= METHODS_MAX or MANY.search(f"{about} {ast.get_docstring(node)}"), node.name
 
 
+def test_fragments_of_the_changelog_begin_as_readers_of_it_expect() -> None:
+    changelog = ROOT / ".github" / "changelog"
+    for path in {*changelog.iterdir()} - {changelog / "README.md"}:
+        title, nothing, text = path.read_text(encoding="utf-8").split("\n", 2)
+        assert re.fullmatch(r"(New|Change|Fix): .*[^.]", title), path.name
+        assert (nothing, bool(text.strip())) == ("", True), path.name
+
+
 def test_the_top_level_is_as_the_owner_fixed_it() -> None:
     tracked = {path.name for path in ROOT.iterdir()} - _ignored()
     assert tracked <= TOP_LEVEL

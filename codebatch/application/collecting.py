@@ -107,7 +107,7 @@ def _told(going: Going) -> Collected:
     unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
     roots = [*going.batches, *going.snapshots, *unsettled]
     copies = [name for each in going.copies for name in each.names]
-    without_copies, freed_bytes = bytes_of_alone(roots), bytes_of_alone(roots, copies)
+    freed_bytes, relinked_bytes = bytes_of_alone(roots, copies)
     return Collected(
         settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
         batches=tuple(sorted(path.name for path in going.batches)),
@@ -116,8 +116,8 @@ def _told(going: Going) -> Collected:
         packs_rewritten=packs.rewritten if packs else 0,
         objects=packs.dead if packs else 0,
         relinked=len(copies),
-        relinked_bytes=freed_bytes - without_copies,
-        freed_bytes=freed_bytes + (packs.dead_bytes if packs else 0),
+        relinked_bytes=relinked_bytes,
+        freed_bytes=freed_bytes + relinked_bytes + (packs.dead_bytes if packs else 0),
     )
 
 

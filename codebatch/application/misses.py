@@ -187,14 +187,13 @@ class _Asked:
     def of_project(self, task: PlannedTask) -> TaskMisses:
         """Of the project."""
         work = ProjectWork(task.name)
-        links = [] if self._ledger.open_units(work.id) else self._links(work, task.name)
-        links = [link for link in links if link.type != "cancelled"]
-        if not links:
+        links = () if self._ledger.open_units(work.id) else self._links(work, task.name)
+        link = next((link for link in links if link.type != "cancelled"), None)
+        if link is None:
             return TaskMisses(task=task.name, served=0, executed=0, reasons=())
-        found = [(old.id, self._of_project(task, old)) for old in self._old]
-        if links[0].outcome.served or any(part.file for part in links[0].outcome.parts):
+        if link.outcome.served or any(part.file for part in link.outcome.parts):
             return TaskMisses(task=task.name, served=1, executed=0, reasons=())
-        base, differences = self._chosen(task, links[0], found)
+        base, differences = self._chosen(task, link, [(old.id, self._of_project(task, old)) for old in self._old])
         return self._told(task.name, 0, [_Miss(base, differences, None)], is_of_one=True)
 
     def _links(self, work: Shard | ProjectWork, task: str) -> list[Link]:
@@ -209,18 +208,16 @@ class _Asked:
         return links
 
     def _of_link(self, task: PlannedTask, first: int, link: Link, comparison: _Comparison) -> list[_Miss]:
-        """Those of an outcome's items that were executed, the first of which is `first` in the plan."""
+        """Those of an outcome's items that were executed; `first` is its first item in the plan."""
         served = link.outcome.served
         every = range(first, first + link.end - link.start)
         if served == len(every):
             return []
         found = [comparison.of(item) for item in every]
-        if served and sum(_is_served_by(each) for each in found) != served:
+        if sum(map(_is_served_by, found)) != served:
             found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
-            if sum(_is_served_by(each) for each in found) != served:
+            if served and sum(map(_is_served_by, found)) != served:
                 return [_Miss("", _UNKNOWN, None)] * (len(every) - served)
-        elif not served:
-            found = [comparison.read(item, each) for item, each in zip(every, found, strict=True)]
         return [
             _Miss(*self._chosen(task, link, each), item)
             for item, each in zip(every, found, strict=True)

@@ -15,8 +15,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan, PlannedTask, plan_digest
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Pipeline
-from codebatch.query.standing import standing
-from codebatch.store.adoption import adopt_batch
+from codebatch.query.standing import Standing, standing
+from codebatch.store.adoption import adopt_batch, is_adoptable
 from codebatch.store.bases import find_bases
 from codebatch.store.batches import Batch, create_batch, iter_batches
 from codebatch.store.store import Store
@@ -75,7 +75,8 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, note: Note = ignore_note) -> Batch | None:
         """The batch of the same plan that can be read and that questions go to, else the latest of whatever place:
-        equal trees have equal results, but for what is in no key. `note` is told of those that cannot be read.
+        equal trees have equal results, but for what is in no key, or may come to be. `note` is told of those that
+        cannot be read.
         """
         wanted = (self.digest, self.pipeline)
         latest: Batch | None = None
@@ -88,14 +89,21 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 batch.plan()  # Merged outputs do without, and whoever adopts it does not.
                 stands = standing(batch)
+                if not (is_answering or self._may_answer_elsewhere(batch, stands)):
+                    continue
             except (StoreCorrupt, UnknownId) as error:
                 note(f"{batch.id} is passed over: {error.message}")
                 continue
             if is_answering:
                 return batch
-            if not (stands.outputs is not None and stands.outputs.manifest.is_unkeyed):
-                latest = batch
+            latest = batch
         return latest
+
+    def _may_answer_elsewhere(self, batch: Batch, stands: Standing) -> bool:
+        """Whether all that a batch of the plan has is keyed, and will be: of own tasks that is known at its end."""
+        if stands.outputs is not None and stands.is_over:
+            return is_adoptable(batch, stands.outputs.manifest)
+        return self.catalogue.own_places.keys().isdisjoint(task.name for task in self.tasks)
 
     def find_or_make(self, *, again: bool, reuses: bool = True) -> tuple[Batch, bool]:
         """The batch of the same plan, or a new one, always `again`; and whether it is new. `reuses`: as in `make`.
@@ -115,16 +123,18 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     def answering_one(self, batch: Batch) -> Batch:
         """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.
 
-        One that is not final yet answers when it is.
+        One that is not final yet answers when it is; one that nobody may adopt, by itself.
         """
         if self.is_answered_by(batch):
             return batch
         with self.store.making_batch():
-            batch = self.find() or batch  # Another may have adopted it meanwhile.
-            stands = standing(batch)
-            if stands.is_over and not stands.holders and not self.is_answered_by(batch):
-                batch = self.adopt(batch)
-        return batch
+            found = self.find()  # Another may have adopted it meanwhile.
+            if found is None:
+                return batch
+            stands = standing(found)
+            if stands.is_over and not stands.holders and not self.is_answered_by(found):
+                found = self.adopt(found)
+        return found
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -68,9 +68,13 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
     store = answering.place.open()
-    names = given_names(store)
-    rows = [_batch_row(each, names) for each in batches.list_batches(store, answering.note)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no batch yet")
+    given = given_names(store)
+    listed = [(_batch_row(each), _names(each.id, given)) for each in batches.list_batches(store, answering.note)]
+    answering.print(
+        [{**row, "names": names} for row, names in listed],
+        table(((*row.values(), _typed(names)) for row, names in listed), (*listed[0][0], "names")) if listed else [],
+        if_none="no batch yet",
+    )
 
 
 @batch.command("show")
@@ -94,6 +98,7 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         return
     about, outputs = asked.batch.about, current_outputs(asked.batch)
     root = None if outputs is None else str(outputs.root)
+    names = _names(asked.batch.id, given_names(asked.store))
     row: dict[str, object] = {
         "batch_id": asked.batch.id,
         "created_at": _instant(about.created_at_ns),
@@ -102,16 +107,17 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
         "source": ", ".join(map(display_path, about.sources)),
         "paths": shown_paths(asked.batch),
         "plan_digest": about.plan_digest,
-        "names": _names(asked.batch.id, given_names(asked.store)),
+        "names": names,
         "outputs": root,
     }
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
-    shown = {**row, "paths": ", ".join(shown_paths(asked.batch)) or "all", "outputs": root_shown}
+    paths_shown = ", ".join(shown_paths(asked.batch)) or "all"
+    shown = {**row, "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(each: ListedBatch, names: Mapping[str, str]) -> dict[str, str | int]:
-    """A batch in a list, of whose names are some of these. Of one that cannot be read, nothing but its id is known."""
+def _batch_row(each: ListedBatch) -> dict[str, str | int]:
+    """A batch in a list. Of one that cannot be read, nothing but its id is known."""
     about = None if each.batch is None else each.batch.about
     return {
         "batch_id": each.id,
@@ -122,7 +128,6 @@ def _batch_row(each: ListedBatch, names: Mapping[str, str]) -> dict[str, str | i
         "files": 0 if about is None else about.items,
         "source": "" if about is None else ", ".join(map(display_path, about.sources)),
         "paths": "" if each.batch is None else ", ".join(shown_paths(each.batch)),
-        "names": _names(each.id, names),
     }
 
 
@@ -250,8 +255,13 @@ def pipeline(answering: Answering, name: str) -> None:
     )
 
 
-def _names(batch_id: str, names: Mapping[str, str]) -> str:
-    return ", ".join(f"@{name}" for name, named in names.items() if named == batch_id)
+def _names(batch_id: str, given: Mapping[str, str]) -> list[str]:
+    return [name for name, named in given.items() if named == batch_id]
+
+
+def _typed(names: Iterable[str]) -> str:
+    """Names as they are typed."""
+    return ", ".join(f"@{name}" for name in names)
 
 
 def _instant(at_ns: int) -> str:

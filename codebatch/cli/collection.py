@@ -27,9 +27,9 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
     """Remove old batches, and whatever only they needed.
 
     Of batches that have ended the latest stay that are COMPLETED, and as many that are not, of each source, paths and
-    pipeline; and those that are pinned or named, at work, or not at their end. Snapshots that no batch names, those
-    that `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then objects that nothing
-    names.
+    pipeline; and, not counted among these, those that are pinned or named, at work, or not at their end. Snapshots that
+    no batch names, those that `snapshot` took too, go 14 days after they were last taken, unless they are pinned; then
+    objects that nothing names.
 
     Equal files of results become one again: a copy of a store without its hard links holds each several times.
 

@@ -49,7 +49,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         for each in listed:
             yield f"{word:8} {_names(each)}: {each.problem}"
     files = f"{count_of(diagnosis.files, 'shard file')} of {count_of(diagnosis.names, 'name')}"
-    batches = f"{diagnosis.batches:,} {'batch' if diagnosis.batches == 1 else 'batches'}"
+    batches = count_of(diagnosis.batches, "batch", "batches")
     counts = {"damaged": len(diagnosis.damaged), "mended": len(diagnosis.mended)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
     if found == "no damage" and not diagnosis.full:
@@ -59,7 +59,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _names(damage: Damage) -> str:
     more = len(damage.names) - _NAMES_SHOWN_MAX
-    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {more:,} more names" if more > 0 else "")
+    return ", ".join(damage.names[:_NAMES_SHOWN_MAX]) + (f" and {count_of(more, 'more name')}" if more > 0 else "")
 
 
 def _are(count: int) -> str:

@@ -79,26 +79,21 @@ def failure_lines(shown: Iterable[JsonRecord], count: int) -> Iterator[str]:
 def collected_line(collected: Collected, *, is_dry: bool = False) -> str:
     """What went from a store, or would go, in one line."""
     counted = [
-        *([_batches(len(collected.batches))] if collected.batches else []),
+        *([count_of(len(collected.batches), "batch", "batches")] if collected.batches else []),
         *([count_of(len(collected.snapshots), "snapshot")] if collected.snapshots else []),
         *([count_of(collected.objects, "object")] if collected.objects else []),
     ]
     if collected.packs_rewritten and not counted:
         counted.append("second copies of objects")
     if collected.settled:
-        counted.append(
-            f"what {_batches(len(collected.settled))} no longer need{'' if len(collected.settled) > 1 else 's'}"
-        )
+        settled = len(collected.settled)
+        counted.append(f"what {count_of(settled, 'batch', 'batches')} no longer need{'s' if settled == 1 else ''}")
     if collected.relinked:
-        counted.append(f"{collected.relinked:,} {'copy' if collected.relinked == 1 else 'copies'} of shard files")
+        counted.append(f"{count_of(collected.relinked, 'copy', 'copies')} of shard files")
     if not counted:
         return "nothing to collect"
     done = "would collect" if is_dry else "collected"
     return f"{done} {', '.join(counted)}: {human_bytes(collected.freed_bytes)}"
-
-
-def _batches(count: int) -> str:
-    return f"{count:,} {'batch' if count == 1 else 'batches'}"
 
 
 def _ranked(counts: dict[str, int], limit: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from codebatch.engine.events import UnitKey
 from codebatch.errors import BatchIncomplete
+from codebatch.model.quantities import count_of
 from codebatch.store.holders import HolderFile
 
 _SHOWN_MAX = 3
@@ -27,5 +28,5 @@ def held_elsewhere(batch_id: str, held: Mapping[UnitKey, HolderFile]) -> BatchIn
 
 def _told(holder: HolderFile, units: int) -> str:
     since = datetime.datetime.fromtimestamp(holder.since_ns / 1e9, tz=datetime.timezone.utc)
-    what = f"{units:,} unit{'' if units == 1 else 's'}"
+    what = count_of(units, "unit")
     return f"{what} by pid {holder.pid} on {holder.host.name!r} since {since:%Y-%m-%dT%H:%M:%SZ} ({holder.holder})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-def count_of(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def count_of(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2 files`; of nouns that take more than an `s`, with their `plural`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def percent_of(part: int, whole: int) -> float:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, display_path
+from codebatch.model.quantities import count_of
 from codebatch.snapshotting.stat_cache import FLAG_LFS_POINTER, FLAG_SUBMODULE, NO_KEY, Row, is_special
 
 
@@ -48,7 +49,7 @@ def notes_of(rows: dict[bytes, Row], skipped: list[Skipped]) -> list[str]:
     notes = []
     for reason, count in sorted(Counter(item.reason for item in skipped).items()):
         first = next(item.path for item in skipped if item.reason == reason)
-        notes.append(f"skipped {count} {reason}{'s' if count > 1 else ''}, such as {display_path(first)}")
+        notes.append(f"skipped {count_of(count, reason)}, such as {display_path(first)}")
     for flag, what in (
         (FLAG_LFS_POINTER, "Git LFS pointers, whose content was not fetched"),
         (FLAG_SUBMODULE, "submodules that are not checked out"),

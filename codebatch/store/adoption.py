@@ -14,8 +14,11 @@ from msgspec.structs import replace
 
 from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.digest import DIGEST_PATTERN
+from codebatch.model.outcome import first_unkeyed
 from codebatch.store import layout
 from codebatch.store.batches import Batch, building_batch, new_batch_id
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import Manifest
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
@@ -24,6 +27,16 @@ _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
 
 # Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
 _NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
+
+
+def is_adoptable(batch: Batch, manifest: Manifest) -> bool:
+    """Whether no result of a merged batch rests on what is in no key, nor one that was not merged since."""
+    if manifest.is_unkeyed:
+        return False
+    tally = manifest.tally()
+    if tally.results == tally.planned:
+        return True
+    return not any(first_unkeyed(commit.outcomes) for commit in Outcomes(batch.files, batch.root).scan().commits)
 
 
 def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:

@@ -110,9 +110,7 @@ class Base:
 
     def file(self, task: str, start: int, end: int) -> ShardPlace | None:
         """The file of a task's results of just the items [start, end); None where none is. Raises StoreError."""
-        held = self.held(task)
-        place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
-        found = held[place] if place >= 0 else None
+        found = self._held_at(task, start)
         return found.file if found is not None and (found.start, found.end) == (start, end) else None
 
     def without_objects(self, task: str) -> set[int]:
@@ -136,15 +134,12 @@ class Base:
 
     def unkeyed(self, task: str, item: int) -> str:
         """What besides its key a task's result of an item rests on; empty where nothing. Raises StoreError."""
-        held = self.held(task)
-        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
-        return held[place].unkeyed if place >= 0 and item < held[place].end else ""
+        found = self._held_at(task, item)
+        return "" if found is None else found.unkeyed
 
     def state(self, task: str, item: int) -> OutcomeType | None:
         """How a task ended of an item of its plan; None where it has not. Raises StoreError."""
-        held = self.held(task)
-        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
-        if place >= 0 and item < held[place].end:
+        if self._held_at(task, item) is not None:
             return "result"
         shards = self.plan.shards
         shard = shards[bisect.bisect_right(shards, item, key=lambda each: each.start) - 1]
@@ -153,21 +148,24 @@ class Base:
 
     def lines(self, task: str, start: int, end: int) -> list[bytes]:
         """The record lines of each of some items, checked. Raises StoreCorrupt, also where it does not hold them."""
-        held = self.held(task)
         found: list[bytes] = []
         while start < end:
-            place = bisect.bisect_right(held, start, key=lambda each: each.start) - 1
-            if place < 0 or held[place].end <= start:
+            each = self._held_at(task, start)
+            if each is None:
                 raise StoreCorrupt(f"{self.id} has no result of {task} for item {start} of its plan")
-            each = held[place]
             known, lines = self._at_hand.get(task, (-1, []))
-            if known != place:
+            if known != each.start:
                 lines = list(each.read())
-                self._at_hand[task] = (place, lines)
+                self._at_hand[task] = (each.start, lines)
             last = min(end, each.end)
             found += lines[start - each.start : last - each.start]
             start = last
         return found
+
+    def _held_at(self, task: str, item: int) -> Held | None:
+        held = self.held(task)
+        place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
+        return held[place] if place >= 0 and item < held[place].end else None
 
     def _registers(self) -> Ledger:
         if self._ledger is None:
@@ -176,8 +174,9 @@ class Base:
 
     def _find(self, task: str) -> Iterator[Held]:
         output = self._outputs.manifest.task(task) if self._outputs is not None else None
+        whole = self._whole(output) if output is not None else set()
         for place, shard in enumerate(self.plan.shards):
-            if output is not None and self._is_whole(output, place):
+            if output is not None and place in whole:
                 yield self._merged(output, place, shard.start, shard.end)
                 continue
             for link in self._registers().walk(shard.id, task):
@@ -187,12 +186,12 @@ class Base:
                     start, end, counts = shard.start + link.start, shard.start + link.end, link.outcome.counts
                     yield Held(start, end, counts, file, read, link.outcome.unkeyed)
 
-    def _is_whole(self, output: TaskOutput, place: int) -> bool:
-        """Whether a shard's file is there and holds results alone; where it is lost the registers may know."""
+    def _whole(self, output: TaskOutput) -> set[int]:
+        """The shards whose file is there and holds results alone; where it is lost the registers may know."""
         assert self._outputs is not None
-        shard = output.shards[place]
-        size = self._batch.files.size(self._outputs.path_of(output, place))
-        return not shard.failed + shard.cancelled and size == shard.length + shard.trailer
+        lacking = self._outputs.lacking(output)
+        of_results = {place for place, shard in enumerate(output.shards) if not shard.failed + shard.cancelled}
+        return of_results.difference(lacking)
 
     def _merged(self, output: TaskOutput, place: int, start: int, end: int) -> Held:
         assert self._outputs is not None

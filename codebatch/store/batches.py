@@ -31,7 +31,7 @@ from codebatch.system.files import Files
 BatchId = NewType("BatchId", str)
 
 BATCH_FORMAT = 2
-BATCH_ID_PATTERN = re.compile(r"batch-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\Z")
+BATCH_ID_PATTERN = re.compile(r"batch-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(\d{6})-[0-9a-f]{6}\Z", re.ASCII)
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 
@@ -114,7 +114,7 @@ def new_batch_id(store: Store, at_ns: int) -> BatchId:
     at = _EPOCH + datetime.timedelta(microseconds=at_ns // 1000)
     for known in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
-            instant = datetime.datetime.strptime(f"{known[6:28]}+0000", "%Y%m%d-%H%M%S-%f%z")
+            instant = datetime.datetime.fromisoformat(BATCH_ID_PATTERN.sub(r"\1-\2-\3T\4:\5:\6.\7+00:00", known))
             at = max(at, instant + datetime.timedelta(microseconds=1))
             break
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")

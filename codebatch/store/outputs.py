@@ -131,12 +131,16 @@ class Outputs(msgspec.Struct, frozen=True):
             raise self._corrupt(lacking, "it is missing, or not as long as it was")
 
     def _find_lacking(self) -> Path | None:
-        for task in self.manifest.tasks:
-            lengths = self.files.lengths(self.root / task.task)
-            for index, shard in enumerate(task.shards):
-                if lengths.get(layout.shard_file_name(index, shard.shard)) != shard.length + shard.trailer:
-                    return self.path_of(task, index)
-        return None
+        return next((self.path_of(task, index) for task in self.manifest.tasks for index in self.lacking(task)), None)
+
+    def lacking(self, task: TaskOutput) -> list[int]:
+        """The places of the shards of which the file is not there, or not as long as it was made. Nothing is read."""
+        lengths = self.files.lengths(self.root / task.task)
+        return [
+            index
+            for index, shard in enumerate(task.shards)
+            if lengths.get(layout.shard_file_name(index, shard.shard)) != shard.length + shard.trailer
+        ]
 
     def iter_shard(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of a shard, frame by frame: whole lines. Raises StoreCorrupt."""

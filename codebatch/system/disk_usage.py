@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 
-def bytes_of_alone(roots: Iterable[Path], paths: Iterable[Path] = ()) -> int:
-    """Bytes of the files that have no name but those below some directories, and some `paths` outside of them: what
-    removing these makes free.
+def bytes_of_alone(roots: Iterable[Path], paths: Iterable[Path]) -> tuple[int, int]:
+    """Bytes of the files that have no name but those below some directories: what removing these makes free. And what
+    removing some `paths` outside of them makes free besides.
     """
-    names: dict[int, int] = {}
-    files: dict[int, os.stat_result] = {}
+    names: Counter[int] = Counter()
     below = (found for root in roots for _, found in iter_files(root))
-    for found in chain(below, _iter_alone(paths)):
-        names[found.st_ino] = names.get(found.st_ino, 0) + 1
-        files[found.st_ino] = found
-    return sum(found.st_size for inode, found in files.items() if names[inode] == found.st_nlink)
+    freed = [0, 0]
+    for place, some in enumerate((below, _iter_alone(paths))):
+        for found in some:
+            names[found.st_ino] += 1
+            if names[found.st_ino] == found.st_nlink:
+                freed[place] += found.st_size
+    return freed[0], freed[1]
 
 
 def _iter_alone(paths: Iterable[Path]) -> Iterator[os.stat_result]:

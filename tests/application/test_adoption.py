@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,16 @@ from codebatch.application import ignore_note
 from codebatch.application.configuration import load_configuration
 from codebatch.application.freezing import freeze, rules_for
 from codebatch.application.planning import Planner, choose_pipeline, planner_of
+from codebatch.application.ran import Ran
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.errors import StoreUnwritable
 from codebatch.model.outcome import Outcome
 from codebatch.model.plan import Plan
 from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.adoption import adopt_batch
-from codebatch.store.batches import Batch, batch_ids, resolve_batch
+from codebatch.store.batches import Batch, batch_ids, iter_batches, resolve_batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
@@ -26,6 +30,8 @@ from codebatch.store.store import Store, create_store
 from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
+
+from .inline import inline, resume, run
 
 
 @pytest.fixture
@@ -37,13 +43,21 @@ def store(tmp_path: Path) -> Store:
     return create_store(RealFiles(), tmp_path / "store")[0]
 
 
-def _planner(store: Store, name: str, notes: list[str] | None = None, kind: type[Planner] = Planner) -> Planner:
+def _planner(
+    store: Store,
+    name: str,
+    notes: list[str] | None = None,
+    kind: type[Planner] = Planner,
+    *,
+    pipeline: str = "parse",
+    configured: Path | None = None,
+) -> Planner:
     tree = store.root.parent / name
     note = ignore_note if notes is None else notes.append
-    configuration = load_configuration(tree)
+    configuration = load_configuration(configured or tree)
     with store.writing():
         frozen = freeze(store, [tree], rules_for(configuration, (), ()), note, allow_empty=False)
-    found = planner_of(configuration, store, frozen, choose_pipeline(configuration, "parse"), note)
+    found = planner_of(configuration, store, frozen, choose_pipeline(configuration, pipeline), note)
     return kind(**{field: getattr(found, field) for field in Planner.__struct_fields__})
 
 
@@ -127,3 +141,60 @@ def test_a_file_that_gets_no_further_name_is_copied(store: Store, number: int) -
     assert standing(adopted).is_over
     assert (adopted.root / "plan.json").read_bytes() == (first.root / "plan.json").read_bytes()
     assert (adopted.root / "plan.json").stat().st_nlink == 1
+
+
+OWN = """
+import pathlib
+from codebatch.model.record import Metric
+def task(file):
+    yield Metric(path="a.py", metric="found", value=int(pathlib.Path({0!r}).read_text()))
+"""
+
+
+@pytest.fixture
+def found(store: Store) -> Path:
+    """What an own task finds; its key does not cover that. The task is told so, for nobody watches it here."""
+    project = store.root.parent / "project"
+    project.mkdir()
+    (project / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\nreuse = false\n")
+    (project / "own.py").write_text(OWN.format(str(project / "found")))
+    (project / "found").write_text("1")
+    return project / "found"
+
+
+def _run_own(store: Store, name: str, task: str | None = None) -> Ran:
+    root = store.root.parent
+    return run(root / name, store.root, configured=root / "project", task=task)
+
+
+def _marked(store: Store, _: Path) -> None:
+    _run_own(store, "one", "own")
+
+
+def _not_marked_yet(store: Store, _: Path) -> None:
+    _run_own(store, "one", "parse")
+
+
+def _resumed_and_not_merged(store: Store, found: Path) -> None:
+    found.unlink()
+    failed = _run_own(store, "one")
+    found.write_text("1")
+    outputs = resume(found.parent, failed).standing.outputs
+    assert outputs is not None
+    shutil.rmtree(outputs.root)
+
+
+@pytest.mark.parametrize("begin", [_marked, _not_marked_yet, _resumed_and_not_merged])
+def test_what_a_batch_that_was_broken_off_has_in_no_key_is_of_no_other_tree(
+    store: Store, found: Path, begin: Callable[[Store, Path], None]
+) -> None:
+    with inline():
+        begin(store, found)
+        found.write_text("2")
+        ended = _run_own(store, "two")
+    assert (ended.action, ended.is_complete) == ("ran", True)
+    assert len({batch.about.plan_digest for batch in iter_batches(store)}) == 1
+    shutil.copytree(store.root.parent / "two", store.root.parent / "three")
+    planner = _planner(store, "three", pipeline="full", configured=found.parent)
+    assert planner.answering_one(ended.batch).id == ended.batch.id
+    assert b'"value":2' in (BatchRecords(store, ended.batch).source.item_lines("own", 0) or b"")

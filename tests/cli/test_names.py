@@ -27,8 +27,9 @@ def test_run_names_its_batch_and_every_command_takes_the_name(project: CommandLi
     project("explain-miss", "@after")
     assert project("status", "--batch", "@before", "--json").json["batch_id"] == first
     listed = project("batch", "list", "--json").json
-    assert [(row["batch_id"], row["names"]) for row in listed] == [(first, "@before"), (second, "@after")]
-    assert project("batch", "show", "--json").json["names"] == "@after"
+    assert [(row["batch_id"], row["names"]) for row in listed] == [(first, ["before"]), (second, ["after"])]
+    assert project("batch", "list").lines[1].endswith("  @before")
+    assert project("batch", "show", "--json").json["names"] == ["after"]
     assert project("store-stats", "--json").json["named"] == {"after": second, "before": first}
     assert project("gc", "--keep", "1", "--json").json["batches"] == []
     for name in ("@before", "@after"):

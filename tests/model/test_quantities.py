@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codebatch.model.quantities import percent_of
+from codebatch.model.quantities import count_of, percent_of
 
 
 @pytest.mark.parametrize(
@@ -12,3 +12,8 @@ from codebatch.model.quantities import percent_of
 )
 def test_a_share_is_never_rounded_up(part: int, whole: int, percent: float) -> None:
     assert percent_of(part, whole) == percent
+
+
+def test_one_is_told_as_one() -> None:
+    told = [count_of(count, *nouns) for nouns in (("file",), ("copy", "copies")) for count in (0, 1, 1000)]
+    assert told == ["0 files", "1 file", "1,000 files", "0 copies", "1 copy", "1,000 copies"]

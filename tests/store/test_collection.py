@@ -96,16 +96,19 @@ def test_of_those_that_failed_as_many_stay_and_they_push_out_none_that_is_comple
 
 
 def test_those_stay_that_are_pinned_held_or_not_at_their_end(store: Store) -> None:
-    pinned, held, _ = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
+    pinned, held, last = (make_merged(store, [b"%d" % second], second=second) for second in range(3))
     pending = make_batch(store, [b"pending"], shard_items=1, at_ns=3 * 10**9)
     latest = make_merged(store, [b"latest"], second=4)
-    pin(store, pinned.id)
+    for each in (pinned, latest):
+        pin(store, each.id)
     about = HolderFile(holder=new_holder_id(), role="worker", pid=1, host=this_host(), since_ns=1)
     holder = Holder(store.files, held.root, about)
     collect_all(store, keep=1)
     holder.close()
-    assert batch_ids(store) == [pinned.id, held.id, pending.id, latest.id]
-    unpin(store, pinned.id)
+    ids = [pinned.id, held.id, last.id, pending.id, latest.id]
+    assert batch_ids(store) == ids, "what is pinned counts as none of the latest"
+    for each in (pinned, latest):
+        unpin(store, each.id)
     collect_all(store, keep=1)
     assert batch_ids(store) == [pending.id, latest.id]
     assert {pending.about.snapshot_id, latest.about.snapshot_id} == {*snapshot_ids(store.files, store.root)}

@@ -76,7 +76,9 @@ def test_name_that_nobody_has_and_that_of_a_batch_that_is_gone_are_told(store: S
 
 def test_planted_names_are_none_and_of_several_the_latest_has_it(store: Store) -> None:
     first, second = (make_merged(store, [b"%d" % second], second=second) for second in range(2))
-    for planted in (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z"):
+    digits = f"batch-{chr(0x662) * 8}-000000-000000-ffffff@y"  # To Python, no less than ASCII's.
+    ids = (f"{first.id}@x", f"{second.id}@x", "@x", f"{first.id}@", f"{first.id}@a b", "batch-1@y", "x@y@z", digits)
+    for planted in ids:
         write(store.root / "pins" / planted, "")
     assert given_names(store) == {"x": second.id}
 
