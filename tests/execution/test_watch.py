@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.metadata
 import importlib.util
 import json
 import mmap
@@ -199,6 +200,8 @@ _never = threading.Event()
         (lambda: sqlite3.connect("file:../words.db?mode=memory", uri=True).close(), "sqlite3.connect"),
         (lambda: ctypes.CDLL("libc.so.6"), "ctypes.dlopen"),
         (lambda: ctypes.CDLL(None).getpid(), "ctypes.dlsym"),
+        (lambda: list(importlib.metadata.distributions(path=[".."])), "os.listdir "),
+        (lambda: sys.audit("open"), "open"),
     ],
 )  # fmt: skip
 def test_what_lies_outside_is_heard(
@@ -227,6 +230,11 @@ def _make_sockets() -> None:
         one.close()
 
 
+def _search_the_path() -> None:
+    importlib.metadata.MetadataPathFinder().invalidate_caches()  # Else it lists nothing again.
+    list(importlib.metadata.distributions(path=[*filter(os.path.isdir, sys.path)], name="none"))
+
+
 def _thread_that_ends() -> None:
     thread = threading.Thread(target=Path("known").read_text)
     thread.start()
@@ -245,6 +253,7 @@ def _thread_that_ends() -> None:
         _make_sockets,
         lambda: open(os.dup(0)).close(),
         lambda: id([compile("1", "", "eval")]),
+        _search_the_path,
     ],
 )
 def test_what_is_covered_or_made_or_says_nothing_is_not(
@@ -279,6 +288,21 @@ def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: Watch, p
     assert watch.found("first") == "open words"
     assert watch.found("second") == f"os.listdir {place.parent.name}"
     assert watch.found("third") == "open none"
+
+
+class Broken(Below):
+    """Cannot tell."""
+
+    def has(self, path: str) -> bool:
+        raise importlib.metadata.PackageNotFoundError(path)
+
+
+def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(watch: Watch, place: Path) -> None:
+    watch.during("loaded by broken", Path("known").read_text)
+    for task in ("broken", "loaded by broken"):
+        watch.judge(task, Broken(place), frozenset())
+    assert watch.during("broken", Path("known").read_text) == "known"
+    assert [watch.found(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
 def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(watch: Watch, place: Path) -> None:
