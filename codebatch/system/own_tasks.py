@@ -137,6 +137,7 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
         read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
+        sys.modules[module.__name__] = module  # Where its classes look for it, and what clears it at the very end.
         code = compile(source, path, "exec", dont_inherit=True)
         with importing():
             if watch is None:

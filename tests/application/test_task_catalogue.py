@@ -98,6 +98,11 @@ def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Pa
     assert len(keys) == 2
 
 
+def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
+    code = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Word:\n  text: str"
+    assert _planned(tmp_path, "", code).name == "words"
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "added"),
     [
