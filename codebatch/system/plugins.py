@@ -18,7 +18,7 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.installed import Installed
+from codebatch.system.installed import installed_here, normalized
 from codebatch.system.own_tasks import OwnTask, importing, said
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import is_in
@@ -128,10 +128,11 @@ def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarat
     """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
     tools = [*own.declaration.tools, *(tool for name in own.imports for tool in providers(name))]
     for tool in tools:  # Which grows.
-        tools += (each for each in _requirements(tool) if each not in tools)
+        known = set(map(normalized, tools))
+        tools += (each for each in _requirements(tool) if normalized(each) not in known)
     return replace(
         own.declaration,
-        tools=tuple(dict.fromkeys((*tools, *parse.tools))),
+        tools=tuple({normalized(tool): tool for tool in (*tools, *parse.tools)}.values()),
         optional_tools=parse.optional_tools,
         contexts=parse.contexts,
     )
@@ -218,18 +219,13 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 def look_again() -> None:
     """Forget what was known of the packages that are installed: they may have been replaced."""
     package_digest.cache_clear()
-    _installed.cache_clear()
+    installed_here.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
     _requirements.cache_clear()
 
 
 @functools.cache
-def _installed() -> Installed:
-    return Installed()
-
-
-@functools.cache
 def _installed_version(distribution: str) -> str | None:
     """A distribution's version, None where it is not installed. Tasks share most of theirs."""
-    return _installed().version(distribution)
+    return installed_here().version(distribution)

@@ -110,6 +110,7 @@ def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
         ("", "def f():\n  try: from pkg_resources import x\n  except ImportError: import nowhere", {"setuptools"}),
         ("tools = ['execnet']", "import pluggy", {"execnet"}),
         ("tools = []", "import pluggy", set()),
+        ("tools = ['Tree_Sitter', 'execnet', 'ExecNet']", "", {"ExecNet"}),
     ],
 )
 def test_tools_of_an_own_task_are_what_it_imports_or_says(
@@ -126,7 +127,7 @@ def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.
             "Requires-Dist: four;extra=='x'",
         ],
         "two.of_it": ["Requires-Dist: three[x] (>=2)", "Requires-Dist: one"],
-        "three": [],
+        "three": ["Requires-Dist: Two-of-It"],
         "four": [],
     }
     for name, lines in requirements.items():
