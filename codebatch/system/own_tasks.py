@@ -25,7 +25,7 @@ from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
 from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
-from codebatch.system.regular import read_regular
+from codebatch.system.regular import read_regular, state_of
 from codebatch.system.watch import Watch
 
 _PARAMETERS_MAX = 2
@@ -89,7 +89,12 @@ class OwnTask(typing.NamedTuple):
 
     def changed_file(self, place: OwnPlace) -> str | None:
         """One of the files that is not what it was when it was read for the digest; None where all are."""
-        return next((called for called, there in place.files.items() if _state(there) != self.states[called]), None)
+        for called, there in place.files.items():
+            with contextlib.suppress(OSError):
+                if state_of(there) == self.states[called]:
+                    continue
+            return called
+        return None
 
 
 @contextlib.contextmanager
@@ -133,7 +138,7 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
     path, _, attribute = place.python.rpartition(":")
     try:
         source = _read(path)
-        states = {called: _state(there) for called, there in place.files.items()}
+        states = {called: state_of(there) for called, there in place.files.items()}
         read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
@@ -171,15 +176,6 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
     # The file itself has no name here: wherever it lies it is the same.
     digest = digest_pairs([(attribute, digest_bytes(source)), *read])
     return OwnTask(declaration, function, takes_config, digest, named, imports, states)
-
-
-def _state(path: str) -> tuple[int, ...]:
-    """What the system says of a file, which a change of its content changes too; nothing where it is gone."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _read(path: str) -> bytes:

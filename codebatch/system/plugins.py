@@ -20,8 +20,11 @@ from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
 from codebatch.system.installed import installed_here, normalized
 from codebatch.system.own_tasks import OwnTask, importing, said
+from codebatch.system.regular import state_of
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import is_in
+
+_DIGESTS_MAX = 4096
 
 # Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
 _REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -82,17 +85,14 @@ def package_digest(package: str) -> Digest:
 
 
 def _file_digest(path: str) -> Digest:
-    """The digest of a file, read again where lstat(2) tells of a change."""
-    found = os.stat(path)
-    mark = found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    known = _file_digests.get(path)
-    if known is None or known[0] != mark:
-        with open(path, "rb", buffering=0) as file:
-            known = _file_digests[path] = (mark, digest_bytes(file.readall()))
-    return known[1]
+    return _digest_in_state(path, state_of(path))
 
 
-_file_digests: dict[str, tuple[tuple[int, ...], Digest]] = {}
+@functools.lru_cache(maxsize=_DIGESTS_MAX)
+def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
+    """The digest of a file that is read again where its state is another."""
+    with open(path, "rb", buffering=0) as file:
+        return digest_bytes(file.readall())
 
 
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:

@@ -445,10 +445,9 @@ def test_what_is_found_bears_the_mark_of_what_it_rests_on(tmp_path: Path) -> Non
         "reuse = false"
     ]
     assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
-    write = read.replace("read_text()", "write_text('more')")
-    assert _marks(Watch(store), _place(tmp_path, write, files=files), tmp_path / "scratch") == [
-        "tools/words.txt changed meanwhile"
-    ]
+    for change in ("write_text('more')", "unlink(missing_ok=True)"):
+        place = _place(tmp_path, read.replace("read_text()", change), files=files)
+        assert _marks(Watch(store), place, tmp_path / "scratch") == ["tools/words.txt changed meanwhile"]
     fail = f"{read}; file.none"
     assert _marks(Watch(store), _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
         "what failed is never taken over"
