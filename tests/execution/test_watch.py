@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import mmap
 import multiprocessing.popen_fork
@@ -408,47 +409,42 @@ def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
         sys.path.remove(str(tmp_path / "tools"))
 
 
+_names = map("words-{}".format, itertools.count())
+
+
 def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
     """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
-    planned = resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))
-    runner = TaskRunner(TaskCatalogue({"words": place}, watch), planned, scratch)
-    runner.set_up(["words"])
-    results = UnitResults(start=0, results={"words": []})
+    name = next(_names)  # A watch forgets nothing of a task.
+    planned = resolve_tasks(TaskCatalogue({name: place}), ("parse", name))
+    runner = TaskRunner(TaskCatalogue({name: place}, watch), planned, scratch)
+    runner.set_up([name])
+    results = UnitResults(start=0, results={name: []})
     for path in paths:
         results.items.append(Entry(path.encode(), "file", False, 1, Digest("")))
         if path == "kept":
-            results.results["words"].append(Kept(b""))
+            results.results[name].append(Kept(b""))
         else:
             file = SourceFile(path.encode(), b"x", executable=False, contexts={})
-            results.results["words"].append(runner.run_item(file, ["words"])["words"])
-    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=("words",))
+            results.results[name].append(runner.run_item(file, [name])[name])
+    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=(name,))
     return [one.outcome.unkeyed for one in runner.encode(unit, results)]
 
 
-def test_what_is_found_bears_the_mark_of_what_it_rests_on(tmp_path: Path) -> None:
+def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: Watch, tmp_path: Path) -> None:
     read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
     files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
-    store = str(tmp_path / "store")
     (tmp_path / "scratch").mkdir()
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
-        "nothing was executed"
-    )
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
-    assert _marks(Watch(store), _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], "nothing was executed"
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
+    assert _marks(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
     made = f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
-    assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
-    assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], (
-        "another task did"
-    )
-    assert _marks(Watch(store), _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
-        "reuse = false"
-    ]
+    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
+    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], "another task did"
+    assert _marks(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == ["reuse = false"]
     assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
     for change in ("write_text('more')", "unlink(missing_ok=True)"):
         place = _place(tmp_path, read.replace("read_text()", change), files=files)
-        assert _marks(Watch(store), place, tmp_path / "scratch") == ["tools/words.txt changed meanwhile"]
+        assert _marks(watch, place, tmp_path / "scratch") == ["tools/words.txt changed meanwhile"]
     fail = f"{read}; file.none"
-    assert _marks(Watch(store), _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
-        "what failed is never taken over"
-    )
+    assert _marks(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], "what failed is never taken over"
