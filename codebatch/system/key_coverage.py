@@ -23,7 +23,10 @@ _METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
 
 
 class KeyCoverage:
-    """The files that are in the key of an own task, by content or by the version of what they come with."""
+    """The files that are in the key of an own task, by content or by the version of what they come with.
+
+    So is the library of the interpreter, by its minor version. Nothing is told by /dev/null.
+    """
 
     def __init__(self, own: OwnTask, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
         """`tools` are the distributions whose versions are in the key; `besides` directories that are ours."""

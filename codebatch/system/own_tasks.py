@@ -3,10 +3,11 @@
 What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
 annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
 of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
-any files. The file is read once: its digest is that of what runs, and a worker refuses one that changed since the plan
-was made. Nothing is put on Python's path, so the file may import what is installed and nothing that lies beside it: the
-digest covers all of the project's code that is run. What else it reads of the project, `files` must name: these are in
-the digest too. `tools` are the distributions whose versions are in the key, of which the default is what is imported.
+any files. The file is read once: its digest, into which the function's name goes, is that of what runs, and a worker
+refuses one that changed since the plan was made. Nothing is put on Python's path, so the file may import what is
+installed and nothing that lies beside it: the digest covers all of the project's code that is run. What else it reads
+of the project, `files` must name: these are in the digest too. `tools` are the distributions whose versions are in the
+key, of which the default is what is imported.
 """
 
 from __future__ import annotations

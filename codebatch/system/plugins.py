@@ -108,8 +108,8 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
 def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
     """The digest of the package that implements a task and of its sources.
 
-    Of one of the project's own, of its files and of what it imports that no distribution has brought, for want of a
-    version, instead of the package.
+    Of one of the project's own, of its file with the function's name and of the `files` that it reads, of all of ours,
+    and for want of a version of what it imports that no distribution has brought.
     """
     own = catalogue.own_task(declaration.name)
     if own is None:

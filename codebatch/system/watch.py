@@ -9,7 +9,7 @@ cannot be taken off again.
 A module is read once a process. So the files of one count for each task that imports it, and what was read for one task
 while code of a module ran counts for each that imports that module.
 
-There is no event of stat(2), the environment, clocks and random numbers, and of what C code opens.
+There is no event of stat(2), the environment, clocks and random numbers, shared memory, and of what C code opens.
 """
 
 from __future__ import annotations
