@@ -11,8 +11,9 @@ import pytest
 
 from codebatch.errors import CodebatchError
 from codebatch.model.document import Document
-from codebatch.model.outcome import Commit
+from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan
+from codebatch.protocol.launch import ENVIRONMENT_KEPT, worker_environment
 from codebatch.store.batches import BatchFile
 from codebatch.store.holders import HolderFile
 from codebatch.store.outputs import Manifest
@@ -51,6 +52,14 @@ def test_every_section_that_is_cited_exists() -> None:
     ]
     assert len(cited) > 40
     assert [one for one in cited if one[2] not in known[one[1]]] == []
+
+
+def test_all_that_a_worker_has_of_an_environment_is_told() -> None:
+    text = SPECIFICATIONS["TASKS.md"].read_text(encoding="utf-8")
+    told = re.search(r"Of that a worker has .*? A task that", text, re.DOTALL)
+    assert told is not None
+    environment = worker_environment(dict.fromkeys(ENVIRONMENT_KEPT, ""), HolderId(""), 0)
+    assert set(re.findall(r"[A-Z][A-Z0-9_]+", told[0])) == environment.keys()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

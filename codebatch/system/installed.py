@@ -7,6 +7,7 @@ is asked.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import re
@@ -46,7 +47,7 @@ class Installed:
     def version(self, distribution: str) -> str | None:
         """A distribution's version, None where it is not installed."""
         if self._places is not None:
-            place = self._places.get(_normalized(distribution))
+            place = self._places.get(normalized(distribution))
             if place is None:
                 return None
             version = _version_in(place)
@@ -66,6 +67,12 @@ class Installed:
 
             return [EntryPoint(each.name, each.value) for each in metadata.entry_points(group=group)]
         return [each for place in self._places.values() for each in _entry_points_in(place, group)]
+
+
+@functools.cache
+def installed_here() -> Installed:
+    """What was on the path when this process first asked. `look_again` (plugins.py) forgets it."""
+    return Installed()
 
 
 def _is_plain() -> bool:
@@ -88,13 +95,13 @@ def _dist_infos(path: Iterable[str]) -> dict[str, str] | None:
             if lower.endswith((".egg-info", ".egg")) or lower == "egg-info":
                 return None
             if lower.endswith(".dist-info"):
-                found.setdefault(_normalized(lower[: -len(".dist-info")].partition("-")[0]), f"{directory}/{name}")
+                found.setdefault(normalized(lower[: -len(".dist-info")].partition("-")[0]), f"{directory}/{name}")
     return found
 
 
-def _normalized(name: str) -> str:
-    """PEP 503's, with underscores as in names of directories."""
-    return _RUN_OF_SEPARATORS.sub("_", name).lower()
+def normalized(name: str) -> str:
+    """A distribution's name as it is compared (PEP 503)."""
+    return _RUN_OF_SEPARATORS.sub("-", name).lower()
 
 
 def _version_in(place: str) -> str | None:

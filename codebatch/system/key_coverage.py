@@ -13,6 +13,7 @@ from functools import cached_property
 from importlib.machinery import all_suffixes
 
 from codebatch.model.task import OwnPlace
+from codebatch.system.installed import normalized
 from codebatch.system.own_tasks import OwnTask
 from codebatch.system.plugins import packages_in_key, providers
 from codebatch.system.watch import is_in
@@ -22,7 +23,10 @@ _METADATA = re.compile(r"(.+)-[^-]+\.(?:dist|egg)-info\Z")
 
 
 class KeyCoverage:
-    """The files that are in the key of an own task, by content or by the version of what they come with."""
+    """The files that are in the key of an own task, by content or by the version of what they come with.
+
+    So is the library of the interpreter, by its minor version. Nothing is told by /dev/null.
+    """
 
     def __init__(self, own: OwnTask, place: OwnPlace, tools: Iterable[str], *, besides: Iterable[str]) -> None:
         """`tools` are the distributions whose versions are in the key; `besides` directories that are ours."""
@@ -35,7 +39,7 @@ class KeyCoverage:
         self._trees = [*map(os.path.realpath, besides)]
         for package in packages_in_key(own):
             self._add_package(package)
-        self._tools = {_normal(tool) for tool in tools} - {"python"}
+        self._tools = {normalized(tool) for tool in tools} - {"python"}
 
     def has(self, path: str) -> bool:
         """Whether a file or directory is the same wherever the key is."""
@@ -85,7 +89,7 @@ class KeyCoverage:
         """Whether a name at the top of a directory of installed modules is of distributions of the key alone."""
         metadata = _METADATA.match(first)
         owners = (metadata[1],) if metadata else providers(first)
-        return bool(owners) and self._tools.issuperset(map(_normal, owners))
+        return bool(owners) and self._tools.issuperset(map(normalized, owners))
 
 
 @functools.cache
@@ -110,8 +114,3 @@ def _first_names(path: str, sites: Iterable[str]) -> Iterator[str]:
                 first = rest[0].partition(".")[0]
             suffix = next((each for each in sorted(all_suffixes(), key=len, reverse=True) if first.endswith(each)), "")
             yield first.removesuffix(suffix)
-
-
-def _normal(name: str) -> str:
-    """A distribution's name as it is compared (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()

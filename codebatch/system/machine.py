@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,23 +72,39 @@ def kill_marked(variable: str, values: Collection[str]) -> int:
     """Kill every process of ours whose environment sets a variable to one of these; returns how many there were."""
     if sys.platform == "linux":
         marks = {(variable.encode(), value.encode()) for value in values}
-        return sum(_kill(pid) for pid in proc.processes() if not marks.isdisjoint(proc.environment(pid)))
+        return sum(_kill_if_marked(pid, marks) for pid in proc.processes())
     import psutil
 
     killed = 0
     for process in _processes():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(variable) in values:
-                process.kill()
+                process.kill()  # Which looks whether its id is another's by now.
                 killed += 1
     return killed
 
 
-def _kill(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        os.kill(pid, signal.SIGKILL)
-        return True
-    return False
+def _kill_if_marked(pid: int, marks: Set[tuple[bytes, bytes]]) -> bool:
+    """Kill a process whose environment has one of the marks, and no other that is given its id meanwhile."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    except (AttributeError, OSError):  # Where the kernel or this Python has none, an id is all that there is.
+        process = None
+    try:
+        if marks.isdisjoint(proc.environment(pid)):
+            return False
+        if process is None:
+            os.kill(pid, signal.SIGKILL)
+        else:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+    except OSError:
+        return False
+    finally:
+        if process is not None:
+            os.close(process)
+    return True
 
 
 def _parents() -> Iterator[tuple[int, int]]:

@@ -3,10 +3,11 @@
 What is named is a function `task(file)` or `task(file, config)`, which gives the records of a file; `config` is
 annotated with a msgspec struct, the type of the task's configuration. One whose first parameter is called `project` is
 of project scope: it is called once, after all tasks of `full` and all of yours that work on files, and gives records of
-any files. The file is read once: its digest is that of what runs, and a worker refuses one that changed since the plan
-was made. Nothing is put on Python's path, so the file may import what is installed and nothing that lies beside it: the
-digest covers all of the project's code that is run. What else it reads of the project, `files` must name: these are in
-the digest too. `tools` are the distributions whose versions are in the key, of which the default is what is imported.
+any files. The file is read once: its digest, into which the function's name goes, is that of what runs, and a worker
+refuses one that changed since the plan was made. Nothing is put on Python's path, so the file may import what is
+installed and nothing that lies beside it: the digest covers all of the project's code that is run. What else it reads
+of the project, `files` must name: these are in the digest too. `tools` are the distributions whose versions are in the
+key, of which the default is what is imported.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from codebatch.errors import Interrupted, InvalidConfiguration
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.record import KINDS
 from codebatch.model.task import TASK_NAME_PATTERN, Json, NoConfig, OwnPlace, TaskDeclaration
-from codebatch.system.regular import read_regular
+from codebatch.system.regular import read_regular, state_of
 from codebatch.system.watch import Watch
 
 _PARAMETERS_MAX = 2
@@ -89,7 +90,12 @@ class OwnTask(typing.NamedTuple):
 
     def changed_file(self, place: OwnPlace) -> str | None:
         """One of the files that is not what it was when it was read for the digest; None where all are."""
-        return next((called for called, there in place.files.items() if _state(there) != self.states[called]), None)
+        for called, there in place.files.items():
+            with contextlib.suppress(OSError):
+                if state_of(there) == self.states[called]:
+                    continue
+            return called
+        return None
 
 
 @contextlib.contextmanager
@@ -133,10 +139,11 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
     path, _, attribute = place.python.rpartition(":")
     try:
         source = _read(path)
-        states = {called: _state(there) for called, there in place.files.items()}
+        states = {called: state_of(there) for called, there in place.files.items()}
         read = [(called, digest_bytes(_read(there))) for called, there in place.files.items()]
         module = types.ModuleType(f"codebatch_own_{name}")
         module.__file__ = path
+        sys.modules[module.__name__] = module  # Where its classes look for it, and what clears it at the very end.
         code = compile(source, path, "exec", dont_inherit=True)
         with importing():
             if watch is None:
@@ -170,15 +177,6 @@ def load_own_task(name: str, place: OwnPlace, watch: Watch | None = None) -> Own
     # The file itself has no name here: wherever it lies it is the same.
     digest = digest_pairs([(attribute, digest_bytes(source)), *read])
     return OwnTask(declaration, function, takes_config, digest, named, imports, states)
-
-
-def _state(path: str) -> tuple[int, ...]:
-    """What the system says of a file, which a change of its content changes too; nothing where it is gone."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _read(path: str) -> bytes:

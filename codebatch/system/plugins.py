@@ -18,10 +18,13 @@ from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
-from codebatch.system.installed import Installed
+from codebatch.system.installed import installed_here, normalized
 from codebatch.system.own_tasks import OwnTask, importing, said
+from codebatch.system.regular import state_of
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import is_in
+
+_DIGESTS_MAX = 4096
 
 # Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
 _REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -82,17 +85,14 @@ def package_digest(package: str) -> Digest:
 
 
 def _file_digest(path: str) -> Digest:
-    """The digest of a file, read again where lstat(2) tells of a change."""
-    found = os.stat(path)
-    mark = found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-    known = _file_digests.get(path)
-    if known is None or known[0] != mark:
-        with open(path, "rb", buffering=0) as file:
-            known = _file_digests[path] = (mark, digest_bytes(file.readall()))
-    return known[1]
+    return _digest_in_state(path, state_of(path))
 
 
-_file_digests: dict[str, tuple[tuple[int, ...], Digest]] = {}
+@functools.lru_cache(maxsize=_DIGESTS_MAX)
+def _digest_in_state(path: str, _state: tuple[int, ...]) -> Digest:
+    """The digest of a file that is read again where its state is another."""
+    with open(path, "rb", buffering=0) as file:
+        return digest_bytes(file.readall())
 
 
 def _iter_files(directory: str, above: str = "") -> Iterator[str]:
@@ -108,8 +108,8 @@ def _iter_files(directory: str, above: str = "") -> Iterator[str]:
 def implementation_digest(catalogue: TaskCatalogue, declaration: TaskDeclaration) -> Digest:
     """The digest of the package that implements a task and of its sources.
 
-    Of one of the project's own, of its files and of what it imports that no distribution has brought, for want of a
-    version, instead of the package.
+    Of one of the project's own, of its file with the function's name and of the `files` that it reads, of all of ours,
+    and for want of a version of what it imports that no distribution has brought.
     """
     own = catalogue.own_task(declaration.name)
     if own is None:
@@ -128,10 +128,11 @@ def _with_all_that_decides(own: OwnTask, parse: TaskDeclaration) -> TaskDeclarat
     """The declaration of an own task, to which a file's tree and language are what they are to `parse`."""
     tools = [*own.declaration.tools, *(tool for name in own.imports for tool in providers(name))]
     for tool in tools:  # Which grows.
-        tools += (each for each in _requirements(tool) if each not in tools)
+        known = set(map(normalized, tools))
+        tools += (each for each in _requirements(tool) if normalized(each) not in known)
     return replace(
         own.declaration,
-        tools=tuple(dict.fromkeys((*tools, *parse.tools))),
+        tools=tuple({normalized(tool): tool for tool in (*tools, *parse.tools)}.values()),
         optional_tools=parse.optional_tools,
         contexts=parse.contexts,
     )
@@ -218,18 +219,13 @@ def mismatch(task: str, different: Sequence[str]) -> ToolMismatch:
 def look_again() -> None:
     """Forget what was known of the packages that are installed: they may have been replaced."""
     package_digest.cache_clear()
-    _installed.cache_clear()
+    installed_here.cache_clear()
     _installed_version.cache_clear()
     providers.cache_clear()
     _requirements.cache_clear()
 
 
 @functools.cache
-def _installed() -> Installed:
-    return Installed()
-
-
-@functools.cache
 def _installed_version(distribution: str) -> str | None:
     """A distribution's version, None where it is not installed. Tasks share most of theirs."""
-    return _installed().version(distribution)
+    return installed_here().version(distribution)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.model.task import PIPELINES, OwnPlace
-from codebatch.system.installed import EntryPoint, Installed
+from codebatch.system.installed import EntryPoint, installed_here
 from codebatch.system.own_tasks import OwnTask, load_own_task
 from codebatch.system.watch import Watch
 
@@ -34,7 +34,7 @@ class TaskCatalogue:
     def installed(self) -> dict[str, EntryPoint]:
         """Every installed task, not loaded yet. Raises InvalidConfiguration where two claim one name."""
         found: dict[str, EntryPoint] = {}
-        for entry_point in Installed().entry_points(ENTRY_POINT_GROUP):
+        for entry_point in installed_here().entry_points(ENTRY_POINT_GROUP):
             other = found.get(entry_point.name)
             if other is not None and other.value != entry_point.value:
                 raise InvalidConfiguration(

@@ -9,7 +9,7 @@ cannot be taken off again.
 A module is read once a process. So the files of one count for each task that imports it, and what was read for one task
 while code of a module ran counts for each that imports that module.
 
-There is no event of stat(2), the environment, clocks and random numbers, and of what C code opens.
+There is no event of stat(2), the environment, clocks and random numbers, shared memory, and of what C code opens.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ _ACTS = frozenset(
 _HEARD = _ACTS | _PATHS.keys() | {"ctypes.dlsym", "os.mkdir", "sqlite3.connect"}
 _STARTER = "multiprocessing.popen_spawn"
 _THREAD = "a thread that goes on"
-# Whose listings are searches for a module or a distribution: what they find they open.
-_SEARCHERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external", "importlib.metadata"})
+# Whose listings are searches, for a module, and on Python's path for a distribution: what they find they open.
+_IMPORTERS = frozenset({"importlib._bootstrap_external", "_frozen_importlib_external"})
+_METADATA = "importlib.metadata"
 
 
 class Coverage(Protocol):
@@ -87,6 +88,7 @@ class Watch:
     def __init__(self, store: str) -> None:
         """Hears from now on. Threads of our own open nothing but what lies in the store."""
         self._store = os.path.realpath(store)
+        self._path = frozenset(map(os.path.realpath, sys.path))
         self._thread = get_ident()
         self._hearing: set[int] = set()
         self._at: str | None = None
@@ -137,7 +139,7 @@ class Watch:
             self._hearing.add(thread)
             try:
                 self._hear(task, event, arguments)
-            except (OSError, ValueError):  # No path, or the directory that it is relative to is gone.
+            except Exception:  # No path, or one of a type whose own code raises: the call is the task's, as its errors.
                 self._found[task] = event
             finally:
                 self._hearing.discard(thread)
@@ -152,8 +154,12 @@ class Watch:
                 self._found[task] = event
         elif event == "os.mkdir":
             self._make(task, _real_path(arguments[0]))
-        elif event in _PATHS and not (event == "os.listdir" and _caller(2) in _SEARCHERS):
+        elif event in _PATHS and not (event == "os.listdir" and self._is_search(arguments[0])):
             self._hear_path(task, event, arguments)
+
+    def _is_search(self, directory: object) -> bool:
+        searcher = _caller(3)
+        return searcher in _IMPORTERS or (searcher == _METADATA and _real_path(directory) in self._path)
 
     def _hear_path(self, task: str, event: str, arguments: tuple[object, ...]) -> None:
         given = arguments[_PATHS[event]]
@@ -174,7 +180,7 @@ class Watch:
                 self._make(task, path)
         if get_ident() != self._thread and is_in(path, self._store):
             return
-        if event == "import" or _caller(3) in _SEARCHERS:
+        if event == "import" or _caller(3) in _IMPORTERS:
             self._modules.append((_running_modules(), path))
         if task in self._coverage:
             self._look(task, event, path)
@@ -201,9 +207,14 @@ class Watch:
 
     def _look(self, task: str, event: str, path: str) -> None:
         coverage = self._coverage[task]
-        if task not in self._found and not self._is_made(task, path) and not coverage.has(path):
-            shown = coverage.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")
-            self._found[task] = f"{event} {shown}"
+        if task in self._found or self._is_made(task, path):
+            return
+        try:
+            if not coverage.has(path):
+                shown = coverage.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")
+                self._found[task] = f"{event} {shown}"
+        except Exception:  # A distribution is gone or damaged, or a finder of others is: nobody can tell.
+            self._found[task] = event
 
     def _is_made(self, task: str, path: str) -> bool:
         if task not in self._made:

@@ -98,6 +98,11 @@ def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Pa
     assert len(keys) == 2
 
 
+def test_classes_of_an_own_tasks_file_find_their_module(tmp_path: Path) -> None:
+    code = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass Word:\n  text: str"
+    assert _planned(tmp_path, "", code).name == "words"
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "added"),
     [
@@ -105,6 +110,7 @@ def test_key_of_an_own_task_covers_which_function_of_its_file_it_is(tmp_path: Pa
         ("", "def f():\n  try: from pkg_resources import x\n  except ImportError: import nowhere", {"setuptools"}),
         ("tools = ['execnet']", "import pluggy", {"execnet"}),
         ("tools = []", "import pluggy", set()),
+        ("tools = ['Tree_Sitter', 'execnet', 'ExecNet']", "", {"ExecNet"}),
     ],
 )
 def test_tools_of_an_own_task_are_what_it_imports_or_says(
@@ -121,7 +127,7 @@ def test_what_a_tool_requires_is_a_tool_too(tmp_path: Path, monkeypatch: pytest.
             "Requires-Dist: four;extra=='x'",
         ],
         "two.of_it": ["Requires-Dist: three[x] (>=2)", "Requires-Dist: one"],
-        "three": [],
+        "three": ["Requires-Dist: Two-of-It"],
         "four": [],
     }
     for name, lines in requirements.items():

@@ -144,6 +144,31 @@ def task(file):
     assert {row["path"] for row in rows} == failed
 
 
+@pytest.mark.parametrize("awaited", ["main_thread().join()", "Event().wait()"])
+def test_worker_of_an_own_task_ends_as_python_does_and_in_time(codebatch: CommandLine, awaited: str) -> None:
+    """What is not flushed is, what is registered is called, and threads are waited for; not for ever."""
+    code = f"""
+import threading
+from pathlib import Path
+left = Path({str(codebatch.directory)!r})
+kept = []
+def wait():
+    threading.{awaited}
+    (left / "thread").touch()
+def task(file):
+    kept.append((left / "file").open("w"))
+    kept[0].write("said")
+    threading._register_atexit((left / "registered").touch)
+    threading.Thread(target=wait).start()
+"""
+    project(codebatch.directory, code=code)
+    assert codebatch("run", "src", "--json").json["status"] == "COMPLETED"
+    assert (codebatch.directory / "registered").exists()
+    if "main_thread" in awaited:
+        assert (codebatch.directory / "thread").exists()
+        assert (codebatch.directory / "file").read_text() == "said"
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [

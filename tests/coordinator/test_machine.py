@@ -43,18 +43,25 @@ def _is_asleep(process: psutil.Process) -> bool:
     return process.name() == "sleep" and _VARIABLE in process.environ()
 
 
+@pytest.fixture(params=["linux", "elsewhere"])
+def _platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one asked itself, and by psutil."""
+    monkeypatch.setattr(sys, "platform", request.param)
+
+
 def test_memory_is_what_psutil_says() -> None:
     ours = proc.available_memory()
     assert ours == pytest.approx(psutil.virtual_memory().available, rel=0.05)
     assert ours is not None
+    assert machine._available_memory() == pytest.approx(ours, rel=0.05)
     assert machine.available_memory() <= ours * 1.05
 
 
-def test_parents_and_sizes_are_what_psutil_says() -> None:
+@pytest.mark.usefixtures("_platform")
+def test_sizes_are_what_psutil_says() -> None:
     with _sleeping("x") as process:
-        children = psutil.Process(process.pid).children()
-        assert [child.pid for child in children if proc.parent(child.pid) == process.pid] == [children[0].pid]
-        sizes = [psutil.Process(pid).memory_info().rss for pid in (process.pid, children[0].pid)]
+        (child,) = psutil.Process(process.pid).children()
+        sizes = [psutil.Process(pid).memory_info().rss for pid in (process.pid, child.pid)]
         alone = machine.resident_bytes([process.pid], with_children=False)
         together = machine.resident_bytes([process.pid], with_children=True)
         assert alone == pytest.approx({process.pid: sizes[0]}, rel=0.5)
@@ -62,6 +69,7 @@ def test_parents_and_sizes_are_what_psutil_says() -> None:
         assert together[process.pid] > alone[process.pid]
 
 
+@pytest.mark.usefixtures("_platform")
 def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() -> None:
     with _sleeping("x") as process:
         pass
@@ -71,6 +79,7 @@ def test_a_process_that_is_gone_has_neither_size_nor_parent_nor_environment() ->
     assert machine.resident_bytes([process.pid], with_children=True) == {}
 
 
+@pytest.mark.usefixtures("_platform")
 def test_what_is_marked_is_killed_and_nothing_else() -> None:
     with _sleeping("mine") as mine, _sleeping("others") as others:
         assert machine.kill_marked(_VARIABLE, {"mine", "nobodys"}) == 2
@@ -78,6 +87,25 @@ def test_what_is_marked_is_killed_and_nothing_else() -> None:
         assert others.poll() is None
         # The shell's child may take a moment to be gone.
         assert any(machine.kill_marked(_VARIABLE, {"mine"}) == 0 for _ in range(10_000))
+
+
+@pytest.mark.parametrize("is_named_by_descriptor", [True, False])
+def test_what_was_given_the_id_of_one_that_was_marked_lives(
+    monkeypatch: pytest.MonkeyPatch, is_named_by_descriptor: bool
+) -> None:
+    """The id of a process that ended is told to have the mark: it was looked at, then it was gone, then another was."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: killed.append(pid))
+    with _sleeping("mine") as marked:
+        gone = os.pidfd_open(marked.pid)
+    monkeypatch.setattr(proc, "processes", lambda: [marked.pid])
+    monkeypatch.setattr(proc, "environment", lambda _: iter([(_VARIABLE.encode(), b"mine")]))
+    if is_named_by_descriptor:
+        monkeypatch.setattr(os, "pidfd_open", lambda _: gone)
+    else:
+        os.close(gone)
+        monkeypatch.delattr(os, "pidfd_open")
+    assert machine.kill_marked(_VARIABLE, {"mine"}) == len(killed) == (not is_named_by_descriptor)
 
 
 def test_without_proc_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.metadata
 import importlib.util
+import itertools
 import json
 import mmap
 import multiprocessing.popen_fork
@@ -199,6 +201,8 @@ _never = threading.Event()
         (lambda: sqlite3.connect("file:../words.db?mode=memory", uri=True).close(), "sqlite3.connect"),
         (lambda: ctypes.CDLL("libc.so.6"), "ctypes.dlopen"),
         (lambda: ctypes.CDLL(None).getpid(), "ctypes.dlsym"),
+        (lambda: list(importlib.metadata.distributions(path=[".."])), "os.listdir "),
+        (lambda: sys.audit("open"), "open"),
     ],
 )  # fmt: skip
 def test_what_lies_outside_is_heard(
@@ -227,6 +231,11 @@ def _make_sockets() -> None:
         one.close()
 
 
+def _search_the_path() -> None:
+    importlib.metadata.MetadataPathFinder().invalidate_caches()  # Else it lists nothing again.
+    list(importlib.metadata.distributions(path=[*filter(os.path.isdir, sys.path)], name="none"))
+
+
 def _thread_that_ends() -> None:
     thread = threading.Thread(target=Path("known").read_text)
     thread.start()
@@ -245,6 +254,7 @@ def _thread_that_ends() -> None:
         _make_sockets,
         lambda: open(os.dup(0)).close(),
         lambda: id([compile("1", "", "eval")]),
+        _search_the_path,
     ],
 )
 def test_what_is_covered_or_made_or_says_nothing_is_not(
@@ -279,6 +289,21 @@ def test_each_task_answers_for_itself_by_what_it_looked_at_first(watch: Watch, p
     assert watch.found("first") == "open words"
     assert watch.found("second") == f"os.listdir {place.parent.name}"
     assert watch.found("third") == "open none"
+
+
+class Broken(Below):
+    """Cannot tell."""
+
+    def has(self, path: str) -> bool:
+        raise importlib.metadata.PackageNotFoundError(path)
+
+
+def test_what_nobody_can_tell_of_is_not_covered_and_raises_nothing_in_the_task(watch: Watch, place: Path) -> None:
+    watch.during("loaded by broken", Path("known").read_text)
+    for task in ("broken", "loaded by broken"):
+        watch.judge(task, Broken(place), frozenset())
+    assert watch.during("broken", Path("known").read_text) == "known"
+    assert [watch.found(task) for task in ("broken", "loaded by broken")] == ["open", "open"]
 
 
 def test_what_is_looked_at_while_a_task_is_loaded_is_judged_when_its_key_is_known(watch: Watch, place: Path) -> None:
@@ -384,48 +409,42 @@ def test_a_neighbour_is_covered_where_its_files_are_in_the_key(
         sys.path.remove(str(tmp_path / "tools"))
 
 
+_names = map("words-{}".format, itertools.count())
+
+
 def _marks(watch: Watch | None, place: OwnPlace, scratch: Path, paths: Sequence[str] = ("a", "b")) -> list[str]:
     """Of each outcome of an own task over some files, of which the one called `kept` is served, what it rests on."""
-    planned = resolve_tasks(TaskCatalogue({"words": place}), ("parse", "words"))
-    runner = TaskRunner(TaskCatalogue({"words": place}, watch), planned, scratch)
-    runner.set_up(["words"])
-    results = UnitResults(start=0, results={"words": []})
+    name = next(_names)  # A watch forgets nothing of a task.
+    planned = resolve_tasks(TaskCatalogue({name: place}), ("parse", name))
+    runner = TaskRunner(TaskCatalogue({name: place}, watch), planned, scratch)
+    runner.set_up([name])
+    results = UnitResults(start=0, results={name: []})
     for path in paths:
         results.items.append(Entry(path.encode(), "file", False, 1, Digest("")))
         if path == "kept":
-            results.results["words"].append(Kept(b""))
+            results.results[name].append(Kept(b""))
         else:
             file = SourceFile(path.encode(), b"x", executable=False, contexts={})
-            results.results["words"].append(runner.run_item(file, ["words"])["words"])
-    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=("words",))
+            results.results[name].append(runner.run_item(file, [name])[name])
+    unit = Unit(shard=ShardId("0" * 8), start=0, end=len(paths), tasks=(name,))
     return [one.outcome.unkeyed for one in runner.encode(unit, results)]
 
 
-def test_what_is_found_bears_the_mark_of_what_it_rests_on(tmp_path: Path) -> None:
+def test_what_is_found_bears_the_mark_of_what_it_rests_on(watch: Watch, tmp_path: Path) -> None:
     read = f"import pathlib; pathlib.Path({str(tmp_path / 'tools' / 'words.txt')!r}).read_text()"
     files = {"tools/words.txt": str(tmp_path / "tools" / "words.txt")}
-    store = str(tmp_path / "store")
     (tmp_path / "scratch").mkdir()
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], (
-        "nothing was executed"
-    )
-    assert _marks(Watch(store), _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
-    assert _marks(Watch(store), _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch") == ["open tools/words.txt"]
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "kept")) == [""], "nothing was executed"
+    assert _marks(watch, _place(tmp_path, read), tmp_path / "scratch", ("kept", "b")) == ["open tools/words.txt"]
+    assert _marks(watch, _place(tmp_path, read, files=files), tmp_path / "scratch") == [""]
     made = f"import pathlib; p = pathlib.Path({str(tmp_path / 'scratch' / 'made')!r}); p.write_text('x'); p.read_text()"
-    assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
-    assert _marks(Watch(store), _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], (
-        "another task did"
-    )
-    assert _marks(Watch(store), _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == [
-        "reuse = false"
-    ]
+    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == [""], "it made that itself"
+    assert _marks(watch, _place(tmp_path, made), tmp_path / "scratch") == ["open scratch/made"], "another task did"
+    assert _marks(watch, _place(tmp_path, "json.dumps(1)", reuse=False), tmp_path / "scratch") == ["reuse = false"]
     assert _marks(None, _place(tmp_path, "json.dumps(1)"), tmp_path / "scratch") == ["nobody watched"]
-    write = read.replace("read_text()", "write_text('more')")
-    assert _marks(Watch(store), _place(tmp_path, write, files=files), tmp_path / "scratch") == [
-        "tools/words.txt changed meanwhile"
-    ]
+    for change in ("write_text('more')", "unlink(missing_ok=True)"):
+        place = _place(tmp_path, read.replace("read_text()", change), files=files)
+        assert _marks(watch, place, tmp_path / "scratch") == ["tools/words.txt changed meanwhile"]
     fail = f"{read}; file.none"
-    assert _marks(Watch(store), _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], (
-        "what failed is never taken over"
-    )
+    assert _marks(watch, _place(tmp_path, fail), tmp_path / "scratch") == ["", ""], "what failed is never taken over"

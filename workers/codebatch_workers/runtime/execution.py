@@ -100,6 +100,7 @@ class TaskRunner:
         self._objects = objects
         self._loaded: dict[str, Task] = {}
         self._foreign: set[str] = set()
+        self._unchecked: set[str] = set()
         self._finding: set[str] = set()
         self._shared: dict[str, object] = {}
         self._own = OwnTasks(catalogue, store)
@@ -173,7 +174,7 @@ class TaskRunner:
         answers = cast("BatchedFileTask", self._task(name)).complete(asked, partial)
         if len(answers) != len(indexes):
             raise RuntimeError(f"asked about {len(indexes)} files, the task answered about {len(answers)}")
-        if name in self._foreign:
+        if name in self._unchecked:
             return [check_records(answer, file) for answer, file in zip(answers, asked, strict=True)]
         return answers
 
@@ -214,7 +215,7 @@ class TaskRunner:
         assert isinstance(task, ProjectTask)
         by_item: dict[int, list[Record]] = {}
         given = task.run_project(project)
-        for record in check_records(given) if name in self._foreign else given:
+        for record in check_records(given) if name in self._unchecked else given:
             by_item.setdefault(project.item_of(record), []).append(record)
         return self._sealed(name, project, by_item)
 
@@ -313,7 +314,7 @@ class TaskRunner:
     def _run(self, name: str, file: SourceFile) -> list[Record]:
         # To ask whether it is one takes longer than many a task takes for a small file.
         given = cast("FileTask", self._task(name)).run_file(file)
-        return check_records(given, file) if name in self._foreign else given
+        return check_records(given, file) if name in self._unchecked else given
 
     def _task(self, name: str) -> Task:
         task = self._loaded.get(name)
@@ -335,7 +336,9 @@ class TaskRunner:
         scratch = self._scratch / name
         scratch.mkdir(exist_ok=True)
         own = self._catalogue.own_task(name)
-        if own is not None or not declaration.implementation.startswith(_BUILT_IN):
+        if own is None and not declaration.implementation.startswith(_BUILT_IN):
+            self._unchecked.add(name)
+        if own is not None or name in self._unchecked:
             self._foreign.add(name)
         if name in self._foreign or "diagnostic" in declaration.records:
             self._finding.add(name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
@@ -15,6 +14,7 @@ from codebatch.system.own_tasks import OwnTask
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.api.project import Project
+from codebatch_workers.runtime.given import check_records
 from codebatch_workers.syntax.source import SourceFile
 
 _NOT_TO_BE_REUSED = "reuse = false"
@@ -30,28 +30,29 @@ class _Function:
         self._arguments = () if config is None else (config,)
         self._watch = watch
 
-    def _call(self, given: object) -> list[Record]:
-        """What the function gives. It is not looked at here."""
-        return self._listed(given) if self._watch is None else self._watch.during(self._name, self._listed, given)
+    def _call(self, given: object, file: SourceFile | None = None) -> list[Record]:
+        """What the function gives, checked: all of it, for a generator has done nothing before."""
+        if self._watch is None:
+            return self._checked(given, file)
+        return self._watch.during(self._name, self._checked, given, file)
 
-    def _listed(self, given: object) -> list[Record]:
-        """All of it: a generator has done nothing before."""
-        return list(cast("Iterable[Record]", self._function(given, *self._arguments) or ()))
+    def _checked(self, given: object, file: SourceFile | None) -> list[Record]:
+        return check_records(self._function(given, *self._arguments), file)
 
 
 class FileFunction(_Function):
     """Calls a function for each file."""
 
     def run_file(self, file: SourceFile) -> list[Record]:
-        """What the function gives."""
-        return self._call(file)
+        """What the function gives. Raises TypeError or ValueError where that is no record of the file."""
+        return self._call(file, file)
 
 
 class ProjectFunction(_Function):
     """Calls a function for the project."""
 
     def run_project(self, project: Project) -> list[Record]:
-        """What the function gives."""
+        """What the function gives. Raises TypeError or ValueError where that is no record."""
         return self._call(project)
 
 

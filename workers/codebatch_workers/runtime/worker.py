@@ -16,6 +16,7 @@ from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
 from codebatch.model.result_key import Items
 from codebatch.model.shard import ProjectWork, Shard
+from codebatch.model.task import PIPELINES
 from codebatch.protocol.launch import Launch
 from codebatch.protocol.messages import (
     PROTOCOL_VERSION,
@@ -126,6 +127,11 @@ class Worker:
         self._is_draining = False
         self._reserve = [os.dup(channel.fileno()) for _ in range(DESCRIPTORS_RESERVED)]
         self._is_worn = False
+
+    @property
+    def has_built_in_tasks_alone(self) -> bool:
+        """Whether no code of others was run in this process."""
+        return set(self._plan.task_names) <= set(PIPELINES["full"].tasks)
 
     def run(self) -> None:
         """Work until told to stop. Raises CoordinatorGone."""
