@@ -13,7 +13,7 @@ from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import StoreError, UnknownId
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch, snapshot_of
-from codebatch.store.outputs import DAMAGE_HINT
+from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store

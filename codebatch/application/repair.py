@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.merge import make_shard_file
 from codebatch.engine.chains import Link
-from codebatch.errors import CodebatchError, StoreCorrupt, StoreUnwritable, UnknownId
+from codebatch.errors import CodebatchError, StoreCorrupt, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
@@ -32,7 +32,7 @@ from codebatch.store.adoption import share
 from codebatch.store.batches import Batch, create_batch, iter_batches
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.store.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
@@ -135,9 +135,7 @@ class Mending(NamedTuple):
 
 def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[ShardName]:
     """The names that files of some digests have in batches, but for those that cannot be read."""
-    for batch in batches:
-        with contextlib.suppress(StoreCorrupt, UnknownId):
-            yield from (name for name in shard_names(batch) if name.digest in digests)
+    return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
 def give(store: Store, source: Path, paths: Iterable[Path]) -> None:

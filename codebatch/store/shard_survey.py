@@ -7,12 +7,13 @@ and is not merged, or may be merged again.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.errors import StoreError
+from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
@@ -77,6 +78,13 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
                     yield ShardName(outcomes.adopted_path(one.file), one.file, None, batch, outcome.task, one.shard)
 
 
+def shard_names_of(batches: Iterable[Batch]) -> Iterator[ShardName]:
+    """The names of the shard files of batches, but for those batches that cannot be read."""
+    for batch in batches:
+        with contextlib.suppress(StoreCorrupt, UnknownId):
+            yield from shard_names(batch)
+
+
 def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> Survey:
     """Look behind names: every inode once, all its bytes where it `is_full`, else its length alone.
 
@@ -121,9 +129,7 @@ def _problem(files: FileReader, name: ShardName, *, is_full: bool) -> str | None
         if name.size not in (None, there.st_size):
             return f"it has {there.st_size:,} bytes, and had {name.size:,}"
         if is_full:
-            _, trailer = split_shard_file(files.read(name.path))
-            if trailer.digest != name.digest:
-                return "it is another shard's"
+            split_shard_file(files.read(name.path), name.digest)
     except FileNotFoundError:
         return "it is missing"
     except StoreError as error:

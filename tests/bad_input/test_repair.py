@@ -106,6 +106,8 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
     for path in shared.directory.glob(".codebatch/batches/*/results/*.shard"):
         path.unlink()
     assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    asked = shared("inspect", "tree/m00.py", "--json", status=4)
+    assert asked.error["hint"] == "mend it with: codebatch diagnose --repair"
     ran = shared("run", "tree", "--json")
     assert (ran.json["action"], ran.json["status"]) == ("continued", "COMPLETED")
     assert "executed again" not in ran.notes
