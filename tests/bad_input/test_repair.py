@@ -103,7 +103,13 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
     (outputs,) = {path.parent.parent for path in shard_files(shared, "lint")}
     sound = _contents(shared)
     os.rename(outputs, shared.directory / "outputs")
-    for path in shared.directory.glob(".codebatch/batches/*/results/*.shard"):
+    taken_over = [*shared.directory.glob(".codebatch/batches/*/results/*.shard")]
+    whole = taken_over[0].read_bytes()
+    cut(taken_over[0])
+    (damage,) = shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    assert str(taken_over[0]).endswith(damage["names"][0])
+    taken_over[0].write_bytes(whole)
+    for path in taken_over:
         path.unlink()
     assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
     asked = shared("inspect", "tree/m00.py", "--json", status=4)

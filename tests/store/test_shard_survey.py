@@ -123,6 +123,17 @@ def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
         assert len(survey(store.files, [name], is_full=False).faults) == 1, place
 
 
+def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: Store) -> None:
+    name = _lint(make_merged(store, [b"a"]))
+    taken_over = name._replace(size=None)
+    sound = name.path.read_bytes()
+    for length in range(len(sound) + 2):
+        name.path.write_bytes((sound + b"\0")[:length])
+        for names in ([taken_over], [taken_over, name]):
+            faults = survey(store.files, names, is_full=False).faults
+            assert [fault.names for fault in faults] == ([] if length == len(sound) else [tuple(names)]), length
+
+
 def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: Store) -> None:
     batch = make_merged(store, [b"a"])
     path = _lint(batch).path
