@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import stat
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -28,11 +27,11 @@ from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.adoption import share
-from codebatch.store.batches import Batch, create_batch, iter_batches
+from codebatch.store.batches import Batch, hidden_batch, hidden_directory, iter_batches
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
+from codebatch.store.sharing import share
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
@@ -144,24 +143,20 @@ def give(store: Store, source: Path, paths: Iterable[Path]) -> None:
     Killed at any call, each name has what it had, or the file; none, where it was that of a directory. What is left
     over is hidden among the batches, where the next one sweeps it.
     """
-    files = store.files
-    directories = set()
-    for path in paths:
-        hidden, aside = (store.batches / f".{uuid.uuid4().hex}.tmp" for _ in range(2))
-        try:
+    files, directories = store.files, set()
+    with hidden_directory(store) as hidden:
+        for number, path in enumerate(paths):
+            link = hidden / str(number)
+            share(files, source, link)
             files.make_directory(path.parent)
-            share(files, source, hidden)
             there = files.stat(path)
             if there is not None and stat.S_ISDIR(there.st_mode):
-                files.replace(path, aside)
-            files.replace(hidden, path)
-        finally:
-            files.remove(hidden)
-        files.remove_tree(aside)
-        directories.add(path.parent)
-        source = path  # Where it got no further name, this is a copy that does.
-    for directory in sorted(directories):
-        files.sync_directory(directory)
+                files.replace(path, hidden / f"{number}.aside")
+            files.replace(link, path)
+            directories.add(path.parent)
+            source = path  # Where it got no further name, this is a copy that does.
+        for directory in sorted(directories):
+            files.sync_directory(directory)
 
 
 @contextlib.contextmanager
@@ -190,12 +185,9 @@ def _executed_again(
     is_of_files = {name.task for name in wanted.values()}.isdisjoint(plan.project_tasks)
     scope = Scope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
     sources = batch.about.sources or (b"/",)
-    again = create_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns(), is_hidden=True)
-    try:
+    with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as again:
         executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)
         yield dict(_equal_files(again, plan, wanted)), executed.signal_status
-    finally:
-        store.files.remove_tree(again.root)
 
 
 def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> Iterator[tuple[Digest, Path]]:

@@ -8,10 +8,10 @@ from codebatch.errors import StoreError, StoreUnwritable
 from codebatch.model.digest import digest_bytes
 from codebatch.model.outcome import Outcome
 from codebatch.model.shard import Shard
-from codebatch.store.adoption import share
 from codebatch.store.bases import ShardPlace
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.shard_files import Trailer, split_shard_file
+from codebatch.store.sharing import share
 from codebatch.system.files import Files
 
 
