@@ -137,7 +137,8 @@ class _Look:
     def _left(self, fault: Fault, mended: Mended | None) -> Damage:
         if mended is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
-        return self._damage(fault, f"{fault.problem}; not mended: {mended.reason(fault.digest)}", mended.hint)
+        reason = mended.reason(fault.digest)
+        return self._damage(fault, f"{fault.problem}; not mended: {reason.told}", reason.hint)
 
     def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
         names = tuple(self._shown(name.path) for name in fault.names)

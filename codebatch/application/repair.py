@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.merge import make_shard_file
 from codebatch.engine.chains import Link
-from codebatch.errors import CodebatchError, StoreCorrupt, StoreUnwritable
+from codebatch.errors import CodebatchError, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
@@ -31,7 +31,7 @@ from codebatch.store.batches import Batch, hidden_batch, hidden_directory, iter_
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
-from codebatch.store.sharing import share
+from codebatch.store.sharing import names_apart, share
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
@@ -42,31 +42,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Reason(NamedTuple):
+    """Why files of a digest could not be mended, and what to do about it."""
+
+    told: str
+    hint: str = "make a new batch with: codebatch run --again PATH"
+
+
 class Mended(NamedTuple):
     """Why files of some digests could not be mended; those of all others were. `signal_status` as in `Ran`."""
 
-    reasons: dict[Digest, str]
+    reasons: dict[Digest, Reason]
     signal_status: int = 0
 
-    def reason(self, digest: Digest) -> str:
+    def reason(self, digest: Digest) -> Reason:
         """Why a file of a digest is damaged still."""
-        return self.reasons.get(digest, "it was broken off" if self.signal_status else "it is damaged again")
-
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
         if self.signal_status:
-            return "run the same command again: what was mended is kept"
-        return "make a new batch with: codebatch run --again PATH"
+            left = Reason("it was broken off", hint="run the same command again: what was mended is kept")
+        else:
+            left = Reason("it is damaged again")
+        return self.reasons.get(digest, left)
 
 
 def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
 
     On return what was mended is on disk. Killed at any call each name has what it had, or the sound file. `lock` is
-    that of `Store.writing`. Main thread only. Raises StoreUnwritable: then some names are done, and others as before.
+    that of `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or
+    fails, or the store may not be written: then some names are done, and others as before.
     """
-    reasons: dict[Digest, str] = {}
+    reasons: dict[Digest, Reason] = {}
     lacking: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
         equal = found.sound.get(fault.digest)
@@ -74,7 +79,9 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
             lacking.setdefault(fault.digest, []).extend(fault.names)
             continue
         with _reason_told(reasons, [fault.digest]):
-            give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
+            reason = give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
+            if reason is not None:
+                reasons[fault.digest] = reason
     batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
     for batch_id in sorted(batches, reverse=True):
         wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
@@ -86,12 +93,13 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
             _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
         ):
             for digest, path in made.items():
-                give(store, path, (name.path for name in lacking[digest]))
-                del lacking[digest]
+                reason = give(store, path, (name.path for name in lacking.pop(digest)))
                 reasons.pop(digest, None)
+                if reason is not None:
+                    reasons[digest] = reason
             if signal_status:
                 return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, "executed again it is another result"), **reasons})
+    return Mended({**dict.fromkeys(lacking, Reason("executed again it is another result")), **reasons})
 
 
 def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listener, batch: Batch) -> bool:
@@ -106,8 +114,9 @@ def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listene
     found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
     mended = mend(execution, store, lock, found, listener)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
-        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {mended.reason(fault.digest)}"
-        raise StoreCorrupt(told, hint=mended.hint)
+        reason = mended.reason(fault.digest)
+        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {reason.told}"
+        raise StoreCorrupt(told, hint=reason.hint)
     return True
 
 
@@ -137,37 +146,40 @@ def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[
     return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
-def give(store: Store, source: Path, paths: Iterable[Path]) -> None:
-    """Have names be those of a file that is on disk, whatever has them now. On return that is on disk.
+def give(store: Store, source: Path, paths: Iterable[Path]) -> Reason | None:
+    """Have names be those of a file that is on disk, whatever has them now; returns why one was refused.
 
-    Killed at any call, each name has what it had, or the file; none, where it was that of a directory. What is left
-    over is hidden among the batches, where the next one sweeps it.
+    On return the others are on disk. Killed at any call, each name has what it had, or the file; none, where it was
+    that of a directory. Raises StoreUnwritable.
     """
+    refused: list[StoreError] = []
     files, directories = store.files, set()
     with hidden_directory(store) as hidden:
         for number, path in enumerate(paths):
             link = hidden / str(number)
             share(files, source, link)
-            files.make_directory(path.parent)
-            there = files.stat(path)
-            if there is not None and stat.S_ISDIR(there.st_mode):
-                files.replace(path, hidden / f"{number}.aside")
-            files.replace(link, path)
-            directories.add(path.parent)
-            source = path  # Where it got no further name, this is a copy that does.
+            with names_apart(refused.append):
+                files.make_directory(path.parent)
+                there = files.stat(path)
+                if there is not None and stat.S_ISDIR(there.st_mode):
+                    files.replace(path, hidden / f"{number}.aside")
+                files.replace(link, path)
+                directories.add(path.parent)
+                source = path  # Where it got no further name, this is a copy that does.
         for directory in sorted(directories):
             files.sync_directory(directory)
+    return Reason(refused[0].message, refused[0].hint or "") if refused else None
 
 
 @contextlib.contextmanager
-def _reason_told(reasons: dict[Digest, str], digests: Iterable[Digest]) -> Iterator[None]:
+def _reason_told(reasons: dict[Digest, Reason], digests: Iterable[Digest]) -> Iterator[None]:
     """Note why files of some digests could not be had. A disk that refuses to be written ends it all."""
     try:
         yield
     except StoreUnwritable:
         raise
     except CodebatchError as error:
-        reasons.update(dict.fromkeys(digests, error.message))
+        reasons.update(dict.fromkeys(digests, Reason(error.message)))
 
 
 @contextlib.contextmanager

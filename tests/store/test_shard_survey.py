@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.repair import give, mend
+from codebatch.application.repair import Reason, give, mend
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
@@ -167,7 +167,7 @@ def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Sto
 # -- Names given back -------------------------------------------------------------------------------------------------
 
 
-def mend_linked(store: Store, found: Survey) -> dict[Digest, str]:
+def mend_linked(store: Store, found: Survey) -> dict[Digest, Reason]:
     """Mend where a sound file is there: nothing is executed."""
     execution = Execution(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
@@ -210,6 +210,28 @@ def test_file_that_gets_no_further_name_is_copied_once(store: Store, monkeypatch
     inodes = [_lint(batch).path.stat().st_ino for batch in (one, other, equal)]
     assert inodes[0] == inodes[1] != inodes[2] == full
     assert look(store, one, other, equal).faults == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV])
+def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: Store, number: int) -> None:
+    one, other = make_two(store)
+    equal = make_merged(store, [b"a", b"bb"], second=3)
+    for name in shard_names(one):
+        _flip(name.path)
+    refused = _lint(one)
+
+    def refuse(operation: Operation) -> Fate | None:
+        is_it = operation == Operation("rename", refused.path)
+        return Fate(OSError(number, os.strerror(number))) if is_it else None
+
+    bound = open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), store.root)
+    reasons = mend_linked(bound, look(store, one, other, equal))
+    assert [*reasons] == [refused.digest]
+    assert str(refused.path) in reasons[refused.digest].told
+    assert "--again" not in reasons[refused.digest].hint
+    (fault,) = look(store, one, other, equal).faults
+    assert [name.path for name in fault.names] == [refused.path]
+    assert store.files.unfinished(store.batches) == []
 
 
 def test_batch_that_is_settled_meanwhile_has_no_other_names(store: Store) -> None:
@@ -291,8 +313,7 @@ def test_refused_write_leaves_each_name_as_it_was_or_sound(
 
         is_over = False
         try:
-            give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
-            is_over = True
+            is_over = not give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
         except StoreUnwritable:
             pass
         store = open_store(RealFiles(disk.calls()), PLACE)
