@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.merge import make_shard_file
 from codebatch.engine.chains import Link
-from codebatch.errors import CodebatchError, StoreCorrupt, StoreError, StoreUnwritable
+from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_GO_ON = "run the same command again: what was mended is kept"
+
 
 class Reason(NamedTuple):
     """Why files of a digest could not be mended, and what to do about it."""
@@ -58,7 +60,7 @@ class Mended(NamedTuple):
     def reason(self, digest: Digest) -> Reason:
         """Why a file of a digest is damaged still."""
         if self.signal_status:
-            left = Reason("it was broken off", hint="run the same command again: what was mended is kept")
+            left = Reason("it was broken off", hint=_GO_ON)
         else:
             left = Reason("it is damaged again")
         return self.reasons.get(digest, left)
@@ -72,6 +74,33 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
     fails, or the store may not be written: then some names are done, and others as before.
     """
     reasons: dict[Digest, Reason] = {}
+    lacking = _give_equal(store, found, reasons)
+    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
+    for batch_id in sorted(batches, reverse=True):
+        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
+        if not wanted:
+            continue
+        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        signal_status = 0
+        try:
+            with (
+                _reason_told(reasons, wanted),
+                _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
+            ):
+                for digest, path in made.items():
+                    reason = give(store, path, (name.path for name in lacking.pop(digest)))
+                    reasons.pop(digest, None)
+                    if reason is not None:
+                        reasons[digest] = reason
+        except Stopped as stopped:
+            signal_status = stopped.exit_status
+        if signal_status:
+            return Mended(reasons, signal_status)
+    return Mended({**dict.fromkeys(lacking, Reason("executed again it is another result")), **reasons})
+
+
+def _give_equal(store: Store, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
+    """Mend what has an equal file that is sound; returns the damaged names of what has none."""
     lacking: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
         equal = found.sound.get(fault.digest)
@@ -82,30 +111,13 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
             reason = give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
             if reason is not None:
                 reasons[fault.digest] = reason
-    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
-    for batch_id in sorted(batches, reverse=True):
-        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
-        if not wanted:
-            continue
-        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
-        with (
-            _reason_told(reasons, wanted),
-            _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
-        ):
-            for digest, path in made.items():
-                reason = give(store, path, (name.path for name in lacking.pop(digest)))
-                reasons.pop(digest, None)
-                if reason is not None:
-                    reasons[digest] = reason
-            if signal_status:
-                return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, Reason("executed again it is another result")), **reasons})
+    return lacking
 
 
 def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listener, batch: Batch) -> bool:
     """Mend the shard files of a batch, under all names that they have; False where none is damaged.
 
-    Raises StoreCorrupt where one is beyond repair, or StoreUnwritable.
+    Raises StoreCorrupt where one is beyond repair, Stopped where a signal ended it, or StoreUnwritable.
     """
     faults = survey(store.files, shard_names(batch), is_full=True).faults
     if not faults:
@@ -113,6 +125,8 @@ def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listene
     digests = {fault.digest for fault in faults}
     found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
     mended = mend(execution, store, lock, found, listener)
+    if mended.signal_status:
+        raise Stopped("stopped while damage was mended", hint=_GO_ON, exit_status=mended.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
         reason = mended.reason(fault.digest)
         told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {reason.told}"
@@ -131,11 +145,16 @@ class Mending(NamedTuple):
     lock: Lock
     listener: Listener
 
-    def __call__(self, batch: Batch, act: Callable[[], T]) -> T:
-        """What `act` gives. Raises what it raises, or as `mend_batch` does."""
+    def __call__(self, batch: Batch, act: Callable[[], T], signal_status: int = 0) -> T:
+        """What `act` gives. Raises what it raises, or as `mend_batch` does.
+
+        Nothing is mended after a signal, whose `signal_status` is not 0: then damage is Stopped.
+        """
         try:
             return act()
-        except StoreCorrupt:
+        except StoreCorrupt as damage:
+            if signal_status:
+                raise Stopped.before_mending(damage, signal_status) from damage
             if not mend_batch(*self, batch):
                 raise
         return act()
@@ -173,10 +192,10 @@ def give(store: Store, source: Path, paths: Iterable[Path]) -> Reason | None:
 
 @contextlib.contextmanager
 def _reason_told(reasons: dict[Digest, Reason], digests: Iterable[Digest]) -> Iterator[None]:
-    """Note why files of some digests could not be had. A disk that refuses to be written ends it all."""
+    """Note why files of some digests could not be had. A disk that refuses to be written ends it all, and a signal."""
     try:
         yield
-    except StoreUnwritable:
+    except (StoreUnwritable, Stopped):
         raise
     except CodebatchError as error:
         reasons.update(dict.fromkeys(digests, Reason(error.message)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -240,7 +241,36 @@ def _is_worked_on(directory: Path) -> bool:
 
 def _has_done(codebatch: CommandLine) -> bool:
     """Whether something that nobody shall see has been executed."""
-    return any(codebatch.directory.glob(".codebatch/batches/.*.tmp/outcomes/*.r1"))
+    return _is_there(codebatch.directory, ".codebatch/batches/.*.tmp/outcomes/*.r1")
+
+
+def _is_there(directory: Path, pattern: str) -> bool:
+    """Whether something fits a pattern, of which any directory may go while it is looked at."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(directory.glob(pattern))
+    return False
+
+
+def test_who_is_interrupted_before_damage_is_met_mends_nothing(codebatch: CommandLine) -> None:
+    """What `resume` would settle is open still, so it would tell of the outputs that there were."""
+    root = codebatch.directory
+    gate = write(root / "gate", "fails")
+    write(root / "own.py", GATED.format(gate=str(gate)))
+    write(root / "codebatch.toml", "[tasks.gated]\npython = 'own.py:task'\n")
+    write(root / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree", status=3)
+    gate.unlink()
+    process = codebatch.start("resume", "--json")
+    wait_until(lambda: any(root.glob(".codebatch/batches/*/leases/*.2")), "it is at work")
+    cut(shard_files(codebatch, "parse")[0])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert b"executing again" not in stderr
+    assert b'"interrupted"' in stderr
+    gate.write_text("open")
+    assert codebatch("resume", "--json").json["status"] == "COMPLETED"
 
 
 GATED = """
@@ -252,6 +282,7 @@ from codebatch_workers.api import Metric
 def task(file):
     while not Path({gate!r}).exists():
         time.sleep(0.01)
+    assert Path({gate!r}).read_text() != "fails"
     yield Metric(path=file.path.decode(), metric="m", value=1)
 """
 
@@ -264,17 +295,21 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
     write(root / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     sound = _contents(codebatch)
-    for status, arguments in ((130, ("diagnose", "--repair")), (4, ("run", "tree"))):
+    for first, arguments in (
+        (signal.SIGINT, ("diagnose", "--repair")),
+        (signal.SIGHUP, ("run", "tree")),
+        (signal.SIGINT, ("resume",)),
+    ):
         (path,) = shard_files(codebatch, "gated")
         cut(path)
         gate.unlink()
         process = codebatch.start(*arguments, "--json")
-        wait_until(lambda: any(root.glob(".codebatch/batches/.*.tmp/leases/*")), "it is at work")
-        for number in (signal.SIGINT, signal.SIGTERM):  # The second one waits for no item.
+        wait_until(lambda: _is_there(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
+        for number in (first, signal.SIGTERM):  # The second one waits for no item.
             process.send_signal(number)
-        _, stderr = process.communicate(timeout=60)
-        assert process.returncode == status, stderr
-        assert status == 130 or b"it was broken off" in stderr
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode == 128 + first, stderr
+        assert b"it was broken off" in stdout or b"stopped while damage was mended" in stderr
         gate.write_text("open")
     codebatch("run", "tree")
     assert _contents(codebatch) == sound
