@@ -218,21 +218,23 @@ def _executed_again(
     sources = batch.about.sources or (b"/",)
     with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as again:
         executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)
-        yield dict(_equal_files(again, plan, wanted)), executed.signal_status
+        yield _equal_files(again, plan, wanted), executed.signal_status
 
 
-def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> Iterator[tuple[Digest, Path]]:
+def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
     outcomes = Outcomes(again.files, again.root)
     ledger = load_ledger(plan, outcomes)
     frame_writer = FrameWriter()
-    for digest, name in wanted.items():
-        for shard, items, links in ledger.pieces(name.task):
-            if shard == name.shard and _is_without_holes(links):
+    places = {(name.task, name.shard) for name in wanted.values()}
+    made: dict[Digest, Path] = {}
+    for task in sorted({task for task, _ in places}):
+        for shard, items, links in ledger.pieces(task):
+            if (task, shard) in places and _is_without_holes(links):
                 data, trailer = make_shard_file(outcomes, frame_writer, items, links)
-                if trailer.digest == digest:
-                    path = again.root / layout.OUTPUTS / layout.adopted_name(digest)
-                    again.files.write_new(path, data)
-                    yield digest, path
+                if trailer.digest in wanted and trailer.digest not in made:
+                    made[trailer.digest] = again.root / layout.OUTPUTS / layout.adopted_name(trailer.digest)
+                    again.files.write_new(made[trailer.digest], data)
+    return made
 
 
 def _is_without_holes(links: list[Link]) -> bool:
