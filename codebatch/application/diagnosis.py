@@ -60,8 +60,8 @@ def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
 def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
     """Look for damage in every byte, and mend damaged shard files. On return what was mended is on disk.
 
-    The number is 0, or the exit status of the signal that ended it. Main thread only. Raises StoreUnwritable: then some
-    names are done, and others as before.
+    The number is 0, or the exit status of the signal that ended it. Raises StoreUnwritable: then some names are done,
+    and others as before.
     """
     with store.writing() as lock:
         look = _Look(store, is_full=True)

@@ -2,9 +2,10 @@
 
 That is a sound file of another inode where there is one. Else what it held is executed again, by new workers, in a
 batch of the same plan that nobody finds. It may be served by the damaged one: what is taken over is held against its
-rows. What is made must have the digest that the manifest names; what does not is not put anywhere.
+rows. What is made must have the digest that the manifest names, or the commit file; what does not is not put anywhere.
 
-Runs may go on beside it. Whoever takes a damaged file over meanwhile checks it first, and finds a miss.
+Runs may go on beside it. Who takes a damaged shard over meanwhile checks it first, and finds a miss. Who adopts a whole
+batch, or merges, gives a damaged file names that were not looked for: they are damaged still, and mended the next time.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Reason(NamedTuple):
 
 
 class Mended(NamedTuple):
-    """Why files of some digests could not be mended; those of all others were. `signal_status` as in `Ran`."""
+    """Why files of some digests could not be mended; those of all others were, but for a signal.
+
+    `signal_status`: 0, or the exit status of the one that ended it.
+    """
 
     reasons: dict[Digest, Reason]
     signal_status: int = 0
@@ -69,9 +73,9 @@ class Mended(NamedTuple):
 def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
 
-    On return what was mended is on disk. Killed at any call each name has what it had, or the sound file. `lock` is
-    that of `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or
-    fails, or the store may not be written: then some names are done, and others as before.
+    On return what was mended is on disk. Killed at any call each name has what `give` leaves it. `lock` is that of
+    `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or fails, or
+    the store may not be written: then some names are done, and others as before.
     """
     reasons: dict[Digest, Reason] = {}
     lacking = _give_equal(store, found, reasons)

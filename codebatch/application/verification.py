@@ -48,7 +48,7 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
 
     `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
     done again too, else those of files alone. What differs makes the result key of its task untrusted: that is on disk
-    on return. Main thread only. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
+    on return. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
     """
     with store.writing() as lock:
         load_untrusted(store)  # One that is damaged is told before the work is done.
