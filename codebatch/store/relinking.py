@@ -7,7 +7,7 @@ is what stays; so whoever is killed at any call leaves under each name what was 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,11 +62,13 @@ def _is_sound(data: bytes, digest: Digest) -> bool:
     return True
 
 
-def relink(store: Store, found: Iterable[Copies]) -> None:
+def relink(store: Store, found: Collection[Copies]) -> None:
     """Give copies' names to what they are copies of. On return that is on disk. Raises StoreUnwritable.
 
     What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get.
     """
+    if not found:
+        return
     files, directories = store.files, set()
     with hidden_directory(store) as hidden:
         for place, copies in enumerate(found):

@@ -87,6 +87,11 @@ def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: Store, cop
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
     assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to collect")
+    relink(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
+
+
+def _refuse_writes(operation: Operation) -> Fate | None:
+    return Fate(OSError(errno.EROFS, "read-only")) if operation.is_write else None
 
 
 def test_what_has_a_name_elsewhere_is_linked_and_frees_nothing(copied: Store, tmp_path: Path) -> None:
