@@ -8,9 +8,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
+from codebatch.system.files import RealFiles
 from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
 from tests.cli.test_verify import FICKLE
 
@@ -226,17 +226,19 @@ def test_who_is_killed_mending_leaves_it_to_the_next(shared: CommandLine) -> Non
         wait_until(lambda: _has_done(shared), "it is at work")
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        wait_until(lambda: not _is_worked_on(shared.directory), "its workers have noticed")
+        wait_until(lambda: not _is_held(shared.directory), "its workers have noticed")
         assert {path for path in _contents(shared) if "/batches/." not in str(path)} == {*sound}
         shared("diagnose", "--repair")
         assert _contents(shared) == sound
         assert _leftovers(shared) == []
 
 
-def _is_worked_on(directory: Path) -> bool:
-    """Whether a worker lives of any batch there, hidden ones included."""
-    lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
-    return any("codebatch_workers" in line and str(directory) in line for line in lines)
+def _is_held(directory: Path) -> bool:
+    """Whether anybody who writes has the store's lock, which a worker has for as long as it lives."""
+    lock = RealFiles().try_lock(directory / ".codebatch" / "locks" / "store")
+    if lock is not None:
+        lock.release()
+    return lock is None
 
 
 def _has_done(codebatch: CommandLine) -> bool:
