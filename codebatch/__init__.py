@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ObjectMissing,
         SnapshotUnstable,
         SourceUnreadable,
+        Stopped,
         StoreCorrupt,
         StoreError,
         StoreForeign,
@@ -104,6 +105,7 @@ __all__ = [
     "RecordFilter",
     "SnapshotUnstable",
     "SourceUnreadable",
+    "Stopped",
     "Store",
     "StoreCorrupt",
     "StoreError",
@@ -149,7 +151,7 @@ _NAMES = {
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
         "InternalError InvalidConfiguration InvalidId InvalidInput NotInStore NothingToDo ObjectMissing "
-        "SnapshotUnstable SourceUnreadable StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
+        "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
         "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",

@@ -1,8 +1,8 @@
 """One tree of errors. The class says who is at fault: the caller, the store, the source, the batch, or we.
 
-`code` is what `--json` prints, `exit_status` what the process ends with. The table in SPEC.md "Exit codes" is made of
-these classes. What is met in several places has a class below the cause's, which takes the facts as fields and makes
-the text and the hint of them.
+`code` is what `--json` prints, `exit_status` what the process ends with, which only of a signal is not the class's. The
+table in SPEC.md "Exit codes" is made of these classes. What is met in several places has a class below the cause's,
+which takes the facts as fields and makes the text and the hint of them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,28 @@ class CodebatchError(Exception):
     """Base of every error that codebatch raises on purpose. Never raised itself."""
 
     code: ClassVar[str] = "internal"
-    exit_status: ClassVar[int] = 70
+    exit_status: int = 70
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class Stopped(CodebatchError):
+    """A signal ended it before it could be told how it went: SIGINT; SIGTERM is 143, and SIGHUP 129."""
+
+    code = "interrupted"
+    exit_status = 130
+
+    def __init__(self, message: str, *, hint: str | None = None, exit_status: int = 130) -> None:
+        super().__init__(message, hint=hint)
+        self.exit_status = exit_status
+
+    @classmethod
+    def before_mending(cls, damage: StoreCorrupt, exit_status: int) -> Stopped:
+        """Of damage that was met after the signal."""
+        return cls(f"stopped, and not mended: {damage.message}", hint=damage.hint, exit_status=exit_status)
 
 
 class InvalidInput(CodebatchError):

@@ -13,7 +13,7 @@ from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import StoreError, UnknownId
 from codebatch.store import layout
 from codebatch.store.batches import Batch, batch_ids, open_batch, snapshot_of
-from codebatch.store.outputs import DAMAGE_HINT
+from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
@@ -60,8 +60,8 @@ def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
 def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
     """Look for damage in every byte, and mend damaged shard files. On return what was mended is on disk.
 
-    The number is 0, or the exit status of the signal that ended it. Main thread only. Raises StoreUnwritable: then some
-    names are done, and others as before.
+    The number is 0, or the exit status of the signal that ended it. Raises StoreUnwritable: then some names are done,
+    and others as before.
     """
     with store.writing() as lock:
         look = _Look(store, is_full=True)
@@ -137,7 +137,8 @@ class _Look:
     def _left(self, fault: Fault, mended: Mended | None) -> Damage:
         if mended is None:
             return self._damage(fault, fault.problem, DAMAGE_HINT)
-        return self._damage(fault, f"{fault.problem}; not mended: {mended.reason(fault.digest)}", mended.hint)
+        reason = mended.reason(fault.digest)
+        return self._damage(fault, f"{fault.problem}; not mended: {reason.told}", reason.hint)
 
     def _damage(self, fault: Fault, problem: str, hint: str) -> Damage:
         names = tuple(self._shown(name.path) for name in fault.names)

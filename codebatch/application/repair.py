@@ -2,16 +2,16 @@
 
 That is a sound file of another inode where there is one. Else what it held is executed again, by new workers, in a
 batch of the same plan that nobody finds. It may be served by the damaged one: what is taken over is held against its
-rows. What is made must have the digest that the manifest names; what does not is not put anywhere.
+rows. What is made must have the digest that the manifest names, or the commit file; what does not is not put anywhere.
 
-Runs may go on beside it. Whoever takes a damaged file over meanwhile checks it first, and finds a miss.
+Runs may go on beside it. Who takes a damaged shard over meanwhile checks it first, and finds a miss. Who adopts a whole
+batch, or merges, gives a damaged file names that were not looked for: they are damaged still, and mended the next time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import stat
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -22,17 +22,17 @@ from msgspec.structs import replace
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.merge import make_shard_file
 from codebatch.engine.chains import Link
-from codebatch.errors import CodebatchError, StoreCorrupt, StoreUnwritable, UnknownId
+from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, StoreError, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.model.plan import Plan
 from codebatch.model.quantities import count_of
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.adoption import share
-from codebatch.store.batches import Batch, create_batch, iter_batches
+from codebatch.store.batches import Batch, hidden_batch, hidden_directory, iter_batches
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
-from codebatch.store.shard_survey import ShardName, Survey, shard_names, survey
+from codebatch.store.shard_survey import ShardName, Survey, shard_names, shard_names_of, survey
+from codebatch.store.sharing import names_apart, share
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
@@ -42,32 +42,69 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_GO_ON = "run the same command again: what was mended is kept"
+
+
+class Reason(NamedTuple):
+    """Why files of a digest could not be mended, and what to do about it."""
+
+    told: str
+    hint: str = "make a new batch with: codebatch run --again PATH"
+
 
 class Mended(NamedTuple):
-    """Why files of some digests could not be mended; those of all others were. `signal_status` as in `Ran`."""
+    """Why files of some digests could not be mended; those of all others were, but for a signal.
 
-    reasons: dict[Digest, str]
+    `signal_status`: 0, or the exit status of the one that ended it.
+    """
+
+    reasons: dict[Digest, Reason]
     signal_status: int = 0
 
-    def reason(self, digest: Digest) -> str:
+    def reason(self, digest: Digest) -> Reason:
         """Why a file of a digest is damaged still."""
-        return self.reasons.get(digest, "it was broken off" if self.signal_status else "it is damaged again")
-
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
         if self.signal_status:
-            return "run the same command again: what was mended is kept"
-        return "make a new batch with: codebatch run --again PATH"
+            left = Reason("it was broken off", hint=_GO_ON)
+        else:
+            left = Reason("it is damaged again")
+        return self.reasons.get(digest, left)
 
 
 def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener: Listener) -> Mended:
     """Mend what a full survey found to be damaged, from what it found sound, or by executing it again.
 
-    On return what was mended is on disk. Killed at any call each name has what it had, or the sound file. `lock` is
-    that of `Store.writing`. Main thread only. Raises StoreUnwritable: then some names are done, and others as before.
+    On return what was mended is on disk. Killed at any call each name has what `give` leaves it. `lock` is that of
+    `Store.writing`. A name that is refused hinders no other. Raises StoreUnwritable where the disk is full or fails, or
+    the store may not be written: then some names are done, and others as before.
     """
-    reasons: dict[Digest, str] = {}
+    reasons: dict[Digest, Reason] = {}
+    lacking = _give_equal(store, found, reasons)
+    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
+    for batch_id in sorted(batches, reverse=True):
+        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
+        if not wanted:
+            continue
+        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
+        signal_status = 0
+        try:
+            with (
+                _reason_told(reasons, wanted),
+                _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
+            ):
+                for digest, path in made.items():
+                    reason = give(store, path, (name.path for name in lacking.pop(digest)))
+                    reasons.pop(digest, None)
+                    if reason is not None:
+                        reasons[digest] = reason
+        except Stopped as stopped:
+            signal_status = stopped.exit_status
+        if signal_status:
+            return Mended(reasons, signal_status)
+    return Mended({**dict.fromkeys(lacking, Reason("executed again it is another result")), **reasons})
+
+
+def _give_equal(store: Store, found: Survey, reasons: dict[Digest, Reason]) -> dict[Digest, list[ShardName]]:
+    """Mend what has an equal file that is sound; returns the damaged names of what has none."""
     lacking: dict[Digest, list[ShardName]] = {}
     for fault in found.faults:
         equal = found.sound.get(fault.digest)
@@ -75,30 +112,16 @@ def mend(execution: Execution, store: Store, lock: Lock, found: Survey, listener
             lacking.setdefault(fault.digest, []).extend(fault.names)
             continue
         with _reason_told(reasons, [fault.digest]):
-            give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
-    batches = {name.batch.id: name.batch for names in lacking.values() for name in names}
-    for batch_id in sorted(batches, reverse=True):
-        wanted = {digest: name for digest in lacking for name in lacking[digest] if name.batch.id == batch_id}
-        if not wanted:
-            continue
-        listener.note(f"executing again what is damaged: {count_of(len(wanted), 'shard file')} of {batch_id}")
-        with (
-            _reason_told(reasons, wanted),
-            _executed_again(execution, store, lock, batches[batch_id], wanted, listener) as (made, signal_status),
-        ):
-            for digest, path in made.items():
-                give(store, path, (name.path for name in lacking[digest]))
-                del lacking[digest]
-                reasons.pop(digest, None)
-            if signal_status:
-                return Mended(reasons, signal_status)
-    return Mended({**dict.fromkeys(lacking, "executed again it is another result"), **reasons})
+            reason = give(store, next(iter(equal.values()))[0].path, (name.path for name in fault.names))
+            if reason is not None:
+                reasons[fault.digest] = reason
+    return lacking
 
 
 def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listener, batch: Batch) -> bool:
     """Mend the shard files of a batch, under all names that they have; False where none is damaged.
 
-    Raises StoreCorrupt where one is beyond repair, or StoreUnwritable.
+    Raises StoreCorrupt where one is beyond repair, Stopped where a signal ended it, or StoreUnwritable.
     """
     faults = survey(store.files, shard_names(batch), is_full=True).faults
     if not faults:
@@ -106,9 +129,12 @@ def mend_batch(execution: Execution, store: Store, lock: Lock, listener: Listene
     digests = {fault.digest for fault in faults}
     found = survey(store.files, names_of(iter_batches(store), digests), is_full=True)
     mended = mend(execution, store, lock, found, listener)
+    if mended.signal_status:
+        raise Stopped("stopped while damage was mended", hint=_GO_ON, exit_status=mended.signal_status)
     for fault in survey(store.files, shard_names(batch), is_full=True).faults:
-        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {mended.reason(fault.digest)}"
-        raise StoreCorrupt(told, hint=mended.hint)
+        reason = mended.reason(fault.digest)
+        told = f"{fault.names[0].path} is damaged ({fault.problem}) and not mended: {reason.told}"
+        raise StoreCorrupt(told, hint=reason.hint)
     return True
 
 
@@ -123,11 +149,16 @@ class Mending(NamedTuple):
     lock: Lock
     listener: Listener
 
-    def __call__(self, batch: Batch, act: Callable[[], T]) -> T:
-        """What `act` gives. Raises what it raises, or as `mend_batch` does."""
+    def __call__(self, batch: Batch, act: Callable[[], T], signal_status: int = 0) -> T:
+        """What `act` gives. Raises what it raises, or as `mend_batch` does.
+
+        Nothing is mended after a signal, whose `signal_status` is not 0: then damage is Stopped.
+        """
         try:
             return act()
-        except StoreCorrupt:
+        except StoreCorrupt as damage:
+            if signal_status:
+                raise Stopped.before_mending(damage, signal_status) from damage
             if not mend_batch(*self, batch):
                 raise
         return act()
@@ -135,46 +166,43 @@ class Mending(NamedTuple):
 
 def names_of(batches: Iterable[Batch], digests: Collection[Digest]) -> Iterator[ShardName]:
     """The names that files of some digests have in batches, but for those that cannot be read."""
-    for batch in batches:
-        with contextlib.suppress(StoreCorrupt, UnknownId):
-            yield from (name for name in shard_names(batch) if name.digest in digests)
+    return (name for name in shard_names_of(batches) if name.digest in digests)
 
 
-def give(store: Store, source: Path, paths: Iterable[Path]) -> None:
-    """Have names be those of a file that is on disk, whatever has them now. On return that is on disk.
+def give(store: Store, source: Path, paths: Iterable[Path]) -> Reason | None:
+    """Have names be those of a file that is on disk, whatever has them now; returns why one was refused.
 
-    Killed at any call, each name has what it had, or the file; none, where it was that of a directory. What is left
-    over is hidden among the batches, where the next one sweeps it.
+    On return the others are on disk. Killed at any call, each name has what it had, or the file; none, where it was
+    that of a directory. Raises StoreUnwritable.
     """
-    files = store.files
-    directories = set()
-    for path in paths:
-        hidden, aside = (store.batches / f".{uuid.uuid4().hex}.tmp" for _ in range(2))
-        try:
-            files.make_directory(path.parent)
-            share(files, source, hidden)
-            there = files.stat(path)
-            if there is not None and stat.S_ISDIR(there.st_mode):
-                files.replace(path, aside)
-            files.replace(hidden, path)
-        finally:
-            files.remove(hidden)
-        files.remove_tree(aside)
-        directories.add(path.parent)
-        source = path  # Where it got no further name, this is a copy that does.
-    for directory in sorted(directories):
-        files.sync_directory(directory)
+    refused: list[StoreError] = []
+    files, directories = store.files, set()
+    with hidden_directory(store) as hidden:
+        for number, path in enumerate(paths):
+            link = hidden / str(number)
+            share(files, source, link)
+            with names_apart(refused.append):
+                files.make_directory(path.parent)
+                there = files.stat(path)
+                if there is not None and stat.S_ISDIR(there.st_mode):
+                    files.replace(path, hidden / f"{number}.aside")
+                files.replace(link, path)
+                directories.add(path.parent)
+                source = path  # Where it got no further name, this is a copy that does.
+        for directory in sorted(directories):
+            files.sync_directory(directory)
+    return Reason(refused[0].message, refused[0].hint or "") if refused else None
 
 
 @contextlib.contextmanager
-def _reason_told(reasons: dict[Digest, str], digests: Iterable[Digest]) -> Iterator[None]:
-    """Note why files of some digests could not be had. A disk that refuses to be written ends it all."""
+def _reason_told(reasons: dict[Digest, Reason], digests: Iterable[Digest]) -> Iterator[None]:
+    """Note why files of some digests could not be had. A disk that refuses to be written ends it all, and a signal."""
     try:
         yield
-    except StoreUnwritable:
+    except (StoreUnwritable, Stopped):
         raise
     except CodebatchError as error:
-        reasons.update(dict.fromkeys(digests, error.message))
+        reasons.update(dict.fromkeys(digests, Reason(error.message)))
 
 
 @contextlib.contextmanager
@@ -192,26 +220,25 @@ def _executed_again(
     is_of_files = {name.task for name in wanted.values()}.isdisjoint(plan.project_tasks)
     scope = Scope(tasks=needed, shards=frozenset(name.shard for name in wanted.values()) if is_of_files else None)
     sources = batch.about.sources or (b"/",)
-    again = create_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns(), is_hidden=True)
-    try:
+    with hidden_batch(store, plan, sources=sources, bases=(batch.id,), at_ns=wall_ns()) as again:
         executed = replace(execution, reuses=True).execute(store, lock, again, scope, listener)
-        yield dict(_equal_files(again, plan, wanted)), executed.signal_status
-    finally:
-        store.files.remove_tree(again.root)
+        yield _equal_files(again, plan, wanted), executed.signal_status
 
 
-def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> Iterator[tuple[Digest, Path]]:
+def _equal_files(again: Batch, plan: Plan, wanted: Mapping[Digest, ShardName]) -> dict[Digest, Path]:
     outcomes = Outcomes(again.files, again.root)
     ledger = load_ledger(plan, outcomes)
     frame_writer = FrameWriter()
-    for digest, name in wanted.items():
-        for shard, items, links in ledger.pieces(name.task):
-            if shard == name.shard and _is_without_holes(links):
+    places = {(name.task, name.shard) for name in wanted.values()}
+    made: dict[Digest, Path] = {}
+    for task in sorted({task for task, _ in places}):
+        for shard, items, links in ledger.pieces(task):
+            if (task, shard) in places and _is_without_holes(links):
                 data, trailer = make_shard_file(outcomes, frame_writer, items, links)
-                if trailer.digest == digest:
-                    path = again.root / layout.OUTPUTS / layout.adopted_name(digest)
-                    again.files.write_new(path, data)
-                    yield digest, path
+                if trailer.digest in wanted and trailer.digest not in made:
+                    made[trailer.digest] = again.root / layout.OUTPUTS / layout.adopted_name(trailer.digest)
+                    again.files.write_new(made[trailer.digest], data)
+    return made
 
 
 def _is_without_holes(links: list[Link]) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ from codebatch.store.batches import Batch, check_name
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.pins import give_name
+from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
 WORST_MAX = 10
@@ -54,8 +56,9 @@ def run(
 
     Settings and own tasks are those of the project around the current directory. `store` is made where there is none;
     `name` is given to the batch, whichever had it.
-    In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.executed`); in another one they are the
-    caller's. Raises CodebatchError or OSError; what could not be done is told by `Ran.shortfall`.
+    In the main thread SIGINT, SIGTERM and SIGHUP end the work early (`Ran.executed`, or Stopped where damage was to be
+    mended); in another one they are the caller's. Raises CodebatchError or OSError; what could not be done is told by
+    `Ran.shortfall`.
     """
     refuse_text(include=include, exclude=exclude)
     return run_paths(
@@ -103,7 +106,6 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
-        mending = Mending(execution, store, lock, listener)
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
         listener.frozen(frozen)
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
@@ -111,15 +113,10 @@ def run_paths(
         stands = standing(batch)
         action: Action = "ran" if is_new else _found(stands)
         listener.chosen(batch, action)
-        executed = NOTHING_EXECUTED
-        if not stands.is_over:
-            scope = scope_of(batch, task)
-            executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener, frozen.snapshot))
-            batch = planner.answering_one(batch)
-        ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
-        ran = _named(ran, name)
-    _tidy(execution, ran, listener)
-    return ran
+        work = _Work(Mending(execution, store, lock, listener), action, began, task, name)
+        scope = None if stands.is_over else scope_of(batch, task)
+        ran = work.do(batch, scope, frozen.snapshot, planner.answering_one)
+    return _tidied(execution, ran, listener)
 
 
 def run_batch(
@@ -132,32 +129,23 @@ def run_batch(
     began = time.monotonic()
     check_name(name)
     with store.writing() as lock:
-        mending = Mending(execution, store, lock, listener)
         stands = standing(batch)
         scope = scope_of(batch, task)
         action: Action = "ran" if stands.state is BatchState.PENDING else _found(stands)
-        executed = NOTHING_EXECUTED
-        if not stands.is_over:
-            executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener))
-        ran = mending(batch, lambda: _ran(execution, store, batch, action, began, executed=executed, task=task))
-        ran = _named(ran, name)
-    _tidy(execution, ran, listener)
-    return ran
+        work = _Work(Mending(execution, store, lock, listener), action, began, task, name)
+        ran = work.do(batch, None if stands.is_over else scope)
+    return _tidied(execution, ran, listener)
 
 
 def resume(execution: Execution, store: Store, batch: Batch, listener: Listener) -> Ran:
     """Do what is open in a batch, and again what failed. Raises CodebatchError."""
     began = time.monotonic()
     with store.writing() as lock:
-        mending = Mending(execution, store, lock, listener)
         stands = standing(batch)
-        if stands.state is BatchState.COMPLETED and stands.outputs is not None:
-            return mending(batch, lambda: _ran(execution, store, batch, "up to date", began))
-        scope = Scope(retry_failed=True)
-        executed = mending(batch, lambda: execution.execute(store, lock, batch, scope, listener))
-        ran = mending(batch, lambda: _ran(execution, store, batch, "continued", began, executed=executed))
-    _tidy(execution, ran, listener)
-    return ran
+        is_done = stands.state is BatchState.COMPLETED and stands.outputs is not None
+        work = _Work(Mending(execution, store, lock, listener), "up to date" if is_done else "continued", began)
+        ran = work.do(batch, None if is_done else Scope(retry_failed=True))
+    return _tidied(execution, ran, listener)
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
@@ -185,23 +173,48 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
     return ShardsRan(states=states, open=tuple(sorted(chosen - set(states))), signal_status=executed.signal_status)
 
 
-def _named(ran: Ran, name: str | None) -> Ran:
-    if name is None or ran.executed.signal_status:
-        return ran
-    return replace(ran, name=name, name_was=give_name(ran.store, ran.batch.id, name))
+class _Work(NamedTuple):
+    """What is done of a batch that was found or made, and told of."""
+
+    mending: Mending
+    action: Action
+    began: float
+    task: str | None = None
+    name: str | None = None
+
+    def do(
+        self,
+        batch: Batch,
+        scope: Scope | None,
+        snapshot: Snapshot | None = None,
+        answering_one: Callable[[Batch], Batch] = lambda batch: batch,
+    ) -> Ran:
+        """Do what is open, of a scope where there is one, and tell how the batch stands that answers then."""
+        execution, store, lock, listener = self.mending
+        executed = NOTHING_EXECUTED
+        if scope is not None:
+            execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
+            executed = self.mending(batch, execute)
+            batch = answering_one(batch)
+        tell = partial(_ran, execution, store, batch, self.action, self.began, executed=executed, task=self.task)
+        ran = self.mending(batch, tell, executed.signal_status)
+        if self.name is None or executed.signal_status:
+            return ran
+        return replace(ran, name=self.name, name_was=give_name(store, batch.id, self.name))
 
 
-def _tidy(execution: Execution, ran: Ran, listener: Listener) -> None:
-    """Let go what nobody needs, at the end of a run that was not broken off."""
+def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
+    """A run at whose end what nobody needs is let go, unless it was broken off."""
     if ran.executed.signal_status:
-        return
+        return ran
     try:
         collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
         listener.note(f"what is old stays: {error.message}")
-        return
+        return ran
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
+    return ran
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:
@@ -228,8 +241,8 @@ def _ran(
     action: Action,
     began: float,
     *,
-    executed: Executed = NOTHING_EXECUTED,
-    task: str | None = None,
+    executed: Executed,
+    task: str | None,
 ) -> Ran:
     stands = standing(batch)
     if stands.outputs is not None:

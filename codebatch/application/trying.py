@@ -52,7 +52,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: Listener) -> Tried:
     """Run a task and what it needs twice over paths, the second time in small shards, another order and hash seed.
 
-    It is done in a store for the time being. Main thread only. Raises CodebatchError.
+    It is done in a store for the time being. Raises CodebatchError.
     """
     configuration = execution.configuration
     task = task_name(name)

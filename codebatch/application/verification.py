@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import msgspec
 
@@ -21,7 +21,7 @@ from codebatch.model.result_key import result_key
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import standing
 from codebatch.store.bases import Base
-from codebatch.store.batches import Batch, create_batch
+from codebatch.store.batches import Batch, hidden_batch
 from codebatch.store.store import Store
 from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 from codebatch.system.clock import wall_ns
@@ -48,7 +48,7 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
 
     `share` of its files, more than 0, at most 1: the same for the same batch. Where it is 1 tasks of project scope are
     done again too, else those of files alone. What differs makes the result key of its task untrusted: that is on disk
-    on return. Main thread only. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
+    on return. Raises BatchIncomplete where the batch has not ended, ToolMismatch or StoreError.
     """
     with store.writing() as lock:
         load_untrusted(store)  # One that is damaged is told before the work is done.
@@ -81,20 +81,15 @@ def sample(items: Sequence[Entry], plan: Digest, share: float) -> list[Entry]:
     return sorted(heapq.nsmallest(math.ceil(len(items) * share), items, key=place))
 
 
-@contextlib.contextmanager
 def _hidden(
     catalogue: TaskCatalogue, said: BatchRecords, paths: tuple[bytes, ...], *, is_whole: bool
-) -> Iterator[Batch]:
+) -> AbstractContextManager[Batch]:
     """A batch of the same tasks and snapshot restricted to paths, which nobody else finds, for the time being."""
     plan, store = said.plan, said.store
     tasks = [task for task in plan.tasks if is_whole or task.scope == "file"]
     restricted = make_plan(catalogue, said.snapshot, plan.pipeline, tasks, plan.shard_rule, paths)
     sources = said.batch.about.sources or (b"/",)
-    batch = create_batch(store, restricted, sources=sources, at_ns=wall_ns(), is_hidden=True)
-    try:
-        yield batch
-    finally:
-        store.files.remove_tree(batch.root)
+    return hidden_batch(store, restricted, sources=sources, at_ns=wall_ns())
 
 
 def _compare(said: BatchRecords, again: BatchRecords, files: int) -> Verified:

@@ -20,11 +20,11 @@ from codebatch.model.outcome import Outcome, first_unkeyed
 from codebatch.model.plan import Plan, PlannedTask
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import layout
-from codebatch.store.adoption import share
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest, Outputs, OutputShard, TaskOutput
 from codebatch.store.shard_files import Trailer, make_trailer, read_trailer
+from codebatch.store.sharing import share
 
 
 def merge_outputs(batch: Batch, plan: Plan, ledger: Ledger) -> Outputs:

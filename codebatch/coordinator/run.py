@@ -12,6 +12,7 @@ from codebatch.coordinator.loop import Coordinator, Scope, Watcher
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.coordinator.planning import check_tools
 from codebatch.coordinator.process_crew import ProcessCrew
+from codebatch.errors import Stopped, StoreCorrupt
 from codebatch.model.plan import Plan, items_of
 from codebatch.store.batches import Batch, snapshot_of
 from codebatch.store.holders import HolderFile, new_holder_id
@@ -59,7 +60,7 @@ def execute(
     `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
     `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again.
     What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
-    StoreUnwritable or StoreCorrupt; what was committed before is kept.
+    StoreUnwritable, or StoreCorrupt, which is Stopped after a signal; what was committed before is kept.
     """
     plan = batch.plan()
     check_tools(catalogue, plan)
@@ -94,7 +95,12 @@ def execute(
         wall_ns=wall_ns,
         reuse=reuse,
     )
-    run_and_merge(coordinator, batch, plan)
+    try:
+        run_and_merge(coordinator, batch, plan)
+    except StoreCorrupt as damage:
+        if crew.exit_status:
+            raise Stopped.before_mending(damage, crew.exit_status) from damage
+        raise
     done = coordinator.progress
     of_files = sum(count for task, count in done.done.items() if task not in plan.project_tasks)
     return Executed(crew.exit_status, done.served, of_files - done.served)

@@ -6,27 +6,23 @@ answer for the place, the patterns and the instant of another; so it gets a batc
 
 from __future__ import annotations
 
-import errno
 import stat
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from codebatch.errors import StoreForeign, StoreUnwritable
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.outcome import first_unkeyed
 from codebatch.store import layout
 from codebatch.store.batches import Batch, building_batch, new_batch_id
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest
+from codebatch.store.sharing import share
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
 # An outcome before the segment that holds its records: who resumes the other batch meanwhile writes them the other way.
 _LINKED = (layout.JOURNAL, layout.OUTCOMES, layout.RESULTS)
-
-# Of one file: it has as many names as the file system gives, is another user's, or of another part of the disk.
-_NO_LINK = {errno.EMLINK, errno.EPERM, errno.EXDEV}
 
 
 def is_adoptable(batch: Batch, manifest: Manifest) -> bool:
@@ -71,23 +67,3 @@ def _share_all(files: Files, source: Path, target: Path) -> None:
         elif found is not None and stat.S_ISDIR(found.st_mode):
             _share_all(files, source / name, target / name)
     files.sync_directory(target)
-
-
-def share(files: Files, source: Path, target: Path) -> bool:
-    """Give a write-once file a further name, or where it gets none a copy; False where another file has the name.
-
-    The name is durable after `sync_directory`.
-    """
-    try:
-        return files.create_exclusive(source, target)
-    except (OSError, StoreForeign, StoreUnwritable) as error:
-        if not is_refused_link(error):
-            raise
-        files.write_atomic(target, files.read(source))
-        return True
-
-
-def is_refused_link(error: OSError | StoreForeign | StoreUnwritable) -> bool:
-    """Whether `create_exclusive` failed for the file alone: it gets no further name, and other files may."""
-    refused = error if isinstance(error, OSError) else error.__cause__
-    return getattr(refused, "errno", None) in _NO_LINK

@@ -14,7 +14,15 @@ from typing import NewType
 
 import msgspec
 
-from codebatch.errors import CollectedMeanwhile, CorruptFile, InvalidId, NotInStore, StoreCorrupt, UnknownId
+from codebatch.errors import (
+    CollectedMeanwhile,
+    CorruptFile,
+    InvalidId,
+    NotInStore,
+    StoreCorrupt,
+    StoreUnwritable,
+    UnknownId,
+)
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
@@ -135,7 +143,7 @@ def create_batch(
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead.
     """
     about = BatchFile(
-        batch_id=BatchId(f".{uuid.uuid4().hex}.tmp") if is_hidden else new_batch_id(store, at_ns),
+        batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
@@ -153,13 +161,40 @@ def create_batch(
 
 
 @contextlib.contextmanager
+def hidden_batch(
+    store: Store, plan: Plan, *, sources: Sequence[bytes], bases: Sequence[BatchId] = (), at_ns: int
+) -> Iterator[Batch]:
+    """A batch that nobody finds, for the time being. Who is killed leaves it to the next one that writes."""
+    batch = create_batch(store, plan, sources=sources, bases=bases, at_ns=at_ns, is_hidden=True)
+    try:
+        yield batch
+    finally:
+        store.files.remove_tree(batch.root)
+
+
+@contextlib.contextmanager
+def hidden_directory(store: Store) -> Iterator[Path]:
+    """A directory among the batches that nobody finds, for the time being. What is in it at the end goes.
+
+    Who is killed, or may not remove it, leaves it to the next one that writes.
+    """
+    root = store.batches / _hidden_name()
+    store.files.make_directory(root)
+    try:
+        yield root
+    finally:
+        with contextlib.suppress(StoreUnwritable):
+            store.files.remove_tree(root)
+
+
+@contextlib.contextmanager
 def building_batch(store: Store, about: BatchFile) -> Iterator[Path]:
     """A hidden directory with those of a batch, to put the plan and what else it has in; then the batch is published.
 
     On return it is on disk. What is put there must have come from `write_new`, or be durable already.
     """
     files = store.files
-    root = store.batches / f".{uuid.uuid4().hex}.tmp"
+    root = store.batches / _hidden_name()
     try:
         for name in _SUBDIRECTORIES:
             files.make_directory(root / name)
@@ -170,6 +205,10 @@ def building_batch(store: Store, about: BatchFile) -> Iterator[Path]:
         files.remove_tree(root)
         raise
     assert published, "a new batch id was taken"
+
+
+def _hidden_name() -> str:
+    return f".{uuid.uuid4().hex}.tmp"
 
 
 def make_batch_directories(batch: Batch) -> None:

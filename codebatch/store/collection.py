@@ -40,7 +40,7 @@ from codebatch.store.pins import kept_ids
 from codebatch.store.relinking import Copies, find_copies, relink
 from codebatch.store.repacking import Repacking, choose_packs, repack
 from codebatch.store.settling import is_to_settle, read_settled, settle_batch
-from codebatch.store.shard_survey import ShardName, shard_names
+from codebatch.store.shard_survey import ShardName, shard_names_of
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 
@@ -183,9 +183,7 @@ def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: t
 def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> Iterator[ShardName]:
     """The names of shard files that stay: what a batch took over goes as it is settled, and its outputs have it."""
     settling = {batch.id for batch, _ in to_settle}
-    for batch in left:
-        with contextlib.suppress(StoreCorrupt, UnknownId):
-            yield from (name for name in shard_names(batch) if name.size is not None or batch.id not in settling)
+    return (name for name in shard_names_of(left) if name.size is not None or name.batch.id not in settling)
 
 
 def _how_it_ended(batch: Batch) -> BatchState | None:

@@ -28,7 +28,7 @@ from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import check_is_there
-from codebatch.store.shard_files import Trailer, read_trailer, split_shard_file
+from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
 from codebatch.system.files import Appender, Files
 
 
@@ -251,24 +251,17 @@ class Outcomes:
 
     def _read_adopted(self, outcome: Outcome) -> tuple[bytes, bytes]:
         path = self.adopted_path(outcome.file)
-        try:
-            frames, trailer = split_shard_file(self._files.read(path))
-        except (FileNotFoundError, ValueError) as error:
-            raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=_HINT) from error
-        if trailer.digest != outcome.file or digest_bytes(trailer.table) != outcome.digest:
-            raise StoreCorrupt(f"{path} is damaged: it is another shard's", hint=_HINT)
+        with _file_damage_told(path):
+            frames, trailer = split_shard_file(self._files.read(path), outcome.file)
+        if digest_bytes(trailer.table) != outcome.digest:
+            raise StoreCorrupt(f"{path} has not the rows that its outcome says", hint=_HINT)
         return frames, trailer.table
 
     def read_trailer(self, outcome: Outcome) -> Trailer:
         """What the shard file of an outcome that was taken over says of itself. Raises StoreCorrupt."""
         path = self.adopted_path(outcome.file)
-        try:
-            trailer = read_trailer(self._files.read_range(path, outcome.length, sys.maxsize))
-        except (FileNotFoundError, ValueError) as error:
-            raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=_HINT) from error
-        if trailer.digest != outcome.file:
-            raise StoreCorrupt(f"{path} is damaged: it is another shard's", hint=_HINT)
-        return trailer
+        with _file_damage_told(path):
+            return read_trailer(self._files.read_range(path, outcome.length, sys.maxsize), outcome.file)
 
     def adopted_path(self, digest: Digest) -> Path:
         """Where a shard file that was taken over lies."""
@@ -319,6 +312,15 @@ def lost_outcomes(batch_root: Path) -> StoreCorrupt:
 
 
 _HINT = "run the batch anew with: codebatch run --again PATH"
+
+
+@contextlib.contextmanager
+def _file_damage_told(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a shard file into StoreCorrupt."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as error:
+        raise StoreCorrupt(f"{path} is damaged or missing: {error}", hint=DAMAGE_HINT) from error
 
 
 @contextlib.contextmanager

@@ -7,16 +7,16 @@ is what stays; so whoever is killed at any call leaves under each name what was 
 from __future__ import annotations
 
 import contextlib
-import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.errors import StoreError, StoreForeign, StoreUnwritable
+from codebatch.errors import StoreError
 from codebatch.model.digest import Digest
-from codebatch.store.adoption import is_refused_link
+from codebatch.store.batches import hidden_directory
 from codebatch.store.shard_files import split_shard_file
 from codebatch.store.shard_survey import ShardName, survey
+from codebatch.store.sharing import names_apart, try_link
 from codebatch.store.store import Store
 from codebatch.system.files import Files
 
@@ -56,37 +56,29 @@ def _copies(files: Files, digest: Digest, ordered: list[list[Path]]) -> Copies:
 
 def _is_sound(data: bytes, digest: Digest) -> bool:
     try:
-        return split_shard_file(data)[1].digest == digest
+        split_shard_file(data, digest)
     except ValueError:
         return False
+    return True
 
 
-def relink(store: Store, found: Iterable[Copies]) -> None:
+def relink(store: Store, found: Collection[Copies]) -> None:
     """Give copies' names to what they are copies of. On return that is on disk. Raises StoreUnwritable.
 
-    What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get any more.
+    What somebody removes by hand meanwhile is passed over, and so are the names that a file does not get.
     """
-    directories = set()
-    for copies in found:
-        for path in copies.names:
-            with contextlib.suppress(FileNotFoundError):
-                if not _give(store, copies.path, path):
-                    break
-                directories.add(path.parent)
-    for directory in sorted(directories):
-        store.files.sync_directory(directory)
-
-
-def _give(store: Store, source: Path, path: Path) -> bool:
-    """Whether a file got a further name, which another had."""
-    hidden = store.batches / f".{uuid.uuid4().hex}.tmp"
-    try:
-        store.files.create_exclusive(source, hidden)
-        store.files.replace(hidden, path)
-    except (OSError, StoreForeign, StoreUnwritable) as error:
-        if not is_refused_link(error):
-            raise
-        return False
-    finally:
-        store.files.remove(hidden)
-    return True
+    if not found:
+        return
+    files, directories = store.files, set()
+    with hidden_directory(store) as hidden:
+        for place, copies in enumerate(found):
+            for number, path in enumerate(copies.names):
+                link = hidden / f"{place}.{number}"
+                with contextlib.suppress(FileNotFoundError):
+                    if try_link(files, copies.path, link) is None:
+                        break
+                    with names_apart():
+                        files.replace(link, path)
+                        directories.add(path.parent)
+        for directory in sorted(directories):
+            files.sync_directory(directory)

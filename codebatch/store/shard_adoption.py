@@ -8,10 +8,10 @@ from codebatch.errors import StoreError, StoreUnwritable
 from codebatch.model.digest import digest_bytes
 from codebatch.model.outcome import Outcome
 from codebatch.model.shard import Shard
-from codebatch.store.adoption import share
 from codebatch.store.bases import ShardPlace
 from codebatch.store.outcomes import EncodedOutcome, Outcomes
 from codebatch.store.shard_files import Trailer, split_shard_file
+from codebatch.store.sharing import share
 from codebatch.system.files import Files
 
 
@@ -44,9 +44,9 @@ def adopt_shard(files: Files, outcomes: Outcomes, shard: Shard, task: str, place
 def _sound(files: Files, path: Path, place: ShardPlace) -> Trailer | None:
     """What a shard file says of itself; None where it is not what it was."""
     try:
-        frames, trailer = split_shard_file(files.read(path))
+        frames, trailer = split_shard_file(files.read(path), place.digest)
     except StoreUnwritable:
         raise
     except (FileNotFoundError, StoreError, ValueError):
         return None
-    return trailer if trailer.digest == place.digest and len(frames) == place.length else None
+    return trailer if len(frames) == place.length else None

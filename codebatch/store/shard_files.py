@@ -20,6 +20,9 @@ _MAGIC = 0x184D2A50
 _END = b"cbshard\1"
 _DIGEST_BYTES = 32
 
+DAMAGE_HINT = "mend it with: codebatch diagnose --repair"
+"""Of a shard file."""
+
 _pair = struct.Struct("<II")
 _crc = struct.Struct("<I")
 _tail = struct.Struct(f"<I{len(_END)}s")
@@ -98,35 +101,40 @@ def make_trailer(frames: bytes, table: bytes, size: int) -> bytes:
     return b"".join((frame, said, hashlib.sha256(said).digest(), _tail.pack(length, _END)))
 
 
-def read_trailer(data: bytes) -> Trailer:
-    """The trailer that is all of `data`. Raises ValueError."""
+def read_trailer(data: bytes, digest: Digest | None = None) -> Trailer:
+    """The trailer that is all of `data`, and that of `digest` where it is known. Raises ValueError."""
     if len(data) < _HEAD_BYTES + _crc.size + _PROOF_BYTES:
         raise ValueError("its trailer is cut")
     said = data[_pair.size : -_PROOF_BYTES]
-    digest = data[-_PROOF_BYTES : -_tail.size]
+    proof = data[-_PROOF_BYTES : -_tail.size]
     if (
         _pair.unpack_from(data) != (_MAGIC, len(data) - _pair.size)
         or _tail.unpack_from(data, len(data) - _tail.size) != (len(data), _END)
-        or hashlib.sha256(said).digest() != digest
+        or hashlib.sha256(said).digest() != proof
     ):
         raise ValueError("its trailer is damaged")
+    if digest is not None and proof.hex() != digest:
+        raise ValueError("it is another shard's")
     items, frames = _pair.unpack_from(said)
     rows_end = _pair.size + items * ROW_BYTES
     if len(said) != rows_end + frames * _pair.size + _crc.size:
         raise ValueError("its trailer does not fit itself")
     sizes = tuple(FrameSize(*pair) for pair in _pair.iter_unpack(said[rows_end : -_crc.size]))
     (crc,) = _crc.unpack_from(said, len(said) - _crc.size)
-    return Trailer(said[_pair.size : rows_end], sizes, crc, Digest(digest.hex()))
+    return Trailer(said[_pair.size : rows_end], sizes, crc, Digest(proof.hex()))
 
 
-def split_shard_file(data: bytes) -> tuple[bytes, Trailer]:
-    """The frames of a whole shard file, held against its trailer, and the trailer. Raises ValueError."""
+def split_shard_file(data: bytes, digest: Digest) -> tuple[bytes, Trailer]:
+    """The frames of a whole shard file, held against its trailer, and the trailer, that of `digest`.
+
+    Raises ValueError.
+    """
     if len(data) < _tail.size:
         raise ValueError("it is cut")
     length, end = _tail.unpack_from(data, len(data) - _tail.size)
     if end != _END or not _tail.size < length <= len(data):
         raise ValueError("it has no trailer")
-    trailer = read_trailer(data[len(data) - length :])
+    trailer = read_trailer(data[len(data) - length :], digest)
     frames = data[: len(data) - length]
     if len(frames) != trailer.length or zlib.crc32(frames) != trailer.crc:
         raise ValueError("its frames are not those of its trailer")

@@ -7,30 +7,32 @@ and is not merged, or may be merged again.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.errors import StoreError
+from codebatch.errors import StoreCorrupt, StoreError, UnknownId
 from codebatch.model.digest import Digest
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import current_outputs
-from codebatch.store.shard_files import split_shard_file
+from codebatch.store.shard_files import read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
 
 
 class ShardName(NamedTuple):
     """A name under which a batch has what a task says of a shard: a file of this digest.
 
-    `size` is how long it is; None where nothing says so.
+    `length` is that of its frames, and `size` how long it is; None where that is taken over, of which no manifest says.
     """
 
     path: Path
     digest: Digest
+    length: int
     size: int | None
     batch: Batch
     task: str
@@ -63,8 +65,8 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
     if outputs is not None:
         for task in outputs.manifest.tasks:
             for index, shard in enumerate(task.shards):
-                size = shard.length + shard.trailer
-                yield ShardName(outputs.path_of(task, index), shard.digest, size, batch, task.task, shard.shard)
+                path, size = outputs.path_of(task, index), shard.length + shard.trailer
+                yield ShardName(path, shard.digest, shard.length, size, batch, task.task, shard.shard)
         if outputs.is_settled:
             return
     outcomes = Outcomes(batch.files, batch.root)
@@ -74,12 +76,21 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
             for one in outcome.parts or (outcome,):
                 if one.file and one.file not in met:
                     met.add(one.file)
-                    yield ShardName(outcomes.adopted_path(one.file), one.file, None, batch, outcome.task, one.shard)
+                    path = outcomes.adopted_path(one.file)
+                    yield ShardName(path, one.file, one.length, None, batch, outcome.task, one.shard)
+
+
+def shard_names_of(batches: Iterable[Batch]) -> Iterator[ShardName]:
+    """The names of the shard files of batches, but for those batches that cannot be read."""
+    for batch in batches:
+        with contextlib.suppress(StoreCorrupt, UnknownId):
+            yield from shard_names(batch)
 
 
 def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> Survey:
     """Look behind names: every inode once, all its bytes where it `is_full`, else its length alone.
 
+    Where no name says how long it is, that is its trailer, which must be there and begin where its frames end.
     What went meanwhile with its batch, or as that was settled, is no fault.
     """
     inodes: dict[Path, dict[str, int]] = {}
@@ -93,7 +104,7 @@ def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> S
         behind.setdefault((name.digest, inodes[directory].get(name.path.name)), []).append(name)
     found = Survey(count, len({inode for _, inode in behind if inode is not None}), [], {})
     for (digest, inode), same in behind.items():
-        problem = _problem(files, same[0], is_full=is_full)
+        problem = _problem(files, same, is_full=is_full)
         if problem is not None:
             if left := tuple(name for name in same if not _is_gone(files, name)):
                 found.faults.append(Fault(digest, problem, left))
@@ -110,20 +121,21 @@ def _inodes(files: FileReader, directory: Path) -> dict[str, int]:
         return {}
 
 
-def _problem(files: FileReader, name: ShardName, *, is_full: bool) -> str | None:
-    """What is wrong with a file; None where nothing is."""
+def _problem(files: FileReader, same: list[ShardName], *, is_full: bool) -> str | None:
+    """What is wrong with a file of some names; None where nothing is."""
+    name, sizes = same[0], {name.size for name in same if name.size is not None}
     try:
         there = files.stat(name.path)
         if there is None:
             return "it is missing"
         if not stat.S_ISREG(there.st_mode):
             return "it is no file"
-        if name.size not in (None, there.st_size):
-            return f"it has {there.st_size:,} bytes, and had {name.size:,}"
+        if others := sizes - {there.st_size}:
+            return f"it has {there.st_size:,} bytes, and had {min(others):,}"
         if is_full:
-            _, trailer = split_shard_file(files.read(name.path))
-            if trailer.digest != name.digest:
-                return "it is another shard's"
+            split_shard_file(files.read(name.path), name.digest)
+        elif not sizes:
+            read_trailer(files.read_range(name.path, name.length, there.st_size - name.length), name.digest)
     except FileNotFoundError:
         return "it is missing"
     except StoreError as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
+from codebatch.system.files import RealFiles
 from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
 from tests.cli.test_verify import FICKLE
 
@@ -103,9 +104,17 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
     (outputs,) = {path.parent.parent for path in shard_files(shared, "lint")}
     sound = _contents(shared)
     os.rename(outputs, shared.directory / "outputs")
-    for path in shared.directory.glob(".codebatch/batches/*/results/*.shard"):
+    taken_over = [*shared.directory.glob(".codebatch/batches/*/results/*.shard")]
+    whole = taken_over[0].read_bytes()
+    cut(taken_over[0])
+    (damage,) = shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    assert str(taken_over[0]).endswith(damage["names"][0])
+    taken_over[0].write_bytes(whole)
+    for path in taken_over:
         path.unlink()
     assert shared("diagnose", "--json", status=4, has_answer=True).json["damaged"]
+    asked = shared("inspect", "tree/m00.py", "--json", status=4)
+    assert asked.error["hint"] == "mend it with: codebatch diagnose --repair"
     ran = shared("run", "tree", "--json")
     assert (ran.json["action"], ran.json["status"]) == ("continued", "COMPLETED")
     assert "executed again" not in ran.notes
@@ -217,22 +226,53 @@ def test_who_is_killed_mending_leaves_it_to_the_next(shared: CommandLine) -> Non
         wait_until(lambda: _has_done(shared), "it is at work")
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        wait_until(lambda: not _is_worked_on(shared.directory), "its workers have noticed")
+        wait_until(lambda: not _is_held(shared.directory), "its workers have noticed")
         assert {path for path in _contents(shared) if "/batches/." not in str(path)} == {*sound}
         shared("diagnose", "--repair")
         assert _contents(shared) == sound
         assert _leftovers(shared) == []
 
 
-def _is_worked_on(directory: Path) -> bool:
-    """Whether a worker lives of any batch there, hidden ones included."""
-    lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
-    return any("codebatch_workers" in line and str(directory) in line for line in lines)
+def _is_held(directory: Path) -> bool:
+    """Whether anybody who writes has the store's lock, which a worker has for as long as it lives."""
+    lock = RealFiles().try_lock(directory / ".codebatch" / "locks" / "store")
+    if lock is not None:
+        lock.release()
+    return lock is None
 
 
 def _has_done(codebatch: CommandLine) -> bool:
     """Whether something that nobody shall see has been executed."""
-    return any(codebatch.directory.glob(".codebatch/batches/.*.tmp/outcomes/*.r1"))
+    return _is_there(codebatch.directory, ".codebatch/batches/.*.tmp/outcomes/*.r1")
+
+
+def _is_there(directory: Path, pattern: str) -> bool:
+    """Whether something fits a pattern, of which any directory may go while it is looked at."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(directory.glob(pattern))
+    return False
+
+
+def test_who_is_interrupted_before_damage_is_met_mends_nothing(codebatch: CommandLine) -> None:
+    """What `resume` would settle is open still, so it would tell of the outputs that there were."""
+    root = codebatch.directory
+    gate = write(root / "gate", "fails")
+    write(root / "own.py", GATED.format(gate=str(gate)))
+    write(root / "codebatch.toml", "[tasks.gated]\npython = 'own.py:task'\n")
+    write(root / "tree" / "a.py", "x = 1\n")
+    codebatch("run", "tree", status=3)
+    gate.unlink()
+    process = codebatch.start("resume", "--json")
+    wait_until(lambda: any(root.glob(".codebatch/batches/*/leases/*.2")), "it is at work")
+    cut(shard_files(codebatch, "parse")[0])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert b"executing again" not in stderr
+    assert b'"interrupted"' in stderr
+    gate.write_text("open")
+    assert codebatch("resume", "--json").json["status"] == "COMPLETED"
 
 
 GATED = """
@@ -244,6 +284,7 @@ from codebatch_workers.api import Metric
 def task(file):
     while not Path({gate!r}).exists():
         time.sleep(0.01)
+    assert Path({gate!r}).read_text() != "fails"
     yield Metric(path=file.path.decode(), metric="m", value=1)
 """
 
@@ -256,17 +297,21 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
     write(root / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     sound = _contents(codebatch)
-    for status, arguments in ((130, ("diagnose", "--repair")), (4, ("run", "tree"))):
+    for first, arguments in (
+        (signal.SIGINT, ("diagnose", "--repair")),
+        (signal.SIGHUP, ("run", "tree")),
+        (signal.SIGINT, ("resume",)),
+    ):
         (path,) = shard_files(codebatch, "gated")
         cut(path)
         gate.unlink()
         process = codebatch.start(*arguments, "--json")
-        wait_until(lambda: any(root.glob(".codebatch/batches/.*.tmp/leases/*")), "it is at work")
-        for number in (signal.SIGINT, signal.SIGTERM):  # The second one waits for no item.
+        wait_until(lambda: _is_there(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
+        for number in (first, signal.SIGTERM):  # The second one waits for no item.
             process.send_signal(number)
-        _, stderr = process.communicate(timeout=60)
-        assert process.returncode == status, stderr
-        assert status == 130 or b"it was broken off" in stderr
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode == 128 + first, stderr
+        assert b"it was broken off" in stdout or b"stopped while damage was mended" in stderr
         gate.write_text("open")
     codebatch("run", "tree")
     assert _contents(codebatch) == sound

@@ -22,6 +22,7 @@ from codebatch.store.relinking import find_copies, relink
 from codebatch.store.settling import settle_batch
 from codebatch.store.shard_survey import ShardName, shard_names, survey
 from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
@@ -86,6 +87,11 @@ def test_copied_store_is_as_small_as_it_was_and_says_the_same(shared: Store, cop
     assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
     again = collect_garbage(copied, keep=9)
     assert (again.relinked, again.relinked_bytes, collected_line(again)) == (0, 0, "nothing to collect")
+    relink(open_store(RealFiles(WatchedCalls(RealCalls(), _refuse_writes)), copied.root), [])
+
+
+def _refuse_writes(operation: Operation) -> Fate | None:
+    return Fate(OSError(errno.EROFS, "read-only")) if operation.is_write else None
 
 
 def test_what_has_a_name_elsewhere_is_linked_and_frees_nothing(copied: Store, tmp_path: Path) -> None:
@@ -126,6 +132,20 @@ def test_names_that_a_file_does_not_get_stay_with_the_copy(copied: Store, monkey
     collect_garbage(copied, keep=9)
     assert _files(copied) == 3 * TASKS - 1
     assert survey(copied.files, names_of(copied), is_full=True).faults == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR])
+def test_name_that_is_refused_stays_with_the_copy_and_no_other_does(copied: Store, number: int) -> None:
+    found = find_copies(copied.files, names_of(copied))
+    refused = found[0].names[0]
+
+    def refuse(operation: Operation) -> Fate | None:
+        return Fate(OSError(number, os.strerror(number))) if operation == Operation("rename", refused) else None
+
+    with copied.alone():
+        relink(open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), copied.root), found)
+    assert _files(copied) == TASKS + 1
+    assert [path for path in copied.root.rglob("*") if path.name.endswith(".tmp")] == []
 
 
 def test_what_is_removed_by_hand_meanwhile_is_passed_over(copied: Store) -> None:

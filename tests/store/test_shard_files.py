@@ -12,15 +12,22 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codebatch.model.digest import Digest
 from codebatch.model.items import item_range, make_row
 from codebatch.protocol.record_frames import FRAME_BYTES, FrameWriter, decode_frames
 from codebatch.store.shard_files import make_trailer, read_trailer, split_shard_file
 
 
 def _file(items: list[bytes]) -> bytes:
+    return _digested(items)[0]
+
+
+def _digested(items: list[bytes]) -> tuple[bytes, Digest]:
+    """A shard file, and its digest."""
     records = b"".join(items)
     frames = FrameWriter().encode(records)
-    return frames + make_trailer(frames, b"".join(map(make_row, items)), len(records))
+    trailer = make_trailer(frames, b"".join(map(make_row, items)), len(records))
+    return frames + trailer, read_trailer(trailer).digest
 
 
 def _items(sizes: list[int]) -> list[bytes]:
@@ -32,8 +39,8 @@ def _items(sizes: list[int]) -> list[bytes]:
 @given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12))
 def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int]) -> None:
     items = _items(sizes)
-    data = _file(items)
-    frames, trailer = split_shard_file(data)
+    data, digest = _digested(items)
+    frames, trailer = split_shard_file(data, digest)
     assert frames == data[: trailer.length]
     assert trailer == read_trailer(data[trailer.length :])
     assert (trailer.bytes, trailer.crc) == (sum(map(len, items)), zlib.crc32(frames))
@@ -46,28 +53,31 @@ def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int])
 
 
 def test_files_that_differ_have_other_digests() -> None:
-    assert split_shard_file(_file([b"a\n", b"b\n"]))[1].digest == split_shard_file(_file([b"a\n", b"b\n"]))[1].digest
-    others = [_file(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
-    assert len({split_shard_file(data)[1].digest for data in others}) == len(others)
+    assert _digested([b"a\n", b"b\n"]) == _digested([b"a\n", b"b\n"])
+    others = [_digested(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]
+    assert len({digest for _, digest in others}) == len(others)
+    with pytest.raises(ValueError, match="it is another shard's"):
+        split_shard_file(others[0][0], others[1][1])
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [40_000, 0, 20_000]])
 def test_a_file_that_is_cut_or_flipped_anywhere_is_refused(sizes: list[int]) -> None:
-    data = _file(_items(sizes))
+    data, digest = _digested(_items(sizes))
     step = max(1, len(data) // 700)
     for at in range(0, len(data), step):
         with pytest.raises(ValueError, match="it"):
-            split_shard_file(data[:at])
+            split_shard_file(data[:at], digest)
         flipped = bytearray(data)
         flipped[at] ^= 0x10
         with pytest.raises(ValueError, match="it"):
-            split_shard_file(bytes(flipped))
+            split_shard_file(bytes(flipped), digest)
         with pytest.raises(ValueError, match="it"):
-            split_shard_file(data + data[: at + 1])
+            split_shard_file(data + data[: at + 1], digest)
 
 
 def test_a_trailer_that_promises_more_than_it_has_is_refused() -> None:
-    (frames, trailer), data = split_shard_file(_file([b"a\n"])), _file([b"a\n"])
+    data, digest = _digested([b"a\n"])
+    frames, trailer = split_shard_file(data, digest)
     tail = bytearray(data[len(frames) :])
     tail[8:12] = (2**32 - 1).to_bytes(4, "little")
     with pytest.raises(ValueError, match="damaged"):

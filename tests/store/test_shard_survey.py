@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.repair import give, mend
+from codebatch.application.repair import Reason, give, mend
 from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
@@ -123,6 +123,17 @@ def test_every_flipped_byte_and_every_cut_is_found(store: Store) -> None:
         assert len(survey(store.files, [name], is_full=False).faults) == 1, place
 
 
+def test_every_cut_is_found_where_a_manifest_says_the_length_of_no_name_or_not_of_the_first(store: Store) -> None:
+    name = _lint(make_merged(store, [b"a"]))
+    taken_over = name._replace(size=None)
+    sound = name.path.read_bytes()
+    for length in range(len(sound) + 2):
+        name.path.write_bytes((sound + b"\0")[:length])
+        for names in ([taken_over], [taken_over, name]):
+            faults = survey(store.files, names, is_full=False).faults
+            assert [fault.names for fault in faults] == ([] if length == len(sound) else [tuple(names)]), length
+
+
 def test_what_cannot_be_read_is_damaged_and_nothing_else_is(store: Store) -> None:
     batch = make_merged(store, [b"a"])
     path = _lint(batch).path
@@ -156,7 +167,7 @@ def test_names_of_a_batch_that_others_removed_are_those_that_are_left(store: Sto
 # -- Names given back -------------------------------------------------------------------------------------------------
 
 
-def mend_linked(store: Store, found: Survey) -> dict[Digest, str]:
+def mend_linked(store: Store, found: Survey) -> dict[Digest, Reason]:
     """Mend where a sound file is there: nothing is executed."""
     execution = Execution(configuration=load_configuration(Path("/")))
     with store.writing() as lock:
@@ -199,6 +210,28 @@ def test_file_that_gets_no_further_name_is_copied_once(store: Store, monkeypatch
     inodes = [_lint(batch).path.stat().st_ino for batch in (one, other, equal)]
     assert inodes[0] == inodes[1] != inodes[2] == full
     assert look(store, one, other, equal).faults == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV])
+def test_name_that_is_refused_is_told_and_all_others_are_given_back(store: Store, number: int) -> None:
+    one, other = make_two(store)
+    equal = make_merged(store, [b"a", b"bb"], second=3)
+    for name in shard_names(one):
+        _flip(name.path)
+    refused = _lint(one)
+
+    def refuse(operation: Operation) -> Fate | None:
+        is_it = operation == Operation("rename", refused.path)
+        return Fate(OSError(number, os.strerror(number))) if is_it else None
+
+    bound = open_store(RealFiles(WatchedCalls(RealCalls(), refuse)), store.root)
+    reasons = mend_linked(bound, look(store, one, other, equal))
+    assert [*reasons] == [refused.digest]
+    assert str(refused.path) in reasons[refused.digest].told
+    assert "--again" not in reasons[refused.digest].hint
+    (fault,) = look(store, one, other, equal).faults
+    assert [name.path for name in fault.names] == [refused.path]
+    assert store.files.unfinished(store.batches) == []
 
 
 def test_batch_that_is_settled_meanwhile_has_no_other_names(store: Store) -> None:
@@ -280,8 +313,7 @@ def test_refused_write_leaves_each_name_as_it_was_or_sound(
 
         is_over = False
         try:
-            give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
-            is_over = True
+            is_over = not give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
         except StoreUnwritable:
             pass
         store = open_store(RealFiles(disk.calls()), PLACE)
