@@ -28,6 +28,8 @@ GAPS = [
     ("a.ts", "type A<T> = keyof import('a').B<T>;\n", ["A", "a"]),
     ("a.ts", "abstract class A { abstract accessor x: number }\n", ["A", "x"]),
     ("a.ts", "f<<E extends Error = D>(e?: E | null) => void>(g);\n", ["f"]),
+    # .. behind what is no comment, and would have no end.
+    ("a.ts", "const a = `/*`;\nf<<E extends Error = D>(e?: E | null) => void>(g);\n", ["a", "f"]),
     ("a.ts", "declare const x: import('a').B<C, import('b').D<E>>;\n", ["x", "a", "b"]),
     ("a.ts", "declare function f(): import('a').B[];\n", ["f", "a"]),
     ("a.ts", "type A = import('a').B<(c: C) => D>['e'];\n", ["A", "a"]),
@@ -76,6 +78,7 @@ GAPS = [
     ("a.rs", "macro_rules ! m { () => {} }\n", ["m"]),
     ("a.rs", 'fn f() { g(str![[r#"a"#]]); }\n', ["f", "g", "str!"]),
     ("a.rs", 'fn f() { g((A, #[cfg(b)] c::D, #[cfg(any(e, f = "]"))] h())) }\n', ["f", "g", "h"]),
+    ("a.rs", "fn f() { let a = '\"'; g((A, #[cfg(b)] c::D)) }\n", ["f", "g"]),
     ("a.rs", "fn f(#[a] #[b] c: C) { let A { #[d] e, .. } = g(); }\n", ["f", "g"]),
     ("a.rs", "struct A\nwhere\n    B: C;\nfn f() {}\n", ["A", "f"]),
     ("a.rs", "fn f(a: &(dyn 'a + B), c: Box<dyn for<'c> D<'c>>) {}\n", ["f"]),
@@ -184,6 +187,11 @@ def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_numb
         "\n" * 50_000,
         "from 'a'/*" * 10_000,
         "struct A " * 10_000,
+        "`\\" * 20_000,
+        '"`\\' * 20_000,
+        "@(/*" * 10_000,
+        "in" + " " * 50_000,
+        " \n" * 25_000,
     ],
 )
 def test_time_grows_with_the_file(content: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, plain_name
+from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, iter_closed, plain_name
 
 # -- Rust -------------------------------------------------------------------------------------------------------------
 
-_TOKENS = re.compile(rb"#\[|[()\[\]{}]|\"(?:[^\"\\]|\\.)*\"|//[^\n]*", re.DOTALL)
+_TOKENS = rb"#\[|[()\[\]{}]|//[^\n]*"
+_TOKENS_AND_TEXTS = re.compile(rb"%s|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|(?P<open>\\?\Z))" % _TOKENS, re.DOTALL)
+_TOKENS_ALONE = re.compile(_TOKENS)
 _CLOSED_BY = {b"(": b")", b"[": b"]", b"{": b"}", b"#[": b"]"}
 _PATH = re.compile(rb"#\[\s*[\w:]+\s*[(\[{=\]]")
 # What may stand before the attribute of an expression, a field of a value or a pattern, or a parameter.
@@ -22,7 +24,7 @@ def _attributes(utf8: bytes) -> Iterator[StandIn]:
     """Attributes of operands, which only some lists of the grammar may hold; well-formed ones."""
     opened: list[tuple[bytes, int]] = []
     starts: dict[int, int] = {}
-    for match in _TOKENS.finditer(utf8):
+    for match in iter_closed(_TOKENS_AND_TEXTS, _TOKENS_ALONE, utf8):
         token = match[0]
         if token in _CLOSED_BY:
             opened.append((token, match.start()))

@@ -6,7 +6,18 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from codebatch_workers.syntax.stand_ins import Gap, StandIn, blank, gap, gaps, padded, plain_name
+from codebatch_workers.syntax.stand_ins import (
+    Gap,
+    StandIn,
+    blank,
+    gap,
+    gaps,
+    iter_closed,
+    padded,
+    plain_name,
+    searched,
+    words,
+)
 
 _RESERVED = (
     rb"break|case|catch|class|const|continue|debugger|delete|do|else|enum|export|extends|finally|for|function|if|import"
@@ -23,19 +34,12 @@ _NAMES = (
     *gaps(
         plain_name,
         # Reserved words as names of exports: `export { a as void }`, `import { if as a }`, `export * as if from`.
-        rb"[\w$]\s+as\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED, _LITERALS),
+        rb"as(?:(?<=[\w$]\sas)|(?<=\s\sas))\s+(%s|%s)(?=\s*(?:[,}]|/[/*]))" % (_RESERVED, _LITERALS),
         rb"[{,]%s(%s|%s)(?=\s+as\s+[\w$])" % (_BETWEEN, _RESERVED, _LITERALS),
         rb"\*\s+as\s+(%s)(?=\s+from\b)" % _RESERVED,
         needs=(b"as",),
     ),
     *gaps(plain_name, rb"\bexport\s*\{[^{}]*?\b(%s)(?=\s*[,}])" % _RESERVED, needs=(b"export",)),
-    *gaps(
-        plain_name,
-        # .. of attributes and elements: `<li class="a" default>`, `<var>`.
-        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED,
-        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED,
-    ),
-    *gaps(plain_name, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
     # `for (async of => 1;;)`
     *gaps(plain_name, rb"\bfor\s*\(\s*async\s+(of)(?=\s*=>)", needs=(b"async",)),
 )
@@ -54,16 +58,29 @@ _AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 def _raw_templates(utf8: bytes) -> Iterator[StandIn]:
     r"""Escapes that are none: a tag may be given them, as in String.raw`\u`."""
-    for match in _TEXT.finditer(utf8) if b"\\" in utf8 and b"`" in utf8 else ():
-        if match[1] and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
+    for match in iter_closed(_TEXT, _TEXT_ALONE, utf8) if b"\\" in utf8 and b"`" in utf8 else ():
+        if match[0][:1] == b"`" and _TAG.search(utf8, max(0, match.start() - _TAG_BYTES_MAX), match.start()):
             for escape in _NO_ESCAPE.finditer(utf8, match.start(), match.end()):
                 yield StandIn(escape.start(), b"_")
 
 
-_TEXT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s|(`(?:[^`\\]|\\.)*`)" % _QUOTED, re.DOTALL)
+_NO_TEMPLATE = rb"//[^\n]*|/\*.*?(?:\*/|\Z)|%s" % _QUOTED
+_TEXT = re.compile(rb"%s|`[^`\\]*(?:\\.[^`\\]*)*(?:`|(?P<open>\\?\Z))" % _NO_TEMPLATE, re.DOTALL)
+_TEXT_ALONE = re.compile(_NO_TEMPLATE, re.DOTALL)
 _TAG = re.compile(rb"[\w$)\]>]\s*\Z")
 _TAG_BYTES_MAX = 20
 _NO_ESCAPE = re.compile(rb"\\(?=u(?!\{[0-9a-fA-F]+\}|[0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[1-9])")
+
+_ELEMENTS = (
+    *gaps(
+        plain_name,
+        # Reserved words as names of attributes and elements: `<li class="a" default>`, `<var>`.
+        rb"\s(%s)(?=\s*=\s*[\"'{])" % _RESERVED,
+        rb"\s(%s|default)(?=\s*/?>|\s+[\w-]+=[\"'{])" % _RESERVED,
+    ),
+    *gaps(plain_name, rb"</?(switch|this|var)(?=[\s/>.])", needs=(b"<switch", b"<this", b"<var", b"</")),
+    _ampersands,
+)
 
 _SCRIPT_GAPS: tuple[Gap, ...] = (
     *_NAMES,
@@ -81,17 +98,19 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
         lambda _: b"const",
         needs=(b"using",),
     ),
-    gap(rb"\b(await\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
+    gap(rb"(await(?<=\bawait)\s+using)(?=\s+(?!in\b|instanceof\b)[\w$]|/)", padded(b"const"), needs=(b"using",)),
     _raw_templates,
     # A generator behind a field: the end of the line ends that.
     gap(
-        rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*(\n)(?=\s*\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()", lambda _: b";"
+        rb"(\n)(?<=[\w$# \t]\n)(?=\s{0,80}\*\s*(?:[\w$#]+|\[[^\]\n]*\])\s*\()",
+        lambda _: b";",
+        behind=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
     ),
     # NUL, which is the end of the file to grammars.
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
-JAVASCRIPT_GAPS: tuple[Gap, ...] = (*_SCRIPT_GAPS, _ampersands)
+JAVASCRIPT_GAPS: tuple[Gap, ...] = (*_SCRIPT_GAPS, *_ELEMENTS)
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 
@@ -106,10 +125,12 @@ _IMPORT_IN_BRACKETS = re.compile(rb"\((?=import\(\s*%s\s*\)\.)" % _QUOTED)
 # A line that begins with a bracket, and a blank before it: a signature in a type, where nothing ended the one before.
 _LINE = re.compile(rb"^[ \t]*([ \t])(?=<\s*[A-Za-z_$]|\()", re.MULTILINE)
 _ENDS_A_TYPE = re.compile(rb"(?:[\w$\])}\"'`]|(?<!=)>)\Z")
-_BRACKETS = re.compile(rb"=>|[<>()]|%s|//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/" % _QUOTED)
+_TOKENS = rb"=>|[<>()]|%s|//[^\n]*" % _QUOTED
+_BRACKETS = re.compile(rb"%s|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|(?P<open>\Z))" % _TOKENS)
+_BRACKETS_ALONE = re.compile(_TOKENS)
 _WHITE = re.compile(rb"\s*")
 _DECORATOR = re.compile(rb"@\(")
-_DEFAULT_FUNCTION = re.compile(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
+_DEFAULT_FUNCTION = searched(rb"\bexport\s+default\s+(?:async\s+)?function\s*(?=[<(])")
 _NO_BODY = re.compile(rb"\s*(:[^;{}]+);")
 # What stands between two signatures is shorter.
 _COMMENT_BYTES_MAX = 20_000
@@ -147,12 +168,11 @@ def _types_of_imports(utf8: bytes) -> Iterator[StandIn]:
 
 
 def _signatures(utf8: bytes) -> Iterator[StandIn]:
-    closings = _closings(utf8) if _LINE.search(utf8) else {}
     for match in _LINE.finditer(utf8):
-        after = b"(" if utf8[match.end()] == ord("<") else b":"
-        is_signature = _after(utf8, closings.get(match.end()), after) is not None
-        if is_signature and _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
-            yield StandIn(match.start(1), b";")
+        if _ENDS_A_TYPE.search(_code_before(utf8, match.start())):
+            after = b"(" if utf8[match.end()] == ord("<") else b":"
+            if _after(utf8, _closings(utf8).get(match.end()), after) is not None:
+                yield StandIn(match.start(1), b";")
 
 
 def _decorators(utf8: bytes) -> Iterator[StandIn]:
@@ -194,7 +214,10 @@ def _modifiers(utf8: bytes) -> Iterator[StandIn]:
 
 
 _ACCESS = (b"private", b"protected", b"public")
-_MEMBER = re.compile(rb"\b((?:(?:%s)[ \t]+)+)(?=(?:(?:get|set|async)[ \t]+)?[\w$#\"'*]|(\[\s*\w+\s*:)|\[)" % _MODIFIERS)
+_MEMBER = re.compile(
+    rb"(%s[ \t]+(?:(?:%s)[ \t]+)*)(?=(?:(?:get|set|async)[ \t]+)?[\w$#\"'*]|(\[\s*\w+\s*:)|\[)"
+    % (words(_MODIFIERS), _MODIFIERS)
+)
 
 
 @lru_cache(maxsize=2)
@@ -203,7 +226,7 @@ def _closings(utf8: bytes) -> dict[int, int]:
     closings: dict[int, int] = {}
     angles: list[int] = []
     rounds: list[int] = []
-    for match in _BRACKETS.finditer(utf8):
+    for match in iter_closed(_BRACKETS, _BRACKETS_ALONE, utf8):
         match match[0]:
             case b"<":
                 angles.append(match.start())
@@ -243,18 +266,22 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     *gaps(
         plain_name,
         # Words that are names as any other.
-        rb"\b(using|abstract|accessor|type)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)",
-        rb"\b(using|abstract|accessor|type)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)",
+        rb"(%s)(?=\s*[?:,)=.;\]}>|&(<]|[ \t]*$)" % words(b"using|abstract|accessor|type"),
+        rb"(%s)(?=\s+(?:as|extends|in|instanceof|satisfies)\b)" % words(b"using|abstract|accessor|type"),
         needs=(b"using", b"abstract", b"accessor", b"type"),
     ),
     *gaps(
         plain_name,
-        rb"^[ \t]*(in|instanceof)(?=\s*\??\s*:)",
+        rb"(in(?:stanceof)?)(?=\s*(?:\?\s*)?:)",
         # What begins as `in` does not go on with the line before.
-        rb"^[ \t]*(in)(?=[\d_$])",
+        rb"(in)(?=[\d_$])",
+        behind=rb"^[ \t]*",
+    ),
+    *gaps(
+        plain_name,
         # .. of parameters and of parts of a tuple: `(any) => void`, `[new: A]`; a type of its own: `typeof undefined`.
         rb"[(,]\s*(%s)(?=\s*(?:,[^()]*)?\)\s*=>)" % _TYPES,
-        rb"[\[,]\s*(%s|%s|%s)(?=\s*\??\s*:)" % (_RESERVED, _TYPES, _LITERALS),
+        rb"[\[,]\s*(%s|%s|%s)(?=\s*(?:\?\s*)?:)" % (_RESERVED, _TYPES, _LITERALS),
     ),
     *gaps(plain_name, rb"\btypeof\s+(undefined)\b", needs=(b"undefined",)),
     *gaps(
@@ -267,7 +294,7 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     # Variance: `<in out A, out B>`.
     gap(rb"[<,]%s(?:const\s+)?((?:in\s+out|in|out)\b)(?=\s+(?!extends\b)[A-Za-z_$])" % _BETWEEN),
     # `global { … }` in a module's declaration: a block does.
-    gap(rb"^[ \t]*(global)(?=\s*\{)", needs=(b"global",)),
+    gap(rb"(global)(?=\s*\{)", behind=rb"^[ \t]*"),
     gap(rb"\bexport\s+(type)(?=\s*\*)", needs=(b"export",)),
     gap(rb"\bexport\s+default\s+(abstract)(?=\s+class\b)", needs=(b"abstract",)),
     gap(rb"\bimport\s+(type)(?=\s+\w+\s*=)", needs=(b"import",)),
@@ -275,9 +302,9 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"\b(accessor)(?=[ \t]+[\w$#\[\"'])", needs=(b"accessor",)),
     gap(rb"\binfer\s+\w+\s+(extends\s+[\w.]+)", needs=(b"infer",)),
     # `f<typeof import("a")>()` is no comparison.
-    gap(rb"\w<\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
+    gap(rb"<(?<=\w<)\s*(typeof)\s+import\(", lambda text: b"|".ljust(len(text)), needs=(b"typeof",)),
     # `using a: B = c`
-    gap(rb"^[ \t]*(?:await\s+)?(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", needs=(b"using",)),
+    gap(rb"(using)(?=\s+[\w$]+\s*:)", lambda _: b"const", behind=rb"^[ \t]*(?:await[ \t]+)?"),
     _modifiers,
     _default_functions,
     _decorators,
@@ -287,4 +314,4 @@ TYPESCRIPT_GAPS: tuple[Gap, ...] = (
     _signatures,
 )
 
-TSX_GAPS: tuple[Gap, ...] = (*TYPESCRIPT_GAPS, _ampersands)
+TSX_GAPS: tuple[Gap, ...] = (*TYPESCRIPT_GAPS, *_ELEMENTS)
