@@ -35,7 +35,7 @@ def test_a_disk_that_refuses_any_write_of_a_simulated_run(number: int, is_lastin
         faults=(),
         changed=changed,
     )
-    writes = run_refused(case, None)
+    writes = len(run_refused(case))
     assert writes > 60
     # Beside an older batch there are more of them: each is refused in one of the four ways.
     first, step = (0, 1) if changed is None else (2 * is_lasting + (number == errno.EIO), 4)
