@@ -37,6 +37,7 @@ from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import CheapRunner, make_batch
+from tests.store.crashes import refused
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000
@@ -263,7 +264,7 @@ class World:
         self.writes.append(self.schedule.steps)
         if refusal is None or at < refusal.at or (at > refusal.at and not refusal.is_lasting):
             return None
-        return Fate(OSError(refusal.number, os.strerror(refusal.number)), share=0.5 if operation.call == "write" else 0)
+        return refused(refusal.number, operation)
 
     def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
         living = {holder: one for holder, one in self._processes.items() if one.is_alive}
