@@ -12,7 +12,7 @@ import pytest
 
 from codebatch.store.packs import encode_bad
 
-from .process import CommandLine, write
+from .process import CommandLine, make_modules, write
 
 FILE_TASKS = 4
 FILES = 24
@@ -23,8 +23,7 @@ SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
 def project(codebatch: CommandLine) -> CommandLine:
     """A tree of several shards that was run once; configuration and store lie beside it."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
-    for number in range(FILES):
-        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    make_modules(codebatch.directory / "tree", FILES)
     codebatch("run", "tree")
     return codebatch
 
