@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from codebatch.store.packs import encode_bad
+from tests.application.inline import inline
+from tests.bad_input.test_store_fuzz import ask
 
 from .process import CommandLine, make_modules, write
 
@@ -31,7 +34,9 @@ def project(codebatch: CommandLine) -> CommandLine:
 def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
     """Run, and hold the digest against that of a run that takes nothing over."""
     answer: dict[str, Any] = codebatch("run", "tree", "--json", *options).json
-    anew = codebatch("run", "tree", "--json", "--store", "anew", "--again").json
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(codebatch.directory)
+        anew = json.loads(ask(("run", "tree", "--json", "-q", "--store", "anew", "--again")).stdout)
     assert anew["served"] == 0
     assert answer["result_digest"] == anew["result_digest"]
     assert answer["records"] == anew["records"]
