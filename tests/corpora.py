@@ -59,9 +59,11 @@ def debian(name: str) -> Path:
 
 
 def _had(name: str, fetch: Callable[[Path, Path], None]) -> Path:
-    """The directory of a corpus. One process downloads, the others wait for it."""
+    """The directory of a corpus. One process downloads, and others wait that need what is not there yet."""
     cache = corpora_directory()
     target = cache / name
+    if target.is_dir():
+        return target
     with open(cache / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():

@@ -28,3 +28,10 @@ def test_what_no_source_has_is_named(
     monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
     with pytest.raises(corpora.CorpusNotHad, match="codebatch-no-such-"):
         fetch()
+
+
+def test_what_is_there_is_had_while_another_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEBATCH_TEST_CORPORA", str(tmp_path))
+    monkeypatch.setattr("tests.corpora.fcntl.flock", lambda *_: pytest.fail("it waits"))
+    (tmp_path / "a-1").mkdir()
+    assert corpora.sdist("a", "1") == tmp_path / "a-1"

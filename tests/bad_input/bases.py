@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,13 +53,14 @@ class Bases:
         """`codebatch run TREE`."""
         return ask(("run", str(self.root / tree), "--json", "-q", "--store", str(store), *more))
 
-    def problem_of(self, answer: Answer, tree: str = "tree") -> str:
-        """What is wrong with what a run answered that may have been told what is damaged; nothing where all is well."""
-        if answer.status == 4:
+    def problem_of(self, answer: Answer, tree: str = "tree", *, may_say: Collection[str] = ()) -> str:
+        """What is wrong with what a run answered; nothing where all is well. `may_say` are errors that it may end with.
+
+        What is damaged in an older batch is a miss, and no error.
+        """
+        if answer.status in (3, 4) and may_say and bool(answer.stdout) == (answer.status == 3):
             error = json.loads(answer.stderr.splitlines()[-1])["error"]
-            return "" if error["code"].startswith("store") and not answer.stdout else f"an error: {answer.stderr}"
-        if answer.status == 3:
-            return "" if "lost from the store" in answer.stderr else f"incomplete: {answer.stdout!r} {answer.stderr}"
+            return "" if error["code"] in may_say else f"an error: {answer.stderr}"
         if answer.status != 0:
             return f"status {answer.status}: {answer.stderr[-1500:]}"
         return "" if json.loads(answer.stdout)["result_digest"] == self.digests[tree] else "a wrong digest"

@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.application.inline import inline
 from tests.bad_input.bases import Bases, ending
 from tests.cli.process import UNPRIVILEGED, CommandLine, permissions_bind
+from tests.store.crashes import Meant, from_call, is_write, refused, refused_from
 
 TRIALS = int(os.environ.get("CODEBATCH_BASE_FAULTS", "8"))
 """Of each test; 0: at each call that there is."""
@@ -28,7 +28,7 @@ def at_some(count: int) -> list[int]:
     return sorted(random.Random(count).sample(range(count), min(count, TRIALS) if TRIALS else count))
 
 
-def calls_of(bases: Bases, store: Path, is_meant: Callable[[Operation], bool]) -> int:
+def calls_of(bases: Bases, store: Path, is_meant: Meant) -> int:
     """How many calls of a run are meant."""
     count = 0
 
@@ -41,7 +41,7 @@ def calls_of(bases: Bases, store: Path, is_meant: Callable[[Operation], bool]) -
     return count
 
 
-def is_of_a_base(store: Path, names: list[str]) -> Callable[[Operation], bool]:
+def is_of_a_base(store: Path, names: list[str]) -> Meant:
     roots = [store / "batches" / name for name in names]
     return lambda operation: any(root == operation.path or root in operation.path.parents for root in roots)
 
@@ -53,10 +53,10 @@ def test_base_that_is_removed_while_it_is_read_is_misses(bases: Bases, tmp_path:
     for name in names:
         is_meant = is_of_a_base(store, [name])
         for at in at_some(calls_of(bases, store, is_meant)):
-            calls = iter(range(at))
+            is_late = from_call(at, is_meant)
 
-            def watch(operation: Operation, name: str = name, calls: Iterator[int] = calls) -> None:
-                if is_meant(operation) and next(calls, None) is None:  # noqa: B023 - called within the loop alone
+            def watch(operation: Operation, name: str = name, is_late: Meant = is_late) -> None:
+                if is_late(operation):
                     shutil.rmtree(store / "batches" / name, ignore_errors=True)
 
             bases.copied(store)
@@ -68,19 +68,17 @@ def test_base_that_is_removed_while_it_is_read_is_misses(bases: Bases, tmp_path:
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES], ids=errno.errorcode.get)
 def test_what_of_a_base_cannot_be_read_is_misses_or_told(bases: Bases, tmp_path: Path, number: int) -> None:
+    """Told is a batch.json that may be that of the batch to go on with, and what cannot be written as a batch goes."""
     store = tmp_path / "store"
     is_meant = is_of_a_base(store, os.listdir(bases.store / "batches"))
     wrong = []
     for at in at_some(calls_of(bases, store, is_meant)):
-        calls = iter(range(at))
-
-        def refuse(operation: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            is_it = is_meant(operation) and next(calls, None) is None
-            return Fate(OSError(number, os.strerror(number))) if is_it else None
-
         bases.copied(store)
-        with inline(WatchedCalls(RealCalls(), refuse)), ending():
-            problem = bases.problem_of(bases.run(store))
+        with inline(WatchedCalls(RealCalls(), refused_from(at, number, is_meant))), ending():
+            answer = bases.run(store)
+        problem = bases.problem_of(answer, may_say=("store_error", "store_unwritable"))
+        if "store_error" in answer.stderr and "/batch.json: " not in answer.stderr:
+            problem = f"what is no more than a miss is told: {answer.stderr}"
         with inline():
             problem = problem or bases.problem_of(bases.run(store))
         if problem:
@@ -95,23 +93,21 @@ def test_write_that_is_refused_ends_a_run_that_takes_over_and_the_next_completes
 ) -> None:
     store = tmp_path / "store"
     wrong = []
-    for at in at_some(calls_of(bases, store, lambda operation: operation.is_write)):
-        before = iter(range(at))
+    for at in at_some(calls_of(bases, store, is_write)):
+        is_late = from_call(at)
         is_past = False
 
-        def refuse(operation: Operation, before: Iterator[int] = before) -> Fate | None:
+        def refuse(operation: Operation, is_late: Meant = is_late) -> Fate | None:
             nonlocal is_past
-            if not operation.is_write or next(before, None) is not None or (is_past and not is_lasting):
+            if not is_late(operation) or (is_past and not is_lasting):
                 return None
             is_past = True
-            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
+            return refused(number, operation)
 
         bases.copied(store)
         with inline(WatchedCalls(RealCalls(), refuse)), ending():
             answer = bases.run(store)
-        problem = bases.problem_of(answer)
-        if answer.status == 4 and "store_unwritable" not in answer.stderr:
-            problem = answer.stderr
+        problem = bases.problem_of(answer, may_say=("store_unwritable",))
         with inline():
             problem = problem or bases.problem_of(bases.run(store))
         if problem:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import SCRIPT, CommandLine, Ended, write
+from tests.cli.process import SCRIPT, CommandLine, Ended, write, write_own_task
 
 RUN = "codebatch --store store run tree --json"
 AFTER = f"{sys.executable} -c 'import os, signal, sys; {{}}; os.execvp(sys.argv[1], sys.argv[1:])' {RUN}"
@@ -136,8 +136,7 @@ def test_tools_that_tasks_start_hear_ctrl_c(here: CommandLine) -> None:
         "    said = subprocess.run([sys.executable, '-c', SAY], capture_output=True, text=True).stdout\n"
         "    yield Metric(path=file.path.decode(), metric=said.strip(), value=1)\n"
     )
-    write(here.directory / "tools" / "own.py", code)
-    write(here.directory / "codebatch.toml", "[tasks.own]\npython = 'tools/own.py:task'\n")
+    write_own_task(here.directory, "own", code)
     ended = here.finish(here.start("run", "tree", "--json"))
     assert json.loads(ended.stdout)["status"] == "COMPLETED"
     said = {row["metric"] for row in here("query", "outputs", "--task", "own", "--json").json}

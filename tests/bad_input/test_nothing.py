@@ -13,7 +13,7 @@ import zstandard
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter
 from codebatch.system.files import RealFiles
-from tests.cli.process import CommandLine, write
+from tests.cli.process import CommandLine, write, write_own_task
 from tests.execution.harness import finished, open_latest
 
 READING = {
@@ -82,10 +82,9 @@ def test_output_without_records_is_one_that_tools_can_read(codebatch: CommandLin
 
 
 def test_project_task_that_fails_over_no_file_is_no_success(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "codebatch.toml", "[tasks.layers]\npython = 'tools/layers.py:task'\n")
     code = "import os\ndef task(project):\n    if os.path.exists({!r}): raise ValueError('no')\n    return []\n"
     trouble = write(codebatch.directory / "trouble", "")
-    write(codebatch.directory / "tools" / "layers.py", code.format(str(trouble)))
+    write_own_task(codebatch.directory, "layers", code.format(str(trouble)))
     (codebatch.directory / "tree").mkdir()
     failed = codebatch("run", "tree", "--allow-empty", "--json", status=3).json
     assert (failed["status"], failed["failures"]) == ("PARTIAL", 1)

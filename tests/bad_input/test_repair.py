@@ -11,19 +11,25 @@ from pathlib import Path
 import pytest
 
 from codebatch.system.files import RealFiles
-from tests.cli.process import UNPRIVILEGED, CommandLine, make_many, permissions_bind, wait_until, write
+from tests.cli.process import (
+    UNPRIVILEGED,
+    CommandLine,
+    make_many,
+    make_modules,
+    permissions_bind,
+    wait_until,
+    write,
+    write_own_task,
+)
+from tests.cli.test_explain_miss import FILES, SHARDS
 from tests.cli.test_verify import FICKLE
-
-SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 6\n"
-FILES = 12
 
 
 @pytest.fixture
 def shared(codebatch: CommandLine) -> CommandLine:
     """A project of two batches, the later of which shares what the earlier has of all files but one."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
-    for number in range(FILES):
-        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    make_modules(codebatch.directory / "tree", FILES)
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "m11.py", "import sys\n")
     codebatch("run", "tree")
@@ -80,7 +86,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert os.stat(first).st_nlink == 3
     assert _contents(shared) == sound
     assert _leftovers(shared) == []
-    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 29 shard files of 66 names: no damage"]
+    assert shared("diagnose", "--full").lines == ["2 batches, 2 snapshots, 23 shard files of 47 names: no damage"]
 
 
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink, plant])
@@ -123,11 +129,8 @@ def test_run_mends_what_an_unfinished_batch_took_over(shared: CommandLine) -> No
 
 def test_failures_are_had_again_too(codebatch: CommandLine) -> None:
     """Of a task that fails at a file, and of one that needs it and so fails there."""
-    write(codebatch.directory / "codebatch.toml", "[tasks.one]\npython = 'own.py:task'\n")
-    write(
-        codebatch.directory / "own.py",
-        "def task(file):\n    if file.path == b'b.py':\n        raise ValueError\n    return []\n",
-    )
+    failing = "def task(file):\n    if file.path == b'b.py':\n        raise ValueError\n    return []\n"
+    write_own_task(codebatch.directory, "one", failing)
     for name in "abc":
         write(codebatch.directory / "tree" / f"{name}.py", "x = 1\n")
     codebatch("run", "tree", status=3)
@@ -151,8 +154,7 @@ def test_an_empty_batch_is_mended(codebatch: CommandLine) -> None:
 def test_what_is_told_otherwise_is_beyond_repair_and_stays_as_it_is(codebatch: CommandLine) -> None:
     root = codebatch.directory
     mood = write(root / "mood", "fine")
-    write(root / "own.py", FICKLE.format(mood=str(mood)))
-    write(root / "codebatch.toml", "[tasks.fickle]\npython = 'own.py:task'\n")
+    write_own_task(root, "fickle", FICKLE.format(mood=str(mood)))
     write(root / "tree" / "m05.py", "x = 1\n")
     codebatch("run", "tree")
     (path,) = shard_files(codebatch, "fickle")
@@ -178,12 +180,11 @@ def test_what_another_installation_made_is_beyond_repair_here(codebatch: Command
     root = codebatch.directory
     own = "from codebatch_workers.api import Metric\n"
     own += "def task(file):\n    yield Metric(path=file.path.decode(), metric='m', value=1)\n"
-    write(root / "own.py", own)
-    write(root / "codebatch.toml", "[tasks.one]\npython = 'own.py:task'\n")
+    task = write_own_task(root, "one", own)
     write(root / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     flip(shard_files(codebatch, "one")[0])
-    write(root / "own.py", own + "# another\n")
+    write(task, own + "# another\n")
     told = codebatch("diagnose", "--repair", "--json", status=4, has_answer=True)
     assert "planned with another one (implementation_digest differ)" in told.json["damaged"][0]["problem"]
 
@@ -292,8 +293,7 @@ def task(file):
 def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: CommandLine) -> None:
     root = codebatch.directory
     gate = write(root / "gate", "open")
-    write(root / "own.py", GATED.format(gate=str(gate)))
-    write(root / "codebatch.toml", "[tasks.gated]\npython = 'own.py:task'\n")
+    write_own_task(root, "gated", GATED.format(gate=str(gate)))
     write(root / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     sound = _contents(codebatch)

@@ -187,3 +187,16 @@ def make_many(root: Path, count: int) -> Path:
         )
         write(root / f"package{index % 7}" / f"module{index:03}.py", f"import os\n\n\n{body}")
     return root
+
+
+def make_modules(root: Path, count: int = 12) -> Path:
+    """A tree of small modules in one directory, which all import what they do not use."""
+    for number in range(count):
+        write(root / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    return root
+
+
+def write_own_task(root: Path, name: str, code: str, settings: str = "") -> Path:
+    """The file of a task of the project in a directory, and its configuration: other settings, and then this task."""
+    write(root / "codebatch.toml", f"{settings}[tasks.{name}]\npython = '{name}.py:task'\n")
+    return write(root / f"{name}.py", code)

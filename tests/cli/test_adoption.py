@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from .process import CommandLine, write
+from .process import CommandLine, write, write_own_task
 
 SOUND, BROKEN = "import os\n\nprint(os)\n", "x = (\n"
 
@@ -56,9 +56,8 @@ def test_other_patterns_that_choose_the_same_files_are_its_own(codebatch: Comman
 
 
 def test_one_that_was_adopted_is_resumed_without_the_first(two: CommandLine) -> None:
-    write(two.directory / "codebatch.toml", "[tasks.judge]\npython = 'judge.py:task'\n")
     heal = f"    assert os.path.exists({str(two.directory / 'healed')!r})\n    return []\n"
-    write(two.directory / "judge.py", f"import os\ndef task(file):\n{heal}")
+    write_own_task(two.directory, "judge", f"import os\ndef task(file):\n{heal}")
     first = two("run", "one", "--json", status=3).json["batch_id"]
     two("run", "two", status=3)
     second = two("batch", "show", "--json").json["batch_id"]

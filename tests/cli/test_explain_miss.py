@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .process import CommandLine, write
+from .process import CommandLine, make_modules, write, write_own_task
 from .test_own_tasks import COUNT
 
 SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
@@ -20,8 +20,7 @@ FILES = 12
 @pytest.fixture
 def project(codebatch: CommandLine) -> CommandLine:
     write(codebatch.directory / "codebatch.toml", SHARDS)
-    for number in range(FILES):
-        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    make_modules(codebatch.directory / "tree", FILES)
     codebatch("run", "tree")
     return codebatch
 
@@ -140,8 +139,7 @@ def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
 
 
 def test_own_tasks_and_words_that_are_wrong(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "codebatch.toml", "[tasks.words]\npython = 'words.py:task'\n")
-    write(codebatch.directory / "words.py", COUNT)
+    write_own_task(codebatch.directory, "words", COUNT)
     write(codebatch.directory / "tree" / "a.py", "x = 1\n")
     codebatch("run", "tree")
     write(codebatch.directory / "tree" / "b.py", "x = 1\n")

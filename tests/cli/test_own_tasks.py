@@ -347,15 +347,19 @@ def test_project_function_is_done_again_when_resume_changed_what_it_read(codebat
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("code", "seconds", "reason"),
     [
-        ("import os\ndef task(project): os.abort()", "crash"),
-        ("def task(project):\n    while True: pass", "timeout"),
-        ("def task(project): return [0] * 10**9", "memory"),
+        ("import os\ndef task(project): os.abort()", 100.0, "crash"),
+        ("def task(project):\n    while True: pass", 1.0, "timeout"),
+        # It stays too large until it is seen, however long that takes.
+        ("def task(project):\n    large = b'x' * (600 << 20)\n    while large: pass", 100.0, "memory"),
     ],
+    ids=["crash", "timeout", "memory"],
 )
-def test_project_function_that_kills_its_worker_fails_alone(codebatch: CommandLine, code: str, reason: str) -> None:
-    project(codebatch.directory, code=code, settings="project_seconds_max = 1.0\n" + SETTINGS)
+def test_project_function_that_kills_its_worker_fails_alone(
+    codebatch: CommandLine, code: str, seconds: float, reason: str
+) -> None:
+    project(codebatch.directory, code=code, settings=f"project_seconds_max = {seconds}\n" + SETTINGS)
     codebatch("run", "src", "--memory-mb", "400", status=3)
     (failure,) = codebatch("errors", "--json").json
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", reason)

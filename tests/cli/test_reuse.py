@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from codebatch.store.packs import encode_bad
+from tests.application.inline import inline
+from tests.bad_input.test_store_fuzz import ask
 
-from .process import CommandLine, write
+from .process import CommandLine, make_modules, write
 
 FILE_TASKS = 4
 FILES = 24
@@ -23,8 +26,7 @@ SHARDS = "[shard]\nfiles_average = 4\nfiles_min = 4\nfiles_max = 4\n"
 def project(codebatch: CommandLine) -> CommandLine:
     """A tree of several shards that was run once; configuration and store lie beside it."""
     write(codebatch.directory / "codebatch.toml", SHARDS)
-    for number in range(FILES):
-        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    make_modules(codebatch.directory / "tree", FILES)
     codebatch("run", "tree")
     return codebatch
 
@@ -32,7 +34,9 @@ def project(codebatch: CommandLine) -> CommandLine:
 def _run(codebatch: CommandLine, *options: str) -> dict[str, Any]:
     """Run, and hold the digest against that of a run that takes nothing over."""
     answer: dict[str, Any] = codebatch("run", "tree", "--json", *options).json
-    anew = codebatch("run", "tree", "--json", "--store", "anew", "--again").json
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(codebatch.directory)
+        anew = json.loads(ask(("run", "tree", "--json", "-q", "--store", "anew", "--again")).stdout)
     assert anew["served"] == 0
     assert answer["result_digest"] == anew["result_digest"]
     assert answer["records"] == anew["records"]

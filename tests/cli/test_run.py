@@ -10,7 +10,7 @@ import pytest
 
 import codebatch_workers
 
-from .process import CommandLine, Ended, make_project, wait_until, write
+from .process import CommandLine, Ended, make_project, wait_until, write, write_own_task
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: Com
     """A task replaces it and takes its worker with it; the next worker is another codebatch than what planned."""
     package = tmp_path / "installed" / "codebatch_workers"
     shutil.copytree(Path(codebatch_workers.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    write(codebatch.directory / "codebatch.toml", "[tasks.replacing]\npython = 'replacing.py:task'\n")
     replaced = package / "tasks" / "lint.py"
-    write(
-        codebatch.directory / "replacing.py",
+    write_own_task(
+        codebatch.directory,
+        "replacing",
         f"import os\ndef task(file):\n    open({str(replaced)!r}, 'a').write('# another release\\n')\n    os.abort()\n",
     )
     installed = CommandLine(codebatch.directory, {"PYTHONPATH": str(package.parent)})
@@ -111,9 +111,8 @@ def test_installation_that_is_replaced_while_a_batch_runs_ends_it(codebatch: Com
 
 
 def test_local_task_that_is_edited_while_a_batch_runs_ends_it_and_what_it_said_is_kept(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "codebatch.toml", "[tasks.edited]\npython = 'edited.py:task'\n")
     edits = "    open(__file__, 'a').write('# edited\\n')\n    os.abort()\n"
-    task = write(codebatch.directory / "edited.py", f"import os\ndef task(file):\n{edits}")
+    task = write_own_task(codebatch.directory, "edited", f"import os\ndef task(file):\n{edits}")
     ended = codebatch("run", "project", "-j", "1", "--json", status=2)
     assert ended.error["code"] == "tool_mismatch"
     assert "planned with another edited" in ended.error["message"]

@@ -11,7 +11,7 @@ from codebatch.model.result_key import result_key
 from codebatch.store.batches import resolve_batch
 from codebatch.store.untrusted import UntrustedKey, distrust, load_untrusted
 
-from .process import CommandLine, write
+from .process import CommandLine, make_modules, write, write_own_task
 from .test_explain_miss import FILES, SHARDS, explain
 
 FICKLE = """
@@ -30,8 +30,7 @@ def task(file):
 @pytest.fixture
 def project(codebatch: CommandLine) -> CommandLine:
     write(codebatch.directory / "codebatch.toml", SHARDS)
-    for number in range(FILES):
-        write(codebatch.directory / "tree" / f"m{number:02d}.py", f"import os\n\n\ndef f{number}(x):\n    return x\n")
+    make_modules(codebatch.directory / "tree", FILES)
     return codebatch
 
 
@@ -42,8 +41,7 @@ def _names(root: Path) -> list[str]:
 def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) -> None:
     root = project.directory
     mood = write(root / "mood", "fine")
-    write(root / "tools" / "own.py", FICKLE.format(mood=str(mood)))
-    write(root / "codebatch.toml", SHARDS + "[tasks.fickle]\npython = 'tools/own.py:task'\n")
+    write_own_task(root, "fickle", FICKLE.format(mood=str(mood)), SHARDS)
     project("run", "tree")
     before = _names(root)
     every = project("verify", "--sample", "100%", "--json").json
@@ -74,7 +72,7 @@ def test_a_task_that_answers_otherwise_is_found_and_named(project: CommandLine) 
     mood.write_text("fine")
     told = project("verify", "--sample", "99%", "--json", status=1).json
     assert (told["results"], told["failed"]) == (FILES * 5 - 1, 0), "what failed then is no result"
-    write(root / "tools" / "own.py", FICKLE.format(mood=str(mood)).replace("m05.py", "none"))
+    write(root / "fickle.py", FICKLE.format(mood=str(mood)).replace("m05.py", "none"))
     project("run", "tree")
     mood.write_text("bad")
     ended = project("verify", "--sample", "100%", status=3)

@@ -97,8 +97,8 @@ def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] =
     return Told(cases=1, steps=world.schedule.steps, refused_late=world.refused_late, happened=world.happened)
 
 
-def run_refused(case: Case, refusal: Refusal | None) -> int:
-    """Run a case on a disk that refuses a write; returns how many writes there were."""
+def run_refused(case: Case, refusal: Refusal | None = None) -> list[int]:
+    """Run a case on a disk that refuses a write; returns the step of each write that there was."""
     world = _world(case)
     world.refusal = refusal
     world.run(coordinators=1)

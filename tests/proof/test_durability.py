@@ -29,8 +29,8 @@ from codebatch_workers.runtime.execution import Failed, UnitResults
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
+from tests.store.crashes import PLACE, killed_from
 
-PLACE = Path("/a/b/store")
 HOLDER = HolderId("0" * 32)
 
 
@@ -82,24 +82,20 @@ def test_a_store_that_was_made_below_new_directories_is_there_after_power_loss(d
 
 
 @pytest.mark.parametrize("is_met", [False, True])
-def test_a_store_whose_maker_was_killed_at_any_call_is_there_after_power_loss(*, is_met: bool) -> None:
+def test_a_store_whose_maker_was_killed_at_any_write_is_there_after_power_loss(*, is_met: bool) -> None:
     """Who comes next makes it, or finds it made; or who comes at the same time wins or loses."""
     assert any(_is_made_after_a_killed_one(at, is_met=is_met) for at in range(1000))
 
 
 def _is_made_after_a_killed_one(at: int, *, is_met: bool) -> bool:
-    """Whether the first maker came to its end before the call with a number. Asserts that the store is there."""
+    """Whether the first maker came to its end before the write with a number. Asserts that the store is there."""
     disk = Disk()
-    calls = iter(range(at))
     is_over = False
-
-    def die(_: Operation) -> Fate | None:
-        return None if next(calls, None) is not None else Fate(Killed())
 
     def make() -> None:
         nonlocal is_over
         with contextlib.suppress(Killed):
-            create_store(RealFiles(_watched(disk, die)), PLACE)
+            create_store(RealFiles(_watched(disk, killed_from(at))), PLACE)
             is_over = True
 
     def meet(operation: Operation) -> Fate | None:
@@ -206,22 +202,15 @@ def test_who_finds_outputs_merged_makes_their_name_durable(disk: Disk) -> None:
     assert current_outputs(_reopened(disk, batch)) is not None
 
 
-def test_a_store_whose_maker_was_killed_at_any_call_can_be_made(tmp_path: Path) -> None:
+def test_a_store_whose_maker_was_killed_at_any_write_can_be_made(tmp_path: Path) -> None:
     for at in range(1000):
         root = tmp_path / str(at)
-        calls = 0
-
-        def watch(_: Operation, at: int = at) -> Fate | None:
-            nonlocal calls
-            calls += 1
-            return Fate(Killed()) if calls > at else None
-
         try:
-            create_store(RealFiles(WatchedCalls(RealCalls(), watch)), root)
+            create_store(RealFiles(WatchedCalls(RealCalls(), killed_from(at))), root)
         except Killed:
             assert create_store(RealFiles(), root)[0].id == open_store(RealFiles(), root).id
         else:
-            assert at > 20
+            assert at > 10
             return
 
 

@@ -108,7 +108,7 @@ def _kill_one(coordinator: int, chance: random.Random, *, alone: float = 0.05) -
 
 
 def _registers(batches: Path) -> int:
-    return sum(1 for _ in batches.glob(f"batch-*/{layout.OUTCOMES}/*"))
+    return sum(len(os.listdir(outcomes)) for outcomes in batches.glob(f"batch-*/{layout.OUTCOMES}"))
 
 
 def _batches(directory: Path) -> list[str]:

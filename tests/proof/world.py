@@ -37,6 +37,7 @@ from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import CheapRunner, make_batch
+from tests.store.crashes import refused
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000
@@ -120,7 +121,7 @@ class World:
         self._outcomes, self._ledger = self._read_outcomes()
         self._holders = 0
         self._refusing_until = 0
-        self.writes = 0
+        self.writes: list[int] = []
         self.refusal: Refusal | None = None
 
     def store(self) -> Store:
@@ -142,7 +143,7 @@ class World:
             self._crews.clear()
             self._processes.clear()
             coordinators = 1
-            if self.refusal is not None and self.writes > self.refusal.at:
+            if self.refusal is not None and len(self.writes) > self.refusal.at:
                 assert self.ends == ["store_unwritable"], "a refused write is told"
                 self.refusal = None
             digests = {end for end in self.ends if len(end) == DIGEST_DIGITS}
@@ -259,11 +260,11 @@ class World:
         return fate
 
     def _refuse(self, operation: Operation) -> Fate | None:
-        at, self.writes = self.writes, self.writes + 1
-        refusal = self.refusal
+        at, refusal = len(self.writes), self.refusal
+        self.writes.append(self.schedule.steps)
         if refusal is None or at < refusal.at or (at > refusal.at and not refusal.is_lasting):
             return None
-        return Fate(OSError(refusal.number, os.strerror(refusal.number)), share=0.5 if operation.call == "write" else 0)
+        return refused(refusal.number, operation)
 
     def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
         living = {holder: one for holder, one in self._processes.items() if one.is_alive}

@@ -6,7 +6,6 @@ import copy
 import errno
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,7 +13,7 @@ import pytest
 
 from codebatch.application import ignore_note
 from codebatch.application.collecting import collect_garbage, stats_of, tidy
-from codebatch.errors import StoreForeign, StoreInUse, StoreUnwritable, UnknownId
+from codebatch.errors import StoreForeign, StoreInUse, UnknownId
 from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome
@@ -42,9 +41,8 @@ from tests.cli.process import write
 from tests.proof.invariants import merged
 from tests.proof.plans import CheapRunner, make_batch
 from tests.store import support
+from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.store.support import collect_all, make_merged
-
-PLACE = Path("/a/b/store")
 
 
 @pytest.fixture
@@ -292,36 +290,23 @@ def old() -> tuple[Disk, list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_whoever_is_killed_collecting_at_any_call_leaves_all_that_is_needed(
+def test_whoever_is_killed_collecting_at_any_write_leaves_all_that_is_needed(
     old: tuple[Disk, list[str]], seed: int | None
 ) -> None:
     """Then power is lost, or not, and the next one comes to the same end."""
-    for at in range(1000):
-        disk, batches = copy.deepcopy(old)
-        calls = iter(range(at))
-
-        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            return None if next(calls, None) is not None else Fate(Killed())
-
-        mortal = disk.calls()
-        is_over = False
-        try:
-            collect_all(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), keep=2)
-            is_over = True
-        except Killed:
-            mortal.exit()
-        if seed is not None:
-            disk.lose_power(random.Random(seed + at))
-        store = open_store(RealFiles(disk.calls()), PLACE)
+    disk, batches = old
+    for left, _ in killed_at_each_write(disk, _collect, seed=seed, least=20):
+        store = open_store(RealFiles(left.calls()), PLACE)
         for batch_id in batch_ids(store):
             _check_readable(store, batch_id)
         assert batch_ids(store)[-2:] == batches[1:]
         collect_all(store, keep=2)
         assert batch_ids(store) == batches[1:]
         _check_left(store)
-        if is_over:
-            assert at > 20
-            return
+
+
+def _collect(files: RealFiles) -> None:
+    collect_all(open_store(files, PLACE), keep=2)
 
 
 def _check_left(store: Store) -> None:
@@ -338,27 +323,11 @@ def _check_left(store: Store) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_refused_write_is_told_and_leaves_all_that_is_needed(old: tuple[Disk, list[str]], number: int) -> None:
-    for at in range(1000):
-        disk, batches = copy.deepcopy(old)
-        writes = iter(range(at))
-
-        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
-            if not operation.is_write or next(writes, None) is not None:
-                return None
-            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
-
-        is_over = False
-        try:
-            collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), keep=2)
-            is_over = True
-        except StoreUnwritable:
-            pass
-        store = open_store(RealFiles(disk.calls()), PLACE)
+    disk, batches = old
+    for left in refused_at_each_write(disk, _collect, number, least=5):
+        store = open_store(RealFiles(left.calls()), PLACE)
         for batch_id in batches[1:]:
             _check_readable(store, batch_id)
-        if is_over:
-            assert at > 5
-            return
 
 
 def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, list[str]]) -> None:
@@ -370,7 +339,7 @@ def test_old_pack_is_not_gone_before_the_new_one_has_its_name(old: tuple[Disk, l
         return Fate(Killed(), share=1) if is_it else None
 
     with pytest.raises(Killed):
-        collect_all(open_store(RealFiles(WatchedCalls(disk.calls(), die)), PLACE), keep=2)
+        _collect(RealFiles(WatchedCalls(disk.calls(), die)))
     for seed in range(40):
         left = copy.deepcopy(disk)
         left.lose_power(random.Random(seed))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,11 @@ from codebatch.store.batches import batch_ids, given_names, resolve_batch
 from codebatch.store.pins import give_name, pin, unpin
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.files import RealFiles
-from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from tests.cli.process import write
 from tests.proof.plans import make_batch
+from tests.store.crashes import PLACE, killed_at_each_write
 from tests.store.support import collect_all, make_merged
-
-PLACE = Path("/a/b/store")
 
 
 @pytest.fixture
@@ -83,31 +78,16 @@ def test_planted_names_are_none_and_of_several_the_latest_has_it(store: Store) -
     assert given_names(store) == {"x": second.id}
 
 
-def test_name_that_moves_is_always_somebodys() -> None:
-    """Killed at any call, and without power: it is the old one's or the new one's, and nobody else's."""
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_name_that_moves_is_always_somebodys(seed: int | None) -> None:
+    """Killed at any write, and without power: it is the old one's or the new one's, and nobody else's."""
     before = Disk()
     made = create_store(RealFiles(before.calls()), PLACE)[0]
     first, second = (make_batch(made, [b"a"], shard_items=1, at_ns=at).id for at in range(2))
     give_name(made, first, "x")
     before.sync()
-    for at in range(1000):
-        disk = copy.deepcopy(before)
-        calls = iter(range(at))
-
-        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            return None if next(calls, None) is not None else Fate(Killed())
-
-        mortal = disk.calls()
-        is_over = False
-        try:
-            give_name(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), second, "x")
-            is_over = True
-        except Killed:
-            mortal.exit()
-        if at % 2:
-            disk.lose_power()
-        names = given_names(open_store(RealFiles(disk.calls()), PLACE))
+    for left, is_over in killed_at_each_write(
+        before, lambda files: give_name(open_store(files, PLACE), second, "x"), seed=seed, least=2
+    ):
+        names = given_names(open_store(RealFiles(left.calls()), PLACE))
         assert names["x"] in ((second,) if is_over else (first, second))
-        if is_over:
-            assert at > 5
-            return

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import os
-import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from codebatch.application.collecting import collect_garbage, stats_of
 from codebatch.cli.show import collected_line
-from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.batches import Batch, batch_ids, open_batch
@@ -26,11 +22,10 @@ from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from tests.proof.invariants import merged
+from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.store.support import make_merged
 
-PLACE = Path("/a/b/store")
 TASKS = 5
 
 
@@ -174,32 +169,18 @@ def old() -> Disk:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 1, 2])
-def test_whoever_is_killed_linking_at_any_call_leaves_all_that_was_there(old: Disk, seed: int | None) -> None:
+def test_whoever_is_killed_linking_at_any_write_leaves_all_that_was_there(old: Disk, seed: int | None) -> None:
     """Then power is lost, or not, and the next one comes to the same end."""
-    for at in range(1000):
-        disk = copy.deepcopy(old)
-        calls = iter(range(at))
-
-        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            return None if next(calls, None) is not None else Fate(Killed())
-
-        mortal = disk.calls()
-        is_over = False
-        try:
-            _link_all(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
-            is_over = True
-        except Killed:
-            mortal.exit()
-        if seed is not None:
-            disk.lose_power(random.Random(seed + at))
-        store = open_store(RealFiles(disk.calls()), PLACE)
+    for left, _ in killed_at_each_write(old, _link_in, seed=seed, least=20):
+        store = open_store(RealFiles(left.calls()), PLACE)
         assert survey(store.files, names_of(store), is_full=True).faults == []
         _link_all(store)
         assert _files(store) == TASKS
         assert store.files.unfinished(store.batches) == []
-        if is_over:
-            assert at > 20
-            return
+
+
+def _link_in(files: RealFiles) -> None:
+    _link_all(open_store(files, PLACE))
 
 
 def _link_all(store: Store) -> None:
@@ -209,23 +190,6 @@ def _link_all(store: Store) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_refused_write_is_told_and_leaves_all_that_was_there(old: Disk, number: int) -> None:
-    for at in range(0, 1000, 3):
-        disk = copy.deepcopy(old)
-        writes = iter(range(at))
-
-        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
-            if not operation.is_write or next(writes, None) is not None:
-                return None
-            return Fate(OSError(number, os.strerror(number)))
-
-        is_over = False
-        try:
-            _link_all(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE))
-            is_over = True
-        except StoreUnwritable:
-            pass
-        store = open_store(RealFiles(disk.calls()), PLACE)
+    for left in refused_at_each_write(old, _link_in, number, least=20, step=3):
+        store = open_store(RealFiles(left.calls()), PLACE)
         assert survey(store.files, names_of(store), is_full=True).faults == []
-        if is_over:
-            assert at > 20
-            return

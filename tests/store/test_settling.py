@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,10 +26,10 @@ from codebatch.testing.schedule import Killed
 from tests.proof.invariants import merged
 from tests.proof.plans import make_batch
 from tests.store import support
+from tests.store.crashes import PLACE, killed_at_each_write
 from tests.store.support import make_merged
 from tests.store.test_readers import QUESTIONS, ask_while
 
-PLACE = Path("/a/b/store")
 PATHS = [b"a.py", b"b.py"]
 
 
@@ -179,32 +177,15 @@ def made() -> tuple[Disk, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, *range(4)])
-def test_whoever_is_killed_settling_at_any_call_leaves_a_completed_batch(
+def test_whoever_is_killed_settling_at_any_write_leaves_a_completed_batch(
     made: tuple[Disk, str], seed: int | None
 ) -> None:
     reference = merged(_opened(*copy.deepcopy(made)))
-    for at in range(1000):
-        disk, batch_id = copy.deepcopy(made)
-        calls = iter(range(at))
-
-        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            return None if next(calls, None) is not None else Fate(Killed())
-
-        mortal = disk.calls()
-        is_over = False
-        try:
-            _settle(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
-            is_over = True
-        except Killed:
-            mortal.exit()
-        if seed is not None:
-            disk.lose_power(random.Random(seed + at))
-        batch = _opened(disk, batch_id)
+    disk, batch_id = made
+    for left, _ in killed_at_each_write(disk, lambda files: _settle(open_store(files, PLACE)), seed=seed, least=10):
+        batch = _opened(left, batch_id)
         assert standing(batch).state is BatchState.COMPLETED
         assert merged(batch) == reference
-        if is_over:
-            assert at > 10
-            return
 
 
 def _opened(disk: Disk, batch_id: str) -> Batch:

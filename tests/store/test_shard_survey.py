@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import errno
 import os
-import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Reason, give, mend
-from codebatch.errors import StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store.adoption import adopt_batch
 from codebatch.store.batches import Batch, batch_ids, open_batch
@@ -28,11 +26,9 @@ from codebatch.system.calls import RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import Killed
 from tests.proof.invariants import merged
+from tests.store.crashes import PLACE, killed_at_each_write, refused_at_each_write
 from tests.store.support import make_merged
-
-PLACE = Path("/a/b/store")
 
 
 @pytest.fixture
@@ -269,58 +265,33 @@ def test_whoever_is_killed_giving_names_leaves_each_as_it_was_or_sound(
     damaged: tuple[Disk, Path, list[Path], bytes, bytes], seed: int | None
 ) -> None:
     """Then power is lost, or not, and the next one comes to its end."""
-    for at in range(1000):
-        disk, sound, names, good, bad = copy.deepcopy(damaged)
-        calls = iter(range(at))
-
-        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
-            return None if next(calls, None) is not None else Fate(Killed())
-
-        mortal = disk.calls()
-        is_over = False
-        try:
-            give(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE), sound, names)
-            is_over = True
-        except Killed:
-            mortal.exit()
-        if seed is not None:
-            disk.lose_power(random.Random(seed + at))
-        store = open_store(RealFiles(disk.calls()), PLACE)
-        left = [store.files.read(name) for name in names]
-        assert set(left) <= {good, bad}
-        assert not is_over or left == [good, good]
+    disk, sound, names, good, bad = damaged
+    for left, is_over in killed_at_each_write(disk, _give(sound, names), seed=seed, least=4):
+        store = open_store(RealFiles(left.calls()), PLACE)
+        found = [store.files.read(name) for name in names]
+        assert set(found) <= {good, bad}
+        assert not is_over or found == [good, good]
         give(store, sound, names)
         assert [store.files.read(name) for name in names] == [good, good]
         with store.writing():
             assert store.files.unfinished(store.batches) == []
-        if is_over:
-            assert at > 8
-            return
+
+
+def _give(sound: Path, names: list[Path]) -> Callable[[RealFiles], None]:
+    def act(files: RealFiles) -> None:
+        assert give(open_store(files, PLACE), sound, names) is None, "no name alone is refused"
+
+    return act
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_refused_write_leaves_each_name_as_it_was_or_sound(
     damaged: tuple[Disk, Path, list[Path], bytes, bytes], number: int
 ) -> None:
-    for at in range(1000):
-        disk, sound, names, good, bad = copy.deepcopy(damaged)
-        writes = iter(range(at))
-
-        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
-            if not operation.is_write or next(writes, None) is not None:
-                return None
-            return Fate(OSError(number, os.strerror(number)), share=0.5 if operation.call == "write" else 0)
-
-        is_over = False
-        try:
-            is_over = not give(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE), sound, names)
-        except StoreUnwritable:
-            pass
-        store = open_store(RealFiles(disk.calls()), PLACE)
+    disk, sound, names, good, bad = damaged
+    for left in refused_at_each_write(disk, _give(sound, names), number, least=4):
+        store = open_store(RealFiles(left.calls()), PLACE)
         assert {store.files.read(name) for name in names} <= {good, bad}
-        if is_over:
-            assert at > 4
-            return
 
 
 def test_what_was_given_outlasts_power(damaged: tuple[Disk, Path, list[Path], bytes, bytes]) -> None:

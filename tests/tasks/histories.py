@@ -19,7 +19,7 @@ from codebatch.model.record import Fingerprints
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
-from tests.tasks.states import Result, State, patched, whole
+from tests.tasks.states import Result, State, analyzed, patched, whole
 
 _FILE_MODES = (b"100644", b"100755")
 
@@ -50,7 +50,7 @@ class History:
         def analyze(file: SourceFile) -> Fingerprints | None:
             return self._known[file.path, known[file.path][2]][1]
 
-        return State(
+        return analyzed(
             (_source(path, content, is_executable) for path, (content, is_executable, _) in known.items()), analyze
         )
 
@@ -122,11 +122,11 @@ def main(git_dir: str, commits: str = "100", end: str = "HEAD") -> None:
     count = Count()
     for name in names:
         now = history.state(name)
-        files = sum(map(bool, now.said.values()))
+        files = sum(map(bool, now.said["analyze"].values()))
         result = compare(before, now, result, count)
         before = now
         print(name, f"{files} {count.files_read[-1]} {count.update_seconds[-1]:.3f} {count.whole_seconds[-1]:.3f}")
-    files = sum(map(bool, before.said.values()))
+    files = sum(map(bool, before.said["analyze"].values()))
     print(f"{git_dir}: {len(before.files)} files, {files} with fingerprints, {len(result)} with blocks; {count}")
 
 

@@ -1,4 +1,4 @@
-"""States of a tree in memory, as `duplicates` sees them: one as a project, an older one as what it may go on from."""
+"""States of a tree in memory, as project tasks see them: one as a project, an older one as what they may go on from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry, path_from_fields
 from codebatch.model.record import Fingerprints, Record
 from codebatch_workers.api.before import Before, Change
+from codebatch_workers.api.protocols import UpdatingTask
 from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.duplicates import Duplicates
@@ -19,104 +20,114 @@ Analyze = Callable[[SourceFile], Fingerprints | None]
 
 
 class State:
-    """A `Project` of some files, by path; `analyze` says of each its fingerprints."""
+    """A `Project` of some files, by path; `tasks` are those that it may be asked for, with what they say of a file.
+
+    `own` is what the task that asks said of it as a whole.
+    """
 
     outside: Sequence[Entry] = ()
 
-    def __init__(self, sources: Iterable[SourceFile], analyze: Analyze = fingerprints) -> None:
-        self._sources = {file.path: file for file in sources}
-        self._analyze = analyze
+    def __init__(
+        self, sources: Iterable[SourceFile], tasks: Mapping[str, Callable[[SourceFile], list[Record]]]
+    ) -> None:
+        self.sources = {file.path: file for file in sources}
+        self._tasks = tasks
+        self.own: Result = {}
         self.read_again: list[bytes] = []
 
     @cached_property
     def files(self) -> list[Entry]:
         return [
             Entry(path, "file", file.executable, len(file.content), Digest(hashlib.sha256(file.content).hexdigest()))
-            for path, file in sorted(self._sources.items())
+            for path, file in sorted(self.sources.items())
         ]
 
     @cached_property
-    def said(self) -> dict[bytes, list[Record]]:
-        """What `analyze` says of each file, of what is asked about here."""
-        return {path: self._said(file) for path, file in sorted(self._sources.items())}
-
-    def _said(self, file: SourceFile) -> list[Record]:
-        record = self._analyze(file)
-        return [] if record is None else [record]
+    def said(self) -> dict[str, Result]:
+        """What each task says of each file."""
+        every = sorted(self.sources.items())
+        return {task: {path: say(file) for path, file in every} for task, say in self._tasks.items()}
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        assert (task, holding) == ("analyze", "")
         for entry in self.files:
-            found = _of_kinds(self.said[entry.path], kinds)
-            if found:
+            if found := self.records_of(entry, task, *kinds):
                 yield entry, found
 
     def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        assert task == "analyze"
         assert file in self.files
-        return _of_kinds(self.said[file.path], kinds)
+        said = self.said[task][file.path]
+        return [record for record in said if not kinds or record.__struct_config__.tag in kinds]
 
     def find(self, path: bytes) -> Entry | None:
-        raise AssertionError("duplicates asks for no paths")
+        return next((file for file in self.files if file.path == path), None)
 
     def read(self, file: Entry) -> bytes:
-        raise AssertionError("duplicates reads files as analyze did")
+        return self.sources[file.path].content
 
     def source(self, file: Entry) -> SourceFile:
         self.read_again.append(file.path)
-        return self._sources[file.path]
+        return self.sources[file.path]
 
 
-def _of_kinds(records: Iterable[Record], kinds: Sequence[str]) -> list[Record]:
-    return [record for record in records if record.__struct_config__.tag in kinds]
+def analyzed(sources: Iterable[SourceFile], analyze: Analyze = fingerprints) -> State:
+    """As `duplicates` sees it; `analyze` says of each file its fingerprints."""
+
+    def say(file: SourceFile) -> list[Record]:
+        record = analyze(file)
+        return [] if record is None else [record]
+
+    return State(sources, {"analyze": say})
 
 
 class Older:
     """A `Before`: what another state was."""
 
     def __init__(self, state: State, changes: Sequence[Change]) -> None:
+        self._state = state
         self.changes = changes
-        self.records_of = state.records_of
+        self.records_of, self.read = state.records_of, state.read
 
     def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
-        raise AssertionError("duplicates needs not know what it said")
-
-    def read(self, file: Entry) -> bytes:
-        raise AssertionError("duplicates needs no old text")
+        return ((file, self._state.own[file.path]) for file in self._state.files if file.path in self._state.own)
 
 
 def older(before: State, now: State) -> Before:
-    """What differs between two states, by path; that `analyze` says another thing of a file means other contexts."""
+    """What differs between two states, by path; that a task says another thing of a file means other contexts."""
     then, here = ({entry.path: entry for entry in state.files} for state in (before, now))
-    changes = [Change(then.get(path), here.get(path)) for path in sorted({*then, *here})]
     return Older(
         before,
         [
-            change
-            for change in changes
-            if change.before is None
-            or change.now is None
-            or change.before != change.now
-            or before.said[change.now.path] != now.said[change.now.path]
+            Change(then.get(path), here.get(path))
+            for path in sorted({*then, *here})
+            if then.get(path) != here.get(path) or _is_other(before, now, path)
         ],
     )
 
 
-def whole(state: State) -> Result:
+def _is_other(before: State, now: State, path: bytes) -> bool:
+    if before.sources[path].contexts != now.sources[path].contexts:
+        return True
+    return any(before.said[task][path] != now.said[task][path] for task in now.said)
+
+
+def whole(state: State, task: Callable[[], UpdatingTask] = Duplicates) -> Result:
     """The records of each file that has any, of a whole run."""
     found: Result = {}
-    for record in Duplicates().run_project(state):
+    for record in task().run_project(state):
         found.setdefault(path_from_fields(record.path, record.path_b64), []).append(record)
     return found
 
 
-def patched(result: Mapping[bytes, list[Record]], before: State, now: State) -> Result | None:
+def patched(result: Result, before: State, now: State, task: Callable[[], UpdatingTask] = Duplicates) -> Result | None:
     """A result that is taken from a state to another; None where it is to be made anew."""
-    answer = Duplicates().update(now, older(before, now))
-    if answer is None:
+    before.own = result
+    found = task().update(now, older(before, now))
+    if found is None:
         return None
-    assert [file for file, _ in answer] == sorted({file for file, _ in answer})
-    assert {file for file, _ in answer} <= set(now.files)
+    answer = list(found)
+    named = [file for file, _ in answer]
+    assert len(named) == len(set(named))
+    assert set(named) <= set(now.files)
     there = {entry.path for entry in now.files}
     after = {path: records for path, records in result.items() if path in there}
     after.update((file.path, records) for file, records in answer)

@@ -20,7 +20,7 @@ from codebatch_workers.duplicates.fingerprints import fingerprints
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks import duplicates
 from codebatch_workers.tasks.duplicates import Duplicates
-from tests.tasks.states import Analyze, Older, State, older, patched, whole
+from tests.tasks.states import Analyze, Older, State, analyzed, older, patched, whole
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def state(tree: Tree, analyze: Analyze = known) -> State:
     sources = (
         SourceFile(path.encode(), code.content, executable=code.executable, contexts={}) for path, code in tree.items()
     )
-    return State(sources, analyze)
+    return analyzed(sources, analyze)
 
 
 def coarse(file: SourceFile) -> Fingerprints | None:
@@ -235,7 +235,7 @@ def test_text_may_differ_where_neither_bytes_nor_fingerprints_do() -> None:
 
     def read_as(contexts: Mapping[str, bytes]) -> State:
         every = {**others, **contents}.items()
-        return State(
+        return analyzed(
             SourceFile(path, content, executable=False, contexts=contexts if path == b"a.py" else {})
             for path, content in every
         )

@@ -2,88 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codebatch.model.digest import digest_bytes
-from codebatch.model.entry import Entry
-from codebatch.model.record import TAGS, Record
-from codebatch_workers.api.before import Change
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.tasks.dependencies import Dependencies
 
+from .states import Result, State, older, patched, whole
 from .support import created, source
 
-Said = dict[str, dict[bytes, list[Record]]]
+NOT_UTF_8 = b"app/caf\xe9.py"
 
 
-class Tree:
-    """A state of a tree in memory, with what `parse` and `symbols` say of it. A `Project`."""
-
-    outside: Sequence[Entry] = ()
-
-    def __init__(self, contents: Mapping[str, str], scratch: Path) -> None:
-        self.contents = {path.encode(): text.encode() for path, text in contents.items()}
-        self.files = [
-            Entry(path, "file", False, len(data), digest_bytes(data)) for path, data in sorted(self.contents.items())
-        ]
-        self.said: Said = {
-            task: {path: created(task, scratch).run_file(source(path, data)) for path, data in self.contents.items()}
-            for task in ("parse", "symbols")
-        }
-
-    def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
-        assert holding.startswith('"edge_type"') or not holding
-        for file in self.files:
-            if found := self.records_of(file, task, *kinds):
-                yield file, found
-
-    def records_of(self, file: Entry, task: str, *kinds: str) -> list[Record]:
-        return [record for record in self.said[task].get(file.path, []) if not kinds or TAGS[type(record)] in kinds]
-
-    def own_records(self) -> Iterator[tuple[Entry, list[Record]]]:
-        return self.records("dependencies")
-
-    def find(self, path: bytes) -> Entry | None:
-        return next((file for file in self.files if file.path == path), None)
-
-    def read(self, file: Entry) -> bytes:
-        return self.contents[file.path]
-
-    def source(self, file: Entry) -> SourceFile:
-        raise AssertionError(file)
-
-    def run(self) -> dict[bytes, list[Record]]:
-        """What `dependencies` says of it as a whole, by file."""
-        found: dict[bytes, list[Record]] = {}
-        for record in Dependencies().run_project(self):
-            assert isinstance(record.path, str)
-            found.setdefault(record.path.encode(), []).append(record)
-        return found
+def state(contents: Mapping[str, str], *others: SourceFile) -> State:
+    """A tree, of which some files are not as `source` makes them."""
+    every = [source(path, text) for path, text in contents.items()]
+    return State([*every, *others], {task: created(task, Path()).run_file for task in ("parse", "symbols")})
 
 
-class Older:
-    """A `Before`: a tree with what `dependencies` said of it, seen from a newer one."""
-
-    def __init__(self, old: Tree, new: Tree) -> None:
-        self._old = old
-        then, now = ({file.path: file for file in tree.files} for tree in (old, new))
-        paths = sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path))
-        self.changes = [Change(then.get(path), now.get(path)) for path in paths]
-        self.records_of, self.own_records, self.read = old.records_of, old.own_records, old.read
-
-
-def _update(old: Tree, new: Tree) -> dict[bytes, list[Record]] | None:
-    """What `dependencies` comes to that goes on from an older tree; None where it does not."""
-    found = Dependencies().update(new, Older(old, new))
-    if found is None:
-        return None
-    every = {**old.said["dependencies"], **{file.path: records for file, records in found}}
-    return {path: records for path, records in every.items() if records}
+def _updated(before: State, now: State) -> int | None:
+    """Of how many files `dependencies` says something else, held against what it says of the whole; None where it
+    begins anew.
+    """
+    result = whole(before, Dependencies)
+    after = patched(result, before, now, Dependencies)
+    assert after is None or after == whole(now, Dependencies)
+    found = Dependencies().update(now, older(before, now))
+    return None if found is None else len(list(found))
 
 
 TREE = {
@@ -119,20 +68,38 @@ TREE = {
         ("app/new.py", "", None),
     ],
 )
-def test_only_what_an_edit_touches_is_told_again(path: str, text: str, redone: int | None, tmp_path: Path) -> None:
-    old, new = Tree(TREE, tmp_path), Tree({**TREE, path: text}, tmp_path)
-    old.said["dependencies"] = old.run()
-    found = Dependencies().update(new, Older(old, new))
-    assert (None if found is None else len(list(found))) == redone
-    assert _update(old, new) in (None, new.run())
+def test_only_what_an_edit_touches_is_told_again(path: str, text: str, redone: int | None) -> None:
+    assert _updated(state(TREE), state({**TREE, path: text})) == redone
 
 
-def test_rust_source_that_a_configuration_names_says_nothing_of_imports(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("executable", "attributes", "redone"),
+    [(True, b"", 0), (False, b"generated", 0), (False, b"language=Ruby", None)],
+    ids=["executable", "generated", "language"],
+)
+def test_what_is_another_file_by_mode_or_contexts_alone(
+    executable: bool, attributes: bytes, redone: int | None
+) -> None:
+    rest = {path: text for path, text in TREE.items() if path != "app/middle.py"}
+    content = TREE["app/middle.py"].encode()
+    other = SourceFile(b"app/middle.py", content, executable=executable, contexts={"attributes": attributes})
+    before, now = state(TREE), state(rest, other)
+    assert len(older(before, now).changes) == 1
+    assert _updated(before, now) == redone
+
+
+@pytest.mark.parametrize(("text", "redone"), [(TREE["app/base.py"], 0), ("import os\n", 1)])
+def test_file_whose_name_is_no_utf_8_is_told_nothing_of(text: str, redone: int) -> None:
+    before = state(TREE, source(NOT_UTF_8, "import os\n"))
+    assert _updated(before, state({**TREE, "app/base.py": text}, source(NOT_UTF_8, "import app.base\n"))) == redone
+
+
+def test_rust_source_that_a_configuration_names_says_nothing_of_imports() -> None:
     paths = '{"compilerOptions": {"paths": {"~/*": ["./*"]}}}'
     tree = {**TREE, "web/tsconfig.json": '{"extends": "./paths.rs"}', "web/paths.rs": paths}
-    old, new = Tree(tree, tmp_path), Tree({**tree, "web/paths.rs": "{}"}, tmp_path)
-    old.said["dependencies"] = old.run()
-    assert _update(old, new) == new.run() == old.run()
+    before, now = state(tree), state({**tree, "web/paths.rs": "{}"})
+    result = whole(before, Dependencies)
+    assert patched(result, before, now, Dependencies) == whole(now, Dependencies) == result
 
 
 _NAMES = sorted(TREE)
@@ -144,16 +111,14 @@ _TEXTS = sorted(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(_NAMES), st.one_of(st.none(), st.sampled_from(_TEXTS))), max_size=4))
 def test_going_on_comes_to_the_same_as_beginning_anew(edits: list[tuple[str, str | None]]) -> None:
-    old = Tree(TREE, Path())
-    old.said["dependencies"] = old.run()
+    before = state(TREE)
+    result: Result = whole(before, Dependencies)
     contents = dict(TREE)
     for path, text in edits:
         contents.pop(path, None)
         if text is not None:
             contents[path] = text
-        new = Tree(contents, Path())
-        whole = new.run()
-        updated = _update(old, new)
-        assert updated is None or updated == whole
-        new.said["dependencies"] = whole if updated is None else updated
-        old = new
+        now = state(contents)
+        expected = whole(now, Dependencies)
+        assert patched(result, before, now, Dependencies) in (None, expected)
+        before, result = now, expected
