@@ -218,7 +218,7 @@ class _Taking:
         Of another state of the tree it is promised, for the task to go on from.
         """
         work = ProjectWork(task.name)
-        needed = [name for name in self._plan.needed_for(task.name) if name != task.name]
+        needed = sorted(self._plan.needed_for(task.name) - {task.name})
         known = {each.name: each.key for each in base.plan.tasks}
         if (
             not self._plan.shards

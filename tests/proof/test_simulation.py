@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +44,14 @@ def test_a_seed_is_the_same_run_however_fast_the_machine_is(monkeypatch: pytest.
         return [run(draw(seed)).steps for seed in range(12)]
 
     assert steps(lambda: 1) == steps(lambda: next(tick))
+
+
+def test_a_seed_is_the_same_run_whatever_the_order_of_sets() -> None:
+    def told(hash_seed: str) -> bytes:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        return subprocess.check_output([sys.executable, "-m", "tests.proof", "118", "3"], env=environment)
+
+    assert told("1") == told("4")
 
 
 class _ReplacingFiles(RealFiles):
