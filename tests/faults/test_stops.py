@@ -107,10 +107,10 @@ def test_ctrl_z_stops_the_workers_too_and_charges_nobody(poisoned: Poisoned) -> 
 def test_a_worker_that_sleeps_with_its_coordinator_is_not_overdue(poisoned: Poisoned) -> None:
     """As when a laptop sleeps, or a container is frozen: every process stands still, and none knows."""
     run = poisoned(SLOW, shard=8)
-    process = run.start(*COMMON, "-j", "2", "--file-seconds", "1")
+    process = run.start(*COMMON, "-j", "2", "--file-seconds", "2")
     wait_until(lambda: _has_begun(run, 2), "both workers are at work")
     _stop(process, signal.SIGSTOP)
-    time.sleep(3.0)
+    time.sleep(4.0)
     _stop(process, signal.SIGCONT)
     answer = json.loads(run.finish(process).stdout)
     assert (answer["status"], answer["failures"]) == ("COMPLETED", 0)
