@@ -21,6 +21,20 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return sum(self.kinds.values())
 
 
+def subtract_counts(whole: Counts, part: Counts) -> Counts:
+    """The counts of what is left of a whole without a part of it."""
+    return Counts(
+        kinds=_left(whole.kinds, part.kinds),
+        severities=_left(whole.severities, part.severities),
+        codes=_left(whole.codes, part.codes),
+        languages=_left(whole.languages, part.languages),
+    )
+
+
+def _left(whole: dict[str, int], part: dict[str, int]) -> dict[str, int]:
+    return {key: left for key, number in whole.items() if (left := number - part.get(key, 0))}
+
+
 def add_counts(many: Iterable[Counts]) -> Counts:
     """The sum of counts, keys sorted."""
     kinds: dict[str, int] = {}

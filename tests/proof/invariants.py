@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codebatch.model.counting import count_lines
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
 from codebatch.model.plan import Plan, items_of
@@ -95,7 +96,8 @@ def check_registers(batch: Batch, plan: Plan) -> None:
             kinds[name] = outcome.type
             inputs[name] = outcome.inputs
             for one in outcome.parts or (outcome,):
-                list(outcomes.iter_items(commit.segment, one))
+                lines = b"".join(outcomes.iter_items(commit.segment, one))
+                assert count_lines(lines) == one.counts, f"what {name} counts is not what it says"
     for shard, start, task, round_ in kinds:
         before = (shard, start, task, round_ - 1)
         is_over_result = kinds.get(before) == "result" and inputs.get((shard, start, task, round_)) == inputs[before]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.counting import count_lines, count_records
-from codebatch.model.counts import add_counts
+from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest
 from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
@@ -69,11 +69,15 @@ Task = FileTask | ProjectTask
 
 
 class UnitResults(msgspec.Struct, kw_only=True):
-    """What came of items [start, end) so far: for each task one result an item."""
+    """What came of items [start, end) so far: for each task one result an item.
+
+    `kept`: of each task how many results are to be Kept in all, and the counts of all of them.
+    """
 
     start: int
     items: list[Entry] = msgspec.field(default_factory=list)
     results: dict[str, list[Result | Kept]] = msgspec.field(default_factory=dict)
+    kept: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -270,7 +274,7 @@ class TaskRunner:
             for index in (*sorted(failed[name]), len(sealed)):
                 if start < index:
                     results = cast("list[Sealed | Kept]", sealed[start:index])
-                    yield self._encode_range(unit, name, done.start + start, results)
+                    yield self._encode_range(unit, name, done.start + start, results, done.kept.get(name))
                 if index < len(sealed):
                     failure = cast("Failed", sealed[index])
                     register = Register(unit.shard, done.start + index, name, unit.round)
@@ -279,17 +283,27 @@ class TaskRunner:
                     )
                 start = index + 1
 
-    def _encode_range(self, unit: Unit, name: str, start: int, results: Sequence[Sealed | Kept]) -> EncodedOutcome:
+    def _encode_range(
+        self,
+        unit: Unit,
+        name: str,
+        start: int,
+        results: Sequence[Sealed | Kept],
+        all_kept: tuple[int, Counts] | None,
+    ) -> EncodedOutcome:
         kept = [result.lines for result in results if isinstance(result, Kept)]
         done = [result for result in results if isinstance(result, Sealed)]
         counts = count_records([each.records for each in done], [each.types for each in done])
+        if kept:
+            number, known = all_kept or (0, counts)
+            counts = add_counts((counts, known if number == len(kept) else count_lines(b"".join(kept))))
         outcome = Outcome(
             shard=unit.shard,
             task=name,
             start=start,
             end=start + len(results),
             type="result",
-            counts=add_counts((counts, count_lines(b"".join(kept)))) if kept else counts,
+            counts=counts,
             served=len(kept),
             unkeyed=self._own.unkeyed(name) if done else "",
         )

@@ -42,7 +42,7 @@ class BatchProject:
         self._read = read
         self._needs = needs
         self._contexts = contexts
-        self._at_hand: dict[str, tuple[Outcome, list[bytes]]] = {}
+        self._at_hand: dict[str, tuple[Outcome, bytes, list[int]]] = {}
 
     def records(self, task: str, *kinds: str, holding: str = "") -> Iterator[tuple[Entry, list[Record]]]:
         """See `Project.records`."""
@@ -75,11 +75,12 @@ class BatchProject:
         item -= shard.start
         for link in self._ledger.walk(shard.id, task):
             if link.start <= item < link.end:
-                known, lines = self._at_hand.get(task, (None, []))
+                known, lines, bounds = self._at_hand.get(task, (None, b"", []))
                 if known != link.outcome:
-                    lines = list(self._outcomes.iter_items(link.segment, link.outcome))
-                    self._at_hand[task] = (link.outcome, lines)
-                return decode_kinds(lines[item - link.start], kinds)
+                    lines, bounds = self._outcomes.read_items(link.segment, link.outcome)
+                    self._at_hand[task] = (link.outcome, lines, bounds)
+                start, end = bounds[item - link.start : item - link.start + 2]
+                return decode_kinds(lines[start:end], kinds)
         return []
 
     def find(self, path: bytes) -> Entry | None:

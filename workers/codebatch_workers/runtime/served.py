@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from codebatch.model.counts import Counts, add_counts
 from codebatch.protocol.messages import Served
 from codebatch.store.bases import Base, missing_where_unsound, open_base
 from codebatch.store.store import Store
 
-Lines = dict[tuple[str, int], bytes]
-"""By task and item of a shard: record lines as they are to be committed."""
+
+class Found(NamedTuple):
+    """By task and item of a shard, record lines as they are to be committed.
+
+    `counts`: of each task how many items these are of, and the counts of all of them.
+    """
+
+    lines: dict[tuple[str, int], bytes]
+    counts: dict[str, tuple[int, Counts]]
 
 
 class Bases:
@@ -19,9 +28,10 @@ class Bases:
         self._store = store
         self._bases: dict[str, Base | None] = {}
 
-    def lines(self, served: Sequence[Served], start: int, end: int) -> Lines:
+    def find(self, served: Sequence[Served], start: int, end: int) -> Found:
         """All that is served of items [start, end). What cannot be read, or is not what was written, is not served."""
-        found: Lines = {}
+        found = Found({}, {})
+        items: dict[str, dict[str, set[int]]] = {}
         for run in served:
             first, last = max(run.start, start), min(run.end, end)
             base = self.base(run.base)
@@ -30,7 +40,13 @@ class Bases:
             skipped = run.first + first - run.start
             with missing_where_unsound():
                 lines = base.lines(run.task, skipped, skipped + last - first)
-                found.update(((run.task, first + place), each) for place, each in enumerate(lines))
+                found.lines.update(((run.task, first + place), each) for place, each in enumerate(lines))
+                of_bases = items.setdefault(run.task, {})
+                of_bases.setdefault(run.base, set()).update(range(skipped, skipped + last - first))
+        for task, of_bases in items.items():
+            with missing_where_unsound():
+                counts = [base.counts(task, taken) for id_, taken in of_bases.items() if (base := self.base(id_))]
+                found.counts[task] = (sum(map(len, of_bases.values())), add_counts(counts))
         return found
 
     def base(self, batch_id: str) -> Base | None:

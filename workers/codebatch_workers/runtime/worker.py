@@ -59,7 +59,7 @@ from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.served import Bases, Lines
+from codebatch_workers.runtime.served import Bases, Found
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.syntax.source import SourceFile
 
@@ -189,7 +189,7 @@ class Worker:
         """Do a unit: the items [start, end) of it that were done, and their outcomes."""
         match self._work[unit.shard]:
             case Shard(start=first):
-                done = self._execute(unit, first, self._bases.lines(served, unit.start, unit.end))
+                done = self._execute(unit, first, self._bases.find(served, unit.start, unit.end))
                 self._step(done.start, done.end, PHASE_COMMIT)
                 return done.start, done.end, list(self._runner.encode(unit, done))
             case ProjectWork():
@@ -197,8 +197,9 @@ class Worker:
                 self._step(unit.start, unit.end, PHASE_COMMIT)
                 return unit.start, unit.end, [encoded]
 
-    def _execute(self, unit: Unit, first: int, kept: Lines) -> UnitResults:
-        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks})
+    def _execute(self, unit: Unit, first: int, found: Found) -> UnitResults:
+        kept = found.lines
+        done = UnitResults(start=unit.start, results={name: [] for name in unit.tasks}, kept=found.counts)
         start = first + unit.start
         entries = self._items_between(start, first + unit.end)
         wanted = {
