@@ -34,8 +34,9 @@ from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store, create_store
 from codebatch.system.files import RealFiles
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.runtime.execution import Failed, Kept, TaskRunner, UnitResults
+from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, Kept, UnitResults
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.syntax.source import SourceFile
 

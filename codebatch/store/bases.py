@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from codebatch.engine.ledger import Ledger
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable, UnknownId
-from codebatch.model.counting import count_lines
-from codebatch.model.counts import Counts, add_counts, subtract_counts
+from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.entry import Entry, SnapshotId
 from codebatch.model.outcome import Outcome, OutcomeType
@@ -167,25 +166,6 @@ class Base:
         held = self.held(task)
         place = bisect.bisect_right(held, item, key=lambda each: each.start) - 1
         return held[place] if place >= 0 and item < held[place].end else None
-
-    def counts(self, task: str, items: Collection[int]) -> Counts:
-        """The counts of what a task says of some items, which it has results of. Raises StoreCorrupt.
-
-        Counted are the items, or the others of their results, whichever are fewer.
-        """
-        found: list[Counts] = []
-        for held in self.held(task):
-            every = range(held.start, held.end)
-            inside = [item for item in every if item in items]
-            others = [item for item in every if item not in items] if inside else []
-            if len(others) < len(inside):
-                found.append(subtract_counts(held.counts, self._counted(task, others)))
-            elif inside:
-                found.append(self._counted(task, inside))
-        return add_counts(found)
-
-    def _counted(self, task: str, items: Sequence[int]) -> Counts:
-        return count_lines(b"".join(line for item in items for line in self.lines(task, item, item + 1)))
 
     def _registers(self) -> Ledger:
         if self._ledger is None:

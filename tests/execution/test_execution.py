@@ -30,15 +30,9 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.runtime import execution
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.execution import (
-    EVIDENCE_CHARACTERS_MAX,
-    Failed,
-    Kept,
-    Task,
-    TaskRunner,
-    UnitResults,
-)
+from codebatch_workers.runtime.execution import EVIDENCE_CHARACTERS_MAX, Task, TaskRunner
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, Kept, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile

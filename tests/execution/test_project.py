@@ -15,8 +15,8 @@ from codebatch.store.outcomes import Committer, Outcomes
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
-from codebatch_workers.runtime.execution import UnitResults
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import UnitResults
 from tests.proof.plans import CheapRunner, make_batch
 
 PATHS = ["a", "b", "c", "d", "e", "f", "g"]

@@ -37,7 +37,8 @@ from codebatch.system.key_coverage import KeyCoverage
 from codebatch.system.own_tasks import load_own_task
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
-from codebatch_workers.runtime.execution import Kept, TaskRunner, UnitResults
+from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.results import Kept, UnitResults
 from codebatch_workers.syntax.source import SourceFile
 
 

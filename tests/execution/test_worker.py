@@ -38,7 +38,7 @@ from codebatch.store.store import Store, create_store
 from codebatch.system.clock import running_ns
 from codebatch.system.files import RealFiles
 from codebatch_workers.runtime.channel import Channel, CoordinatorGone
-from codebatch_workers.runtime.execution import Result, UnitResults
+from codebatch_workers.runtime.results import Result, UnitResults
 from codebatch_workers.runtime.worker import DESCRIPTORS_LEAKED_MAX, Worker
 from codebatch_workers.syntax.source import SourceFile
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch

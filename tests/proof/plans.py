@@ -26,7 +26,8 @@ from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
-from codebatch_workers.runtime.execution import Failed, Result, TaskRunner
+from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.results import Failed, Result
 from codebatch_workers.syntax.source import SourceFile
 
 NEEDS: dict[str, tuple[str, ...]] = {

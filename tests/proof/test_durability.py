@@ -25,8 +25,8 @@ from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
-from codebatch_workers.runtime.execution import Failed, UnitResults
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 from tests.store.crashes import PLACE, killed_from

@@ -17,8 +17,8 @@ from codebatch.store.outputs import Outputs
 from codebatch.store.snapshots import load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
-from codebatch_workers.runtime.execution import Failed, UnitResults
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, UnitResults
 from codebatch_workers.runtime.sources import load_source
 from tests.proof.plans import FILE_TASKS, CheapRunner, make_batch
 

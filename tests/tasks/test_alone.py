@@ -16,7 +16,8 @@ from codebatch.model.plan import contexts_seen
 from codebatch.model.task import Json
 from codebatch.system.plugins import load_declaration
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.runtime.execution import Failed, TaskRunner
+from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.results import Failed
 from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import Snapshot
 

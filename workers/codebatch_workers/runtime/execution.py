@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,11 +18,10 @@ from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest
-from codebatch.model.entry import Entry
 from codebatch.model.items import ITEM_BYTES_MAX
 from codebatch.model.outcome import Outcome, Register, Unit
 from codebatch.model.plan import PlannedTask, contexts_seen
-from codebatch.model.record import Diagnostic, FailureReason, Record
+from codebatch.model.record import Diagnostic, Record
 from codebatch.model.shard import PROJECT_PATH, Shard
 from codebatch.model.task import TaskDeclaration
 from codebatch.protocol.record_frames import FrameWriter
@@ -39,6 +38,7 @@ from codebatch_workers.runtime.given import check_records, named
 from codebatch_workers.runtime.own import OwnTasks
 from codebatch_workers.runtime.parts import NOTHING_SAID, Adopt, Sealed, adopt_none, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
@@ -50,39 +50,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that could not do an item, and what is known of why."""
-
-    reason: FailureReason
-    evidence: str
-
-
-class Kept(NamedTuple):
-    """The record lines that an older batch has of an item: they are taken over as they are."""
-
-    lines: bytes
-
-
-Result = list[Record] | Failed
-
 Task = FileTask | ProjectTask
-
-
-class UnitResults(msgspec.Struct, kw_only=True):
-    """What came of items [start, end) so far: for each task one result an item.
-
-    `kept`: of each task how many results are to be Kept in all, and the counts of all of them.
-    """
-
-    start: int
-    items: list[Entry] = msgspec.field(default_factory=list)
-    results: dict[str, list[Result | Kept]] = msgspec.field(default_factory=dict)
-    kept: dict[str, tuple[int, Counts]] = msgspec.field(default_factory=dict)
-
-    @property
-    def end(self) -> int:
-        """The item after the last one done."""
-        return self.start + len(self.items)
 
 
 class TaskRunner:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from codebatch.model.counts import Counts, add_counts
+from codebatch.model.counting import count_lines
+from codebatch.model.counts import Counts, add_counts, subtract_counts
 from codebatch.protocol.messages import Served
 from codebatch.store.bases import Base, missing_where_unsound, open_base
 from codebatch.store.store import Store
@@ -45,7 +46,7 @@ class Bases:
                 of_bases.setdefault(run.base, set()).update(range(skipped, skipped + last - first))
         for task, of_bases in items.items():
             with missing_where_unsound():
-                counts = [base.counts(task, taken) for id_, taken in of_bases.items() if (base := self.base(id_))]
+                counts = [_counts(base, task, taken) for id_, taken in of_bases.items() if (base := self.base(id_))]
                 found.counts[task] = (sum(map(len, of_bases.values())), add_counts(counts))
         return found
 
@@ -56,3 +57,24 @@ class Bases:
             with missing_where_unsound():
                 self._bases[batch_id] = open_base(self._store, batch_id)
         return self._bases[batch_id]
+
+
+def _counts(base: Base, task: str, items: Collection[int]) -> Counts:
+    """The counts of what a task says of some items of a base, which has results of them. Raises StoreCorrupt.
+
+    Counted are the items, or the others of their results, whichever are fewer.
+    """
+
+    def counted(some: Iterable[int]) -> Counts:
+        return count_lines(b"".join(line for item in some for line in base.lines(task, item, item + 1)))
+
+    found: list[Counts] = []
+    for held in base.held(task):
+        every = range(held.start, held.end)
+        inside = [item for item in every if item in items]
+        others = [item for item in every if item not in items] if inside else []
+        if len(others) < len(inside):
+            found.append(subtract_counts(held.counts, counted(others)))
+        elif inside:
+            found.append(counted(inside))
+    return add_counts(found)

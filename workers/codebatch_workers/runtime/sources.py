@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import Entry
-from codebatch_workers.runtime.execution import Failed
+from codebatch_workers.runtime.results import Failed
 from codebatch_workers.syntax.source import SourceFile
 
 # How far files are read ahead.

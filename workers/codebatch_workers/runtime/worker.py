@@ -57,8 +57,9 @@ from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.channel import Channel
-from codebatch_workers.runtime.execution import Failed, Kept, Result, TaskRunner, UnitResults
+from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.project import BatchProject
+from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
 from codebatch_workers.runtime.served import Bases, Found
 from codebatch_workers.runtime.sources import iter_sources
 from codebatch_workers.syntax.source import SourceFile
