@@ -6,8 +6,8 @@ import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
-from codebatch.index.build import Contents, make_contents, publish_index
-from codebatch.index.read import INDEX_HINT, open_index
+from codebatch.index.build import Contents, build, make_contents
+from codebatch.index.read import index_hint, open_index
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
@@ -37,9 +37,7 @@ def build_index(store: Store, batch: Batch, *, is_anew: bool = False, note: Note
     BatchIncomplete where nothing is merged yet, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
-        outputs = _outputs(batch)
-        contents = make_contents(store, outputs, note, is_anew=is_anew, keeps=True)
-        made_bytes = publish_index(store, batch.id, contents)
+        contents, made_bytes = build(store, batch.id, _outputs(batch), note, is_anew=is_anew)
     return _told(batch, contents, made_bytes)
 
 
@@ -50,12 +48,14 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     """
     found = open_index(store, batch.id)
     if found is None:
-        raise UnknownId(f"batch {batch.id} has no index", hint="make it with: codebatch index-build")
+        raise UnknownId(
+            f"batch {batch.id} has no index", hint=f"make it with: codebatch index-build --batch {batch.id}"
+        )
     contents = make_contents(store, _outputs(batch), note, is_anew=True, keeps=False)
     if contents.damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
     if found.contents() != contents.pairs:
-        raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=INDEX_HINT)
+        raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=index_hint(batch.id))
     return _told(batch, contents, 0)
 
 

@@ -39,6 +39,14 @@ class Contents(NamedTuple):
     damaged: int
 
 
+def build(
+    store: Store, batch_id: str, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool
+) -> tuple[Contents, int]:
+    """Make the index of some outputs the current one of their batch: `make_contents`, then `publish_index`."""
+    contents = make_contents(store, outputs, passed_over, is_anew=is_anew, keeps=True)
+    return contents, publish_index(store, batch_id, contents)
+
+
 def make_contents(store: Store, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool, keeps: bool) -> Contents:
     """What an index of some outputs holds. `is_anew`: all is decoded, and no terms file is believed.
 

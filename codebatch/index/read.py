@@ -134,7 +134,7 @@ def open_index(store: Store, batch_id: str) -> Index | None:
 
 
 def _open(store: Store, root: Path) -> Index | None:
-    about = read_document(store.files, root / layout.INDEX_FILE, decode_index, hint=INDEX_HINT)
+    about = read_document(store.files, root / layout.INDEX_FILE, decode_index, hint=index_hint(root.parent.name))
     if about.terms_version != TERMS_VERSION:
         return None
     path = root / layout.INDEX_DATABASE
@@ -145,7 +145,11 @@ def _open(store: Store, root: Path) -> Index | None:
 
 
 def _corrupt(path: Path, problem: str) -> CorruptFile:
-    return CorruptFile(str(path), problem, hint=INDEX_HINT)
+    """`path` is that of an index of a batch, or of a file in it."""
+    batch = path.parent if layout.parse_generation(path.name) else path.parent.parent
+    return CorruptFile(str(path), problem, hint=index_hint(batch.name))
 
 
-INDEX_HINT = "make it anew with: codebatch index-build --rebuild"
+def index_hint(batch_id: str) -> str:
+    """What to do about an index that is not what it must be."""
+    return f"make it anew with: codebatch index-build --rebuild --batch {batch_id}"

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from codebatch.application.collecting import collect_garbage
+from codebatch.application.configuration import load_configuration
+from codebatch.application.diagnosis import diagnose, repair
+from codebatch.application.execution import Execution, Listener
 from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, UnknownId
 from codebatch.index import keys
-from codebatch.index.read import Index, generations, open_index
+from codebatch.index.read import Index, generations, index_hint, open_index
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.store import Store
@@ -163,6 +168,37 @@ def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> No
         (store.root / "indexes" / batch.id / "1" / name).unlink()
         with pytest.raises(CorruptFile, match="lacks a file"):
             open_index(store, batch.id)
+
+
+def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    sound = _opened(store, batch).contents()
+    assert diagnose(store, is_full=False).damaged == ()
+    path = store.root / "indexes" / batch.id / "1" / "index.lmdb"
+    path.write_bytes(path.read_bytes()[:-1])
+    (damage,) = diagnose(store, is_full=False).damaged
+    assert damage.names == (f"indexes/{batch.id}",)
+    assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
+    diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
+    assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
+    assert _opened(store, batch).contents() == sound
+
+
+def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:
+    changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
+    later = make_saying(store, 7, changed, second=1)
+    for each in (batch, later):
+        build_index(store, each)
+    terms = store.root / "indexes" / "terms"
+    own = {_output(batch, "symbols").shards[0].digest, _output(later, "symbols").shards[0].digest}
+    (gone,) = own - {_output(later, "symbols").shards[0].digest}
+    before = {path.name for path in terms.iterdir()}
+    would = collect_garbage(store, keep=1, is_dry=True)
+    assert {path.name for path in (store.root / "indexes").iterdir()} == {batch.id, later.id, "terms"}
+    assert collect_garbage(store, keep=1) == would
+    assert {path.name for path in (store.root / "indexes").iterdir()} == {later.id, "terms"}
+    assert {path.name for path in terms.iterdir()} == before - {gone}
+    assert verify_index(store, later).terms == 8
 
 
 def test_what_is_not_merged_has_no_index(store: Store) -> None:
