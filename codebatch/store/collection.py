@@ -144,7 +144,8 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
     for path in (*going.stat_caches, *going.terms):
         files.remove(path)
     for path in going.indexes:
-        files.remove_tree(path)
+        if (gone := files.retire(path)) is not None:  # Whoever reads it finds all of it or nothing.
+            files.remove_tree(gone)
 
 
 def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], bool]:
