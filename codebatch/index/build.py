@@ -91,6 +91,7 @@ def publish_index(store: Store, batch_id: str, contents: Contents) -> int:
         files.write_new(building / layout.INDEX_DATABASE, data)
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(indexes_of(store, batch_id))
+        files.sync_directory(store.root / layout.INDEXES)
         number = max(generations(store, batch_id), default=0) + 1
         # Where another has just published this number, ours is as good as his, and goes.
         files.publish_directory(building, indexes_of(store, batch_id) / str(number))

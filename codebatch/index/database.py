@@ -36,7 +36,8 @@ def make_database(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
                 for key, value in held:
                     written = cursor.put(key, value, append=True)
                     assert written, "keys are given in their order"
-            return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
         finally:
             os.close(descriptor)
     except (OSError, lmdb.Error) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from codebatch.errors import StoreError
+from codebatch.errors import CorruptFile, StoreError
 from codebatch.index import keys
 from codebatch.index.keys import Lookup
 from codebatch.query.filters import RecordFilter
@@ -42,7 +42,7 @@ class Narrowing:
             return () if index is None else index.narrow(output, lookups)
         except StoreError as error:
             self._index = None
-            hint = f"; {error.hint}" if error.hint else ""
+            hint = f"; {error.hint}" if isinstance(error, CorruptFile) else ""
             self._note(f"all is read, for the index cannot be used: {error.message}{hint}")
             return ()
 
