@@ -1,4 +1,4 @@
-"""A database in memory: what is put in comes out, in forked and spawned processes too, and junk is refused."""
+"""A database in memory: what is put in comes out, in a forked process too, and junk is refused."""
 
 from __future__ import annotations
 
