@@ -49,6 +49,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
         "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
+        "index-build": ("index:index_build", "Make the index of a batch, by which questions read less."),
+        "index": ("index:index", "Make the index of a batch."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
     },
     "Describe": {

@@ -21,7 +21,7 @@ from codebatch.testing.calls import Fate, Operation, WatchedCalls
 from tests.cli.process import CommandLine, make_many, wait_until, write
 
 TMP = f".{'ab' * 16}.tmp"
-DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "cache")
+DIRECTORIES = ("", "locks", "objects", "snapshots", "batches", "indexes", "indexes/terms", "cache")
 
 
 def left_in(store: Path) -> list[str]:

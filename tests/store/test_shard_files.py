@@ -52,6 +52,28 @@ def test_each_item_is_found_by_reading_the_frames_that_hold_it(sizes: list[int])
         assert held.last - held.first <= len(item) + 2 * (FRAME_BYTES + 3 * FRAME_BYTES)
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from([0, 1, 100, FRAME_BYTES - 1, FRAME_BYTES, 3 * FRAME_BYTES]), max_size=12), st.data())
+def test_some_items_are_found_by_reading_each_frame_once(sizes: list[int], data: st.DataObject) -> None:
+    items = _items(sizes)
+    asked = sorted(data.draw(st.sets(st.sampled_from(range(len(items)))))) if items else []
+    frames, trailer = split_shard_file(*_digested(items))
+    found = []
+    read = 0
+    for held, inside in trailer.frames_with(asked):
+        assert held.offset >= read, "frames are read once, one after the other"
+        read = held.end
+        records = decode_frames(frames[held.offset : held.end], held.last - held.first)
+        found += [(item, records[start - held.first : end - held.first]) for item, start, end in inside]
+    assert found == [(item, items[item]) for item in asked]
+
+
+def test_rows_that_say_more_than_the_frames_hold_are_refused() -> None:
+    trailer = split_shard_file(*_digested([b"a\n"]))[1]
+    with pytest.raises(ValueError, match="does not fit itself"):
+        trailer._replace(table=make_row(b"more\n")).frames_with([0])
+
+
 def test_files_that_differ_have_other_digests() -> None:
     assert _digested([b"a\n", b"b\n"]) == _digested([b"a\n", b"b\n"])
     others = [_digested(items) for items in ([b"a\n", b"b\n"], [b"a\nb\n"], [b"a\nb\n", b""], [], [b""])]

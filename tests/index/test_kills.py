@@ -1,0 +1,114 @@
+"""Who is killed making an index, or is refused a write, leaves the old one, a new one or none, and no part of one."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.indexing import build_index, verify_index
+from codebatch.errors import StoreUnwritable
+from codebatch.index.read import generations, open_index
+from codebatch.store.batches import batch_ids, open_batch
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import Killed
+from tests.store.support import make_merged
+
+PLACE = Path("/a/b/store")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=["first", "another"])
+def old(request: pytest.FixtureRequest) -> Disk:
+    """A store with a batch, which has no index yet or one."""
+    disk = Disk()
+    store = create_store(RealFiles(disk.calls()), PLACE)[0]
+    make_merged(store, [b"a", b"bb"])
+    if request.param == "another":
+        _build(store)
+    disk.sync()
+    return disk
+
+
+def _build(store: Store) -> None:
+    (batch_id,) = batch_ids(store)
+    build_index(store, open_batch(store, batch_id))
+
+
+def _check(disk: Disk, *, had_one: bool) -> None:
+    """The index is sound and what the records say, where there is one; and the next one is made."""
+    store = open_store(RealFiles(disk.calls()), PLACE)
+    (batch_id,) = batch_ids(store)
+    batch = open_batch(store, batch_id)
+    there = open_index(store, batch_id) is not None
+    assert there or not had_one
+    if there:
+        verify_index(store, batch)
+    _build(store)
+    assert len(generations(store, batch_id)) == 1
+    assert verify_index(store, batch).postings > 5
+    assert store.files.unfinished(store.root / "indexes") == []
+    assert store.files.unfinished(store.root / "indexes" / "terms") == []
+
+
+def _has_one(disk: Disk) -> bool:
+    store = open_store(RealFiles(copy.deepcopy(disk).calls()), PLACE)
+    return bool(generations(store, batch_ids(store)[0]))
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_whoever_is_killed_at_any_call(old: Disk, seed: int | None) -> None:
+    """Then power is lost, or not."""
+    had_one = _has_one(old)
+    for at in range(1000):
+        disk = copy.deepcopy(old)
+        calls = iter(range(at))
+
+        def die(_: Operation, calls: Iterator[int] = calls) -> Fate | None:
+            return None if next(calls, None) is not None else Fate(Killed())
+
+        mortal = disk.calls()
+        is_over = False
+        try:
+            _build(open_store(RealFiles(WatchedCalls(mortal, die)), PLACE))
+            is_over = True
+        except Killed:
+            mortal.exit()
+        if seed is not None:
+            disk.lose_power(random.Random(seed + at))
+        _check(disk, had_one=had_one or is_over)
+        if is_over:
+            assert at > 20
+            return
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_a_refused_write_is_told(old: Disk, number: int) -> None:
+    had_one = _has_one(old)
+    for at in range(0, 1000, 3):
+        disk = copy.deepcopy(old)
+        writes = iter(range(at))
+
+        def refuse(operation: Operation, writes: Iterator[int] = writes) -> Fate | None:
+            if not operation.is_write or next(writes, None) is not None:
+                return None
+            return Fate(OSError(number, os.strerror(number)))
+
+        is_over = False
+        try:
+            _build(open_store(RealFiles(WatchedCalls(disk.calls(), refuse)), PLACE))
+            is_over = True
+        except StoreUnwritable:
+            pass
+        _check(disk, had_one=had_one or is_over)
+        if is_over:
+            assert at > 5
+            return
