@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
         "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
+        "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
     },
     "Describe": {
@@ -60,6 +61,12 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "shards": ("batches:shards", "Shards of a batch for one task."),
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
+    },
+    "As in CodeBatch 1": {
+        "gate-list": ("gates:gate_list", "gate list"),
+        "gate-run": ("gates:gate_run", "gate run"),
+        "gate-bundle": ("gates:gate_bundle", "gate bundle"),
+        "gate-explain": ("gates:gate_explain", "gate explain"),
     },
 }
 
@@ -88,10 +95,10 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 done, 1 an example of a rule is wrong or a file is told otherwise the second time, "
-    "2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, 129, 130 "
-    "and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json it is "
-    "{complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
+    epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
+    "fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, "
+    "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
+    "it is {complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
 )
 @click.version_option(__version__, prog_name="codebatch")
 @answering_group
