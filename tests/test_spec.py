@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from codebatch.errors import CodebatchError
+from codebatch.index.read import IndexFile
 from codebatch.model.document import Document
 from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan
@@ -92,6 +93,7 @@ DOCUMENT_TYPES: dict[str, type[Document]] = {
     "settled.json": SettledFile,
     "manifest.json": Manifest,
     "untrusted.json": UntrustedFile,
+    "index.json": IndexFile,
 }
 
 

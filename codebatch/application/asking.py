@@ -39,7 +39,7 @@ class Question:
     @cached_property
     def records(self) -> BatchRecords:
         """Its records."""
-        return BatchRecords(self.store, self.batch)
+        return BatchRecords(self.store, self.batch, self.note)
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:

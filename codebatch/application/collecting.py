@@ -105,9 +105,10 @@ def _collect(store: Store, going: Going, note: Note) -> Collected:
 def _told(going: Going) -> Collected:
     packs = going.packs
     unsettled = [batch.root / name for batch, _ in going.to_settle for name in UNSETTLED]
-    roots = [*going.batches, *going.snapshots, *unsettled]
+    roots = [*going.batches, *going.snapshots, *going.indexes, *unsettled]
     copies = [name for each in going.copies for name in each.names]
     freed_bytes, relinked_bytes = bytes_of_alone(roots, copies)
+    _, terms_bytes = bytes_of_alone((), going.terms)
     return Collected(
         settled=tuple(sorted(batch.id for batch, _ in going.to_settle)),
         batches=tuple(sorted(path.name for path in going.batches)),
@@ -117,7 +118,7 @@ def _told(going: Going) -> Collected:
         objects=packs.dead if packs else 0,
         relinked=len(copies),
         relinked_bytes=relinked_bytes,
-        freed_bytes=freed_bytes + relinked_bytes + (packs.dead_bytes if packs else 0),
+        freed_bytes=freed_bytes + relinked_bytes + terms_bytes + (packs.dead_bytes if packs else 0),
     )
 
 

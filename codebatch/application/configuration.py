@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -37,6 +38,12 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ValueError("`keep` must be at least 1")
 
 
+class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who makes the index of a batch (SPEC.md "Index"): `run` at its end, or `index-build` alone."""
+
+    build: Literal["run", "never"] = "never"
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file may set. None: decided when it is needed."""
 
@@ -49,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     memory_mb_max: int | None = None
     shard: ShardRule = msgspec.field(default_factory=ShardRule)
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
+    index: IndexSettings = msgspec.field(default_factory=IndexSettings)
     tasks: dict[str, dict[str, Json]] = {}
 
     def __post_init__(self) -> None:

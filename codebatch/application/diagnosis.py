@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from codebatch.application import ignore_note
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import StoreError, UnknownId
+from codebatch.index.build import build
+from codebatch.index.read import indexes_of, open_index
 from codebatch.store import layout
-from codebatch.store.batches import Batch, batch_ids, open_batch, snapshot_of
+from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
+from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
@@ -24,8 +29,8 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """A damaged file: what is wrong with it, its names, relative to the store, and what to do.
 
     Of a shard file `digest` is that of its trailer; names of one digest that are missing are one. Of anything else it
-    is empty, the only name is that of the batch or snapshot, and the problem names the file. What was mended has no
-    hint.
+    is empty, the only name is that of the batch, its indexes or the snapshot, and the problem names the file. What was
+    mended has no hint.
     """
 
     problem: str
@@ -58,7 +63,9 @@ def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
 
 
 def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
-    """Look for damage in every byte, and mend damaged shard files. On return what was mended is on disk.
+    """Look for damage in every byte, mend damaged shard files, and make damaged indexes anew.
+
+    On return what was mended is on disk.
 
     The number is 0, or the exit status of the signal that ended it. Raises StoreUnwritable: then some names are done,
     and others as before.
@@ -67,10 +74,13 @@ def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diag
         look = _Look(store, is_full=True)
         before = look.survey.faults
         if not before:
+            look.remake_indexes()
             return look.told(), 0
         mended = mend(execution, store, lock, look.survey, listener)
         digests = {fault.digest for fault in before}
         left = survey(store.files, names_of(look.batches, digests), is_full=True).faults
+        if not mended.signal_status:
+            look.remake_indexes()
         return look.told(before, left, mended), mended.signal_status
 
 
@@ -81,6 +91,8 @@ class _Look:
         self._store = store
         self._is_full = is_full
         self._unreadable: list[Damage] = []
+        self._indexes: dict[BatchId, Damage] = {}
+        self._remade: list[Damage] = []
         self.batches: list[Batch] = []
         with self._noting(store.root / layout.UNTRUSTED_FILE):
             load_untrusted(store)
@@ -93,6 +105,24 @@ class _Look:
                 if is_full:
                     snapshot.check()
         self.survey = survey(store.files, names, is_full=is_full)
+        for batch in self.batches:
+            self._look_at_index(batch)
+
+    def _look_at_index(self, batch: Batch) -> None:
+        try:
+            open_index(self._store, batch.id)
+        except StoreError as error:
+            path = self._shown(indexes_of(self._store, batch.id))
+            self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=error.hint or "")
+
+    def remake_indexes(self) -> None:
+        """Make those that are damaged anew, of the batches whose outputs are sound."""
+        for batch in self.batches:
+            if batch.id in self._indexes:
+                with self._noting(batch.root):
+                    if (outputs := current_outputs(batch)) is not None:
+                        build(self._store, batch.id, outputs, ignore_note, is_anew=True)
+                        self._remade.append(replace(self._indexes.pop(batch.id), hint=""))
 
     def _names_in(self, batch_id: str) -> list[ShardName]:
         names: list[ShardName] = []
@@ -130,8 +160,11 @@ class _Look:
             snapshots=len(self._snapshots),
             files=self.survey.files,
             names=self.survey.names,
-            mended=tuple(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
-            damaged=(*self._unreadable, *(self._left(fault, mended) for fault in left)),
+            mended=(
+                *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
+                *self._remade,
+            ),
+            damaged=(*self._unreadable, *self._indexes.values(), *(self._left(fault, mended) for fault in left)),
         )
 
     def _left(self, fault: Fault, mended: Mended | None) -> Damage:

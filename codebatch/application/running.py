@@ -204,9 +204,11 @@ class _Work(NamedTuple):
 
 
 def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
-    """A run at whose end what nobody needs is let go, unless it was broken off."""
+    """A run at whose end it is indexed, and what nobody needs is let go, unless it was broken off."""
     if ran.executed.signal_status:
         return ran
+    if execution.configuration.settings.index.build == "run":
+        _index(ran, listener)
     try:
         collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
@@ -215,6 +217,20 @@ def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
     if collected is not None and not collected.is_nothing:
         listener.collected(collected)
     return ran
+
+
+def _index(ran: Ran, listener: Listener) -> None:
+    """Make the index of what was run, where that is merged and has changed, or has none."""
+    from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
+    from codebatch.index.read import generations
+
+    is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
+    if ran.standing.outputs is None or is_known:
+        return
+    try:
+        build_index(ran.store, ran.batch, note=listener.note)
+    except StoreError as error:
+        listener.note(f"there is no new index: {error.message}")
 
 
 def scope_of(batch: Batch, task: str | None) -> Scope:

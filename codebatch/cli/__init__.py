@@ -50,6 +50,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
         "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
         "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
+        "index-build": ("index:index_build", "Make the index of a batch, by which questions read less."),
+        "index": ("index:index", "Make the index of a batch."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
     },
     "Describe": {

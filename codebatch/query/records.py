@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from codebatch.errors import InvalidInput, StoreCorrupt
@@ -12,6 +12,7 @@ from codebatch.model.entry import Entry
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
+from codebatch.query.narrowing import Narrowing, lookups_of
 from codebatch.query.sources import RecordSource, find_source
 from codebatch.store.batches import Batch, check_is_there, snapshot_of
 from codebatch.store.objects import ObjectStore
@@ -22,10 +23,12 @@ from codebatch.store.store import Store
 class BatchRecords:
     """Reads one batch."""
 
-    def __init__(self, store: Store, batch: Batch) -> None:
+    def __init__(self, store: Store, batch: Batch, note: Callable[[str], None] | None = None) -> None:
+        """With `note` its index is used where there is one, and `note` is told where that is not sound."""
         self.store = store
         self.batch = batch
-        self.source: RecordSource = find_source(batch, lambda: self.plan)
+        narrow = None if note is None else Narrowing(store, batch.id, note).narrow
+        self.source: RecordSource = find_source(batch, lambda: self.plan, narrow)
 
     @cached_property
     def plan(self) -> Plan:
@@ -66,7 +69,7 @@ class BatchRecords:
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
-        for piece in self.source.iter_pieces(task):
+        for piece in self.source.iter_pieces(task, lookups_of(asked)):
             if asked.may_match(piece.counts):
                 yield from asked.iter_matching(piece.read())
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple, Protocol
 
 from codebatch.engine.chains import Link
 from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
+from codebatch.index.keys import Lookup
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.outcome import first_unkeyed
 from codebatch.model.plan import Plan
@@ -71,22 +72,29 @@ class RecordSource(Protocol):
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order."""
 
-    def iter_pieces(self, task: str) -> Iterator[Piece]:
-        """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads."""
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+        """All that a task says, shard by shard in path order. Nothing is read of a piece that nobody reads.
+
+        With `lookups` items may be left out that hold none of them, where an index knows that.
+        """
 
     def item_lines(self, task: str, item: int) -> bytes | None:
         """The record lines of one item; None where the task has not come to it yet."""
 
 
-def find_source(batch: Batch, plan: Callable[[], Plan]) -> RecordSource:
+Narrow = Callable[[TaskOutput, Sequence[Lookup]], Sequence[Sequence[int] | None]]
+"""The items of each shard of a task that may hold any of what is looked for, which ascend; None where all may."""
+
+
+def find_source(batch: Batch, plan: Callable[[], Plan], narrow: Narrow | None = None) -> RecordSource:
     """What to read a batch from. `plan` gives its plan, and is asked where a question needs it. Raises StoreCorrupt."""
     outputs = current_outputs(batch)
     if outputs is not None:
-        return Merged(outputs, plan)
+        return Merged(outputs, plan, narrow)
 
     def look_again() -> Merged | None:
         settled = outputs_meanwhile(batch)
-        return None if settled is None else Merged(settled, plan)
+        return None if settled is None else Merged(settled, plan, narrow)
 
     unmerged = Unmerged(Outcomes(batch.files, batch.root), plan, look_again)
     unmerged.look()
@@ -96,10 +104,11 @@ def find_source(batch: Batch, plan: Callable[[], Plan]) -> RecordSource:
 class Merged:
     """Reads merged outputs."""
 
-    def __init__(self, outputs: Outputs, plan: Callable[[], Plan]) -> None:
+    def __init__(self, outputs: Outputs, plan: Callable[[], Plan], narrow: Narrow | None = None) -> None:
         self._outputs = outputs
         self._manifest = outputs.manifest
         self._plan = plan
+        self._narrow = narrow
 
     @property
     def place(self) -> str:
@@ -124,9 +133,13 @@ class Merged:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
             yield ShardSoFar(planned.items, shard.failed, shard.counts)
 
-    def iter_pieces(self, task: str) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
         output = self._output(task)
-        return (self._piece(output, index, shard) for index, shard in enumerate(output.shards))
+        narrowed: Sequence[Sequence[int] | None] = ()
+        if lookups and self._narrow is not None:
+            narrowed = self._narrow(output, lookups)
+        pieces = zip_longest(enumerate(output.shards), narrowed)
+        return (self._piece(output, index, shard, items) for (index, shard), items in pieces)
 
     def item_lines(self, task: str, item: int) -> bytes:
         return self._outputs.item_records(self._output(task), item, self._shard_starts)
@@ -140,8 +153,12 @@ class Merged:
         assert output is not None, "the manifest names the tasks that there are"
         return output
 
-    def _piece(self, output: TaskOutput, index: int, shard: OutputShard) -> Piece:
-        return Piece(shard.counts, lambda: self._outputs.iter_shard(output, index), shard.unkeyed)
+    def _piece(self, output: TaskOutput, index: int, shard: OutputShard, items: Sequence[int] | None) -> Piece:
+        def read() -> Iterator[bytes]:
+            outputs = self._outputs
+            return outputs.iter_shard(output, index) if items is None else outputs.iter_some(output, index, items)
+
+        return Piece(shard.counts, read, shard.unkeyed)
 
 
 class Unmerged:
@@ -187,7 +204,7 @@ class Unmerged:
                 add_counts(link.outcome.counts for link in links),
             )
 
-    def iter_pieces(self, task: str) -> Iterator[Piece]:
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
         pieces = enumerate(self._ledger.pieces(task))
         return (self._piece(task, index, piece.links) for index, piece in pieces)
 

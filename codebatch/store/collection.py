@@ -9,7 +9,7 @@ Then, for who has the store alone (`Store.alone`), in this order, each step on d
 4. Batches are settled (store/settling.py).
 5. Equal shard files become one (store/relinking.py).
 6. Packs go, or are written anew (store/repacking.py).
-7. Stat caches go. They are only ever a loss of speed.
+7. Stat caches go, and indexes of batches that are gone. They are only ever a loss of speed.
 
 So at every instant, and after power loss, what is left names only what is there. What a batch or snapshot names that
 cannot be read is not known: then no snapshot and no object goes.
@@ -28,9 +28,9 @@ from msgspec.structs import replace
 
 from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
-from codebatch.model.digest import Digest
+from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
-from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.ids import PassedOver
 from codebatch.store.named_objects import may_name_objects, objects_named_in
@@ -59,6 +59,8 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
     batches: list[Path] = msgspec.field(default_factory=list)
     snapshots: list[Path] = msgspec.field(default_factory=list)
     stat_caches: list[Path] = msgspec.field(default_factory=list)
+    indexes: list[Path] = msgspec.field(default_factory=list)
+    terms: list[Path] = msgspec.field(default_factory=list)
     copies: list[Copies] = msgspec.field(default_factory=list)
     packs: Repacking | None = None
 
@@ -92,6 +94,7 @@ def choose(
         batches=[batch.root for batch in going],
         to_settle=to_settle,
         copies=find_copies(store.files, _shard_names(left, to_settle)) if with_copies else [],
+        indexes=list(_indexes_but_of(store, {*batch_ids(store)} - {batch.id for batch in going})),
     )
     if not is_all_known:
         return found
@@ -106,6 +109,8 @@ def choose(
     found.stat_caches.extend(_old_stat_caches(store, {batch.about.stat_cache for batch in left}, now_ns))
     if with_objects is None:
         with_objects = _is_due(store, now_ns)
+    if with_objects:
+        found.terms.extend(_terms_but_of(store, left))
     needed = _needed_objects(store, left, staying, passed_over) if with_objects else None
     if needed is None:
         return found
@@ -136,8 +141,11 @@ def collect(store: Store, going: Going, passed_over: PassedOver) -> None:
                 f"{pack}{layout.PACK_SUFFIX} stays: something that is needed is damaged in it, and nowhere sound"
             )
         files.write_volatile(store.root / layout.CACHE / layout.OBJECTS_COLLECTED, b"")
-    for path in going.stat_caches:
+    for path in (*going.stat_caches, *going.terms):
         files.remove(path)
+    for path in going.indexes:
+        if (gone := files.retire(path)) is not None:  # Whoever reads it finds all of it or nothing.
+            files.remove_tree(gone)
 
 
 def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], bool]:
@@ -230,6 +238,20 @@ def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Itera
         path = store.root / layout.CACHE / name
         if layout.STAT_CACHE_PATTERN.match(name) and name not in named and _is_old(store, path, now_ns):
             yield path
+
+
+def _indexes_but_of(store: Store, staying: Collection[str]) -> Iterator[Path]:
+    for name, _ in store.files.listing(store.root / layout.INDEXES):
+        if BATCH_ID_PATTERN.match(name) and name not in staying:
+            yield store.root / layout.INDEXES / name
+
+
+def _terms_but_of(store: Store, batches: list[Batch]) -> Iterator[Path]:
+    """What is kept of shard files that no batch has any more; of one that cannot be read it is made anew."""
+    directory = store.root / layout.INDEXES / layout.TERMS
+    names = [name for name, _ in store.files.listing(directory) if DIGEST_PATTERN.match(name)]
+    needed = {each.digest for each in shard_names_of(batches)} if names else set()
+    return (directory / name for name in names if name not in needed)
 
 
 def _is_due(store: Store, now_ns: int) -> bool:

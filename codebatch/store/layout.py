@@ -39,6 +39,12 @@ OBJECTS_COLLECTED = "objects-collected"
 
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
 
+TERMS = "terms"
+"""In `indexes/`, beside a directory for each batch that has an index."""
+
+INDEX_FILE = "index.json"
+INDEX_DATABASE = "index.lmdb"
+
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
 SETTLED_FILE = "settled.json"
@@ -56,6 +62,7 @@ _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
 _SHARD_ALONE = re.compile(_SHARD + r"\Z")
+_GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 
 
@@ -114,3 +121,8 @@ def is_shard_id(text: str) -> bool:
 def shard_file_name(place: int, shard: ShardId) -> str:
     """The name of a shard's file in a task's outputs. Names sort as places in the plan do."""
     return f"{place:06d}-{shard}.jsonl.zst"
+
+
+def parse_generation(name: str) -> int | None:
+    """The number of an index of a batch, by its directory's name; None where it is no such name."""
+    return int(name) if _GENERATION.match(name) else None

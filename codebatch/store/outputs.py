@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -170,6 +170,27 @@ class Outputs(msgspec.Struct, frozen=True):
         """The record lines of each item of a shard, each held against its row first. Raises StoreCorrupt."""
         with self._damage_told(self.path_of(task, index)):
             yield from iter_items(self.trailer(task, index).table, self.iter_shard(task, index))
+
+    def iter_some(self, task: TaskOutput, index: int, items: Sequence[int]) -> Iterator[bytes]:
+        """The record lines of some items of a shard, which ascend, each held against its row; all of many.
+
+        Raises StoreCorrupt.
+        """
+        if not items:
+            return
+        trailer, path = self.trailer(task, index), self.path_of(task, index)
+        if 2 * len(items) > trailer.items or items[-1] >= trailer.items:
+            yield from self.iter_shard(task, index)
+            return
+        with self._damage_told(path):
+            runs = trailer.frames_with(items)
+        for held, inside in runs:
+            frames = self._read(path, held.offset, held.end - held.offset)
+            with self._damage_told(path):
+                records = decode_frames(frames, held.last - held.first)
+                for item, start, end in inside:
+                    row = trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
+                    yield from iter_items(row, (records[start - held.first : end - held.first],))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from codebatch.model.digest import Digest
-from codebatch.model.items import ROW_BYTES
+from codebatch.model.items import ROW_BYTES, item_lengths
 from codebatch.protocol.record_frames import iter_places
 
 _MAGIC = 0x184D2A50
@@ -79,6 +80,23 @@ class Trailer(NamedTuple):
             return FrameRange(0, 0, 0, 0)
         first, last = before[inside[0]], before[inside[-1] + 1]
         return FrameRange(first.length, last.length, first.bytes, last.bytes)
+
+    def frames_with(self, items: Sequence[int]) -> list[tuple[FrameRange, list[tuple[int, int, int]]]]:
+        """The frames that hold the records of some items, which ascend: each run of frames with the items in it.
+
+        Of each item: which, and where its records begin and end, in bytes from the first frame's.
+        """
+        ends = list(accumulate(item_lengths(self.table), initial=0))
+        runs: list[tuple[FrameRange, list[tuple[int, int, int]]]] = []
+        for item in items:
+            held = self.frames_of(ends[item], ends[item + 1])
+            if runs and held.offset < runs[-1][0].end:
+                before, inside = runs.pop()
+                held = FrameRange(before.offset, max(before.end, held.end), before.first, max(before.last, held.last))
+            else:
+                inside = []
+            runs.append((held, [*inside, (item, ends[item], ends[item + 1])]))
+        return runs
 
 
 class FrameRange(NamedTuple):

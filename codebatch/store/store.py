@@ -45,6 +45,7 @@ _DIRECTORIES = (
     layout.LOCKS,
     layout.PINS,
 )
+_TERMS = f"{layout.INDEXES}/{layout.TERMS}"
 _CONTENTS = {".gitignore": b"*\n", "CACHEDIR.TAG": CACHEDIR_TAG}
 
 
@@ -120,7 +121,7 @@ class Store(msgspec.Struct, frozen=True):
     def _sweep(self) -> None:
         if self.files.unfinished(self.root):  # A maker died who had perhaps not brought the document's name to disk.
             self.files.sync_directory(self.root)
-        sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES)])
+        sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES, _TERMS)])
 
     @contextlib.contextmanager
     def making_batch(self) -> Iterator[None]:

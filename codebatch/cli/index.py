@@ -1,0 +1,52 @@
+"""`index-build`, and `index build`: by what `query` need not read everything."""
+
+from __future__ import annotations
+
+import click
+
+from codebatch.application.indexing import IndexAnswer, verify_index
+from codebatch.application.indexing import build_index as build
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.model.quantities import count_of, human_bytes
+
+
+@click.command("index-build")
+@batch_option
+@click.option("--rebuild", "is_anew", is_flag=True, help="Read all records, whatever is kept of what they hold.")
+@click.option(
+    "--verify", "is_verifying", is_flag=True, help="Hold the index that is there against the records instead."
+)
+@answering
+def index_build(answering: Answering, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
+    """Make the index of a batch: which files hold which names, codes and targets.
+
+    It only says where to look, so that questions read less; their answers are the same without it. It may be deleted at
+    any time.
+    """
+    if is_anew and is_verifying:
+        raise click.UsageError("--rebuild makes an index and --verify looks at the one that is there: name one")
+    store, batch = answering.batch(batch_reference)
+    if is_verifying:
+        answer = verify_index(store, batch, answering.tell)
+    else:
+        answer = build(store, batch, is_anew=is_anew, note=answering.tell)
+    answering.print(answer, _lines(answer, is_verifying=is_verifying))
+
+
+@click.group(cls=Group)
+@answering_group
+def index() -> None:
+    """The index of a batch."""
+
+
+index.add_command(index_build, "build")
+
+
+def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
+    of = f"{count_of(answer.terms, 'term')} of {count_of(answer.shard_files, 'shard file')}"
+    damaged = f"; {count_of(answer.damaged, 'shard file')} damaged, and not in it" if answer.damaged else ""
+    if is_verifying:
+        return [f"the index of {answer.batch_id} is what its records say: {of}{damaged}"]
+    read = f"{answer.decoded:,} of them read"
+    return [f"indexed {answer.batch_id}: {of}, {read}, {human_bytes(answer.bytes)}{damaged}"]

@@ -1,0 +1,92 @@
+"""A database of LMDB that is bytes: made in memory and read from memory.
+
+LMDB has no checksums, and a file of it that is cut under the map ends the process (SIGBUS). So nobody maps a file of
+the store: its bytes are read and checked, and LMDB is given a copy that nobody else can change (memfd_create(2)),
+through its name in /proc. A file of the store is only ever written by `Files`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import lmdb
+
+from codebatch.errors import StoreError
+
+_PAGE_BYTES = 4096
+_SPARE_BYTES = 1 << 20
+
+
+def make_database(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """One unnamed database of some pairs of key and value, in the order of their keys, written in one transaction.
+
+    Raises StoreError where the machine gives no memory for it.
+    """
+    held = list(pairs)
+    # A value that is no part of its leaf has pages of its own; leaves and branches are half full at least.
+    size = sum(2 * (len(key) + len(value) + 64) + _PAGE_BYTES * (len(value) > 1024) for key, value in held)
+    try:
+        descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
+        try:
+            environment = lmdb.open(
+                _name_of(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
+            )
+            with environment, environment.begin(write=True) as transaction, transaction.cursor() as cursor:
+                for key, value in held:
+                    written = cursor.put(key, value, append=True)
+                    assert written, "keys are given in their order"
+            return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        finally:
+            os.close(descriptor)
+    except (OSError, lmdb.Error) as error:
+        raise StoreError(f"the index cannot be made: {error}") from error
+
+
+class Database:
+    """A database to look things up in. Safe to use in a process that was forked from the one that opened it."""
+
+    def __init__(self, data: bytes) -> None:
+        """Raises ValueError where the bytes are no database, or the machine cannot map them."""
+        try:
+            descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                self._environment = lmdb.open(
+                    _name_of(descriptor), subdir=False, lock=False, readonly=True, create=False
+                )
+            finally:
+                os.close(descriptor)
+        except (OSError, lmdb.Error) as error:
+            raise ValueError(str(error)) from error
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a key. Raises ValueError where the database is unsound."""
+        try:
+            with self._environment.begin() as transaction:
+                found: bytes | None = transaction.get(key)
+                return found
+        except lmdb.Error as error:
+            raise ValueError(str(error)) from error
+
+    def iter_from(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The pairs whose keys begin so, in the order of keys. Raises ValueError where the database is unsound."""
+        try:
+            with self._environment.begin() as transaction, transaction.cursor() as cursor:
+                if not prefix or cursor.set_range(prefix):
+                    for key, value in cursor.iternext():
+                        if not key.startswith(prefix):
+                            return
+                        yield key, value
+        except lmdb.Error as error:
+            raise ValueError(str(error)) from error
+
+    def close(self) -> None:
+        """Give the memory back. Nothing may be asked any more."""
+        self._environment.close()
+
+
+def _name_of(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"

@@ -1,0 +1,123 @@
+"""Keys and values of an index, as bytes (SPEC.md "Index"). Pure.
+
+A key is a tag and a term. A lookup is a key, or how keys begin; it may find too much, for the records that an index
+leads to are asked again, and never too little. So a term that is too long for a key is cut, and its digest tells it
+from others that begin alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from codebatch.model.digest import Digest
+
+TERM_BYTES_MAX = 400
+"""Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
+
+SYMBOL = b"n"
+REFERENCE = b"r"
+DEPENDENCY = b"t"
+CODE = b"d"
+METRIC = b"m"
+SLOT = b"s"
+
+_CUT = b"\xff"
+_DIGEST_BYTES = 16
+_LAST_COMPONENT = re.compile(r"[^.:/\\>]*\Z")
+_GREATEST = 2**32 - 1
+
+_number = struct.Struct(">I")
+
+
+class Lookup(NamedTuple):
+    """What to look for: `key`, or where it `is_prefix`, all keys that begin so."""
+
+    key: bytes
+    is_prefix: bool
+
+
+class Slot(NamedTuple):
+    """A shard file that an index knows: what a task says of a shard, by the digest of its trailer."""
+
+    task: str
+    shard: str
+    digest: Digest
+
+
+def make_key(tag: bytes, term: bytes) -> bytes:
+    """The key of a term of any length."""
+    if len(term) <= TERM_BYTES_MAX:
+        return tag + term
+    return b"".join((tag, term[:TERM_BYTES_MAX], _CUT, hashlib.sha256(term).digest()[:_DIGEST_BYTES]))
+
+
+def look_for(tag: bytes, term: str) -> Lookup:
+    """Look for a term; with a `*` at its end, for all that begin as what stands before it."""
+    if term.endswith("*"):
+        return look_for_prefix(tag, term[:-1].encode("utf-8", "surrogatepass"))
+    return Lookup(make_key(tag, term.encode("utf-8", "surrogatepass")), is_prefix=False)
+
+
+def look_for_prefix(tag: bytes, prefix: bytes) -> Lookup:
+    """Look for all terms that begin so."""
+    return Lookup(tag + prefix[:TERM_BYTES_MAX], is_prefix=True)
+
+
+def look_for_code(code: str) -> Lookup:
+    """Look for diagnostics of a code, of any severity; with a `*` at its end, of all codes that begin so."""
+    if code.endswith("*"):
+        return look_for(CODE, code)
+    return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
+
+
+def code_term(code: str, severity: str) -> bytes:
+    """The term of a diagnostic."""
+    return f"{code}\0{severity}".encode()
+
+
+def metric_term(metric: str, value: int) -> bytes:
+    """The term of a metric: the greatest values of one are last. What 32 bits do not hold counts as the nearest."""
+    return metric.encode() + b"\0" + _number.pack(min(max(value, 0), _GREATEST))
+
+
+def last_component(target: str) -> str:
+    """What stands behind the last `.`, `:`, `/`, `\\` or `>` of what an edge leads to: `c` of `a.b::c`."""
+    found = _LAST_COMPONENT.search(target)
+    assert found is not None, "the end of a text is always found"
+    return found[0]
+
+
+def encode_postings(slot: int, items: Sequence[int]) -> bytes:
+    """The value of a term, or the part of it that one slot gives: where it is posted, ascending."""
+    first = slot << 32
+    return struct.pack(f"<{len(items)}Q", *(first | item for item in items))
+
+
+def decode_postings(value: bytes) -> list[tuple[int, int]]:
+    """Pairs of slot and item. Raises ValueError where the value is cut."""
+    if len(value) % 8:
+        raise ValueError("a value of it is cut")
+    return [(posting >> 32, posting & _GREATEST) for posting in struct.unpack(f"<{len(value) // 8}Q", value)]
+
+
+def slot_key(number: int) -> bytes:
+    """The key of a slot."""
+    return SLOT + _number.pack(number)
+
+
+def encode_slot(slot: Slot) -> bytes:
+    """The value of a slot's key."""
+    return bytes.fromhex(slot.digest) + f"{slot.task}\0{slot.shard}".encode()
+
+
+def decode_slot(value: bytes) -> Slot:
+    """Read the value of a slot's key. Raises ValueError."""
+    digest, names = value[:32], value[32:].decode()
+    task, nul, shard = names.partition("\0")
+    if not nul:
+        raise ValueError("a slot of it is cut")
+    return Slot(task, shard, Digest(digest.hex()))

@@ -1,0 +1,55 @@
+"""`index-build`: what people are told of an index, and that answers are the same with it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.application.indexing import IndexAnswer
+
+from .conftest import Ran
+from .process import CommandLine
+
+QUESTIONS = (
+    ("query", "outputs", "--name", "*", "--json"),
+    ("query", "outputs", "--name", "nope"),
+    ("query", "diagnostics", "--code", "*"),
+)
+
+
+@pytest.fixture
+def copied(ran: Ran, tmp_path: Path) -> CommandLine:
+    """The command line beside a store of its own, which it names."""
+    shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
+    return CommandLine(tmp_path, {"CODEBATCH_STORE": "store"})
+
+
+def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine) -> None:
+    """Reading changes nothing, so a store that cannot be written is asked as well."""
+    store = copied.directory / "store"
+    before = [copied(*question).stdout for question in QUESTIONS]
+    assert before[0].count(b'"kind"') > 5
+    answer = msgspec.json.decode(copied("index-build", "--json").stdout, type=IndexAnswer)
+    assert answer.terms > 5
+    assert "is what its records say" in copied("index", "build", "--verify").text
+    files = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
+    assert [copied(*question).stdout for question in QUESTIONS] == before
+    assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
+    (database,) = store.glob("indexes/*/*/index.lmdb")
+    database.write_bytes(database.read_bytes()[:-1])
+    for question, answered in zip(QUESTIONS, before, strict=True):
+        ended = copied(*question)
+        assert ended.stdout == answered
+        assert "all is read, for the index cannot be used" in ended.notes
+    error = copied("index-build", "--verify", "--json", status=4).error
+    assert (error["code"], "--rebuild" in error["hint"]) == ("store_corrupt", True)
+    assert copied("index-build", "--rebuild").text.startswith("indexed ")
+
+
+def test_a_user_who_errs_is_told(copied: CommandLine) -> None:
+    assert "make it with: codebatch index-build" in copied("index-build", "--verify", status=2).notes
+    assert "name one" in copied("index-build", "--verify", "--rebuild", status=2).notes
+    assert "no batch" in copied("index-build", "--batch", "batch-nope", status=2).notes

@@ -1,0 +1,108 @@
+"""Merged batches that say what a test wants, made without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from codebatch.coordinator.merge import merge_outputs
+from codebatch.model.counts import Counts
+from codebatch.model.outcome import Outcome
+from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
+from codebatch.model.shard import ProjectWork
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store.batches import Batch
+from codebatch.store.holders import new_holder_id
+from codebatch.store.ledgers import load_ledger
+from codebatch.store.outcomes import Committer, Outcomes, encode_outcome, join_parts
+from codebatch.store.store import Store, create_store
+from codebatch.system.files import RealFiles
+from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
+
+SHARD_ITEMS = 3
+
+Said = Mapping[str, Sequence[Sequence[Record]]]
+"""By task, the records of each item."""
+
+
+def symbol(name: str) -> Symbol:
+    return Symbol(
+        path="a", name=name, symbol_type="class", qualified=name, scope="", line=1, column=1, end_line=2, end_column=1
+    )
+
+
+def diagnostic(code: str, severity: str = "error") -> Diagnostic:
+    return msgspec.convert(
+        {
+            "path": "a", "line": 1, "column": 1, "end_line": 1, "end_column": 2, "severity": severity,
+            "code": code, "message": "m", "tool": "t", "kind": "diagnostic",
+        },
+        Diagnostic,
+    )  # fmt: skip
+
+
+def calls(target: str) -> Edge:
+    return Edge(path="a", edge_type="calls", source="", target=target, line=1)
+
+
+def depends(target: str) -> Edge:
+    return Edge(path="a", edge_type="depends", source="", target=target, line=1, resolution="exact")
+
+
+def metric(name: str, value: int) -> Metric:
+    return Metric(path="a", metric=name, value=value)
+
+
+def make_store(root: Path) -> Store:
+    return create_store(RealFiles(), root / "store")[0]
+
+
+def make_saying(store: Store, items: int, said: Said, *, second: int = 0) -> Batch:
+    """A merged batch of so many items, three in a shard, whose file tasks say this, and nothing else."""
+    paths = [b"%03d" % item for item in range(items)]
+    batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9)
+    plan = batch.plan()
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    writer = FrameWriter()
+    for task in FILE_TASKS:
+        for shard in plan.shards:
+            of = [said.get(task, [()] * items)[item] for item in range(shard.start, shard.end)]
+            lines = [b"".join(msgspec.json.encode(record) + b"\n" for record in records) for records in of]
+            outcome = Outcome(
+                shard=shard.id,
+                task=task,
+                start=0,
+                end=shard.items,
+                type="result",
+                counts=_counts([record for records in of for record in records]),
+            )
+            committer.commit([encode_outcome(outcome, lines, writer)], epoch=1, round_=1)
+    for task in PROJECT:
+        inputs = load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
+        whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)
+        parts = [
+            encode_outcome(
+                Outcome(shard=shard.id, task=task, start=0, end=shard.items, type="result"),
+                [b""] * shard.items,
+                writer,
+            )
+            for shard in plan.shards
+        ]
+        committer.commit([join_parts(whole, parts)], epoch=1, round_=1)
+    committer.close()
+    merge_outputs(batch, plan, load_ledger(plan, Outcomes(batch.files, batch.root)))
+    return batch
+
+
+def _counts(records: list[Record]) -> Counts:
+    def count(values: list[str]) -> dict[str, int]:
+        return {value: values.count(value) for value in sorted({*values})}
+
+    found = [record for record in records if isinstance(record, Diagnostic)]
+    return Counts(
+        kinds=count([TAGS[type(record)] for record in records]),
+        severities=count([record.severity for record in found]),
+        codes=count([record.code for record in found]),
+    )

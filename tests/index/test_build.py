@@ -1,0 +1,231 @@
+"""An index holds what the records say, whatever it was made of; it narrows and is published whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from codebatch.application.collecting import collect_garbage
+from codebatch.application.configuration import load_configuration
+from codebatch.application.diagnosis import diagnose, repair
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.indexing import build_index, verify_index
+from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, UnknownId
+from codebatch.index import keys
+from codebatch.index.read import Index, generations, index_hint, open_index
+from codebatch.store.batches import Batch
+from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
+from codebatch.store.store import Store
+from tests.proof.plans import make_batch
+
+from .batches import Said, calls, diagnostic, make_saying, make_store, symbol
+
+SAID: Said = {
+    "symbols": [[symbol("f")], [symbol("g")], [], [symbol("f"), calls("a.f")], [], [symbol("fg")], [symbol("g")]],
+    "lint": [[], [diagnostic("E1")], [], [diagnostic("E10", "hint")], [], [], [diagnostic("E1", "info")]],
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make_store(tmp_path)
+
+
+@pytest.fixture
+def batch(store: Store) -> Batch:
+    """Seven items in three shards."""
+    return make_saying(store, 7, SAID)
+
+
+def _opened(store: Store, batch: Batch) -> Index:
+    found = open_index(store, batch.id)
+    assert found is not None
+    return found
+
+
+def _outputs(batch: Batch) -> Outputs:
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    return outputs
+
+
+def _output(batch: Batch, task: str) -> TaskOutput:
+    output = _outputs(batch).manifest.task(task)
+    assert output is not None
+    return output
+
+
+def _shard_file(batch: Batch, task: str, place: int) -> Path:
+    return _outputs(batch).path_of(_output(batch, task), place)
+
+
+def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> None:
+    answer = build_index(store, batch)
+    assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (15, 7, 9, 6, 0)
+    index = _opened(store, batch)
+    symbols, lint = _output(batch, "symbols"), _output(batch, "lint")
+    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
+    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
+    assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, name) for name in ("g", "fg")]) == [[1], [2], [0]]
+    assert index.narrow(symbols, [keys.look_for(keys.REFERENCE, "f")]) == [[], [0], []]
+    assert index.narrow(lint, [keys.look_for_code("E1")]) == [[1], [], [0]]
+    assert index.narrow(lint, [keys.look_for_code("E1*")]) == [[1], [0], [0]]
+    assert index.narrow(lint, [keys.look_for(keys.SYMBOL, "f")]) == [[], [], []]
+
+
+def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    first = _opened(store, batch).contents()
+    for path in batch.root.glob("outputs/*/*/*.zst"):
+        path.write_bytes(b"")
+    assert build_index(store, batch).decoded == 0
+    assert _opened(store, batch).contents() == first
+    assert build_index(store, batch, is_anew=True).damaged == 15
+
+
+@pytest.mark.parametrize("content", [b"", b"cbterms", None])
+def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
+    store: Store, batch: Batch, content: bytes | None
+) -> None:
+    build_index(store, batch)
+    first = _opened(store, batch).contents()
+    whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
+    for path in whole:
+        path.unlink() if content is None else path.write_bytes(content)
+    assert build_index(store, batch).decoded == 6
+    assert _opened(store, batch).contents() == first
+    assert {path: path.read_bytes() for path in whole} == whole
+
+
+def test_shards_that_a_later_batch_shares_are_not_read_again(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
+    later = make_saying(store, 7, changed, second=1)
+    assert build_index(store, later).decoded == 1
+    lookup = [keys.look_for(keys.SYMBOL, "h")]
+    assert _opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
+
+
+def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
+    later = make_saying(store, 7, changed, second=1)
+    lookup = [keys.look_for(keys.SYMBOL, "f")]
+    assert _opened(store, batch).narrow(_output(later, "symbols"), lookup) == [None, [0], []]
+    with pytest.raises(UnknownId, match="has no index"):
+        verify_index(store, later)
+
+
+def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> None:
+    path = _shard_file(batch, "symbols", 1)
+    path.write_bytes(path.read_bytes()[:-1])
+    notes: list[str] = []
+    answer = build_index(store, batch, note=notes.append)
+    assert (answer.damaged, answer.shard_files) == (1, 14)
+    assert [str(path) in note for note in notes] == [True]
+    narrowed = _opened(store, batch).narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")])
+    assert narrowed == [[0], None, []]
+    with pytest.raises(StoreCorrupt, match="cannot be verified"):
+        verify_index(store, batch)
+
+
+def test_verifying_holds_the_index_against_the_records(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
+    assert verify_index(store, batch).decoded == 15
+    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
+    for path in (store.root / "indexes" / "terms").iterdir():
+        path.unlink()
+    make_saying_less = {**SAID, "lint": [[] for _ in range(7)]}
+    other = make_saying(store, 7, make_saying_less, second=1)
+    build_index(store, other)
+    (store.root / "indexes" / batch.id).rename(store.root / "indexes" / "gone")
+    (store.root / "indexes" / other.id).rename(store.root / "indexes" / batch.id)
+    with pytest.raises(StoreCorrupt, match="is not what its records say"):
+        verify_index(store, batch)
+
+
+def test_a_new_index_takes_the_place_of_the_old_one(store: Store, batch: Batch) -> None:
+    assert open_index(store, batch.id) is None
+    for number in (1, 2):
+        build_index(store, batch)
+        assert generations(store, batch.id) == [number]
+    assert [path.name for path in (store.root / "indexes").iterdir() if path.name.startswith(".")] == []
+
+
+def test_who_reads_while_a_new_one_is_made_has_the_old_one(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    index = _opened(store, batch)
+    build_index(store, batch)
+    assert index.narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
+
+
+def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    for name in ("index.lmdb", "index.json"):
+        (store.root / "indexes" / batch.id / "1" / name).unlink()
+        with pytest.raises(CorruptFile, match="lacks a file"):
+            open_index(store, batch.id)
+
+
+def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    sound = _opened(store, batch).contents()
+    assert diagnose(store, is_full=False).damaged == ()
+    path = store.root / "indexes" / batch.id / "1" / "index.lmdb"
+    path.write_bytes(path.read_bytes()[:-1])
+    (damage,) = diagnose(store, is_full=False).damaged
+    assert damage.names == (f"indexes/{batch.id}",)
+    assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
+    diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
+    assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
+    assert _opened(store, batch).contents() == sound
+
+
+def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:
+    changed = {**SAID, "symbols": [[symbol("h")], *SAID["symbols"][1:]]}
+    later = make_saying(store, 7, changed, second=1)
+    for each in (batch, later):
+        build_index(store, each)
+    terms = store.root / "indexes" / "terms"
+    own = {_output(batch, "symbols").shards[0].digest, _output(later, "symbols").shards[0].digest}
+    (gone,) = own - {_output(later, "symbols").shards[0].digest}
+    before = {path.name for path in terms.iterdir()}
+    would = collect_garbage(store, keep=1, is_dry=True)
+    assert {path.name for path in (store.root / "indexes").iterdir()} == {batch.id, later.id, "terms"}
+    assert collect_garbage(store, keep=1) == would
+    assert {path.name for path in (store.root / "indexes").iterdir()} == {later.id, "terms"}
+    assert {path.name for path in terms.iterdir()} == before - {gone}
+    assert verify_index(store, later).terms == 8
+
+
+def test_what_is_not_merged_has_no_index(store: Store) -> None:
+    with pytest.raises(BatchIncomplete, match="nothing of batch"):
+        build_index(store, make_batch(store, [b"a"], shard_items=1))
+
+
+def test_a_batch_without_files_or_records_has_an_index(store: Store) -> None:
+    batch = make_saying(store, 1, {})
+    assert (build_index(store, batch).terms, verify_index(store, batch).postings) == (0, 0)
+
+
+def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
+    """Every 1,000th byte is flipped, and the file is cut at each page and lengthened: none is taken."""
+    build_index(store, batch)
+    path = store.root / "indexes" / batch.id / "1" / "index.lmdb"
+    sound = path.read_bytes()
+    damaged = [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :] for at in range(0, len(sound), 1000)]
+    damaged += [sound[:at] for at in range(0, len(sound), 4096)] + [sound + b"\0" * 4096]
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises(CorruptFile, match=r"is not what index\.json says"):
+            open_index(store, batch.id)
+    path.write_bytes(sound)
+    about = path.with_name("index.json")
+    document = about.read_bytes()
+    for at in range(len(document)):
+        about.write_bytes(document[:at])
+        with pytest.raises(CorruptFile):
+            open_index(store, batch.id)

@@ -1,0 +1,151 @@
+"""Keys, values and terms files of an index, byte by byte."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import zlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.index import keys
+from codebatch.index.keys import Lookup, Slot
+from codebatch.index.terms import collect_terms, decode_terms, encode_terms
+from codebatch.model.digest import Digest
+from codebatch.model.record import Record
+
+from .batches import calls, depends, diagnostic, metric, symbol
+
+DIGEST = Digest("ab" * 32)
+TERMS = {b"nf": [0, 2], b"nlong": [1]}
+FILE = (
+    b"cbterms\x01" + b"\xab" * 32 + b"\x02\0\0\0"
+    b"\x02\0\x02\0\0\0nf\0\0\0\0\x02\0\0\0"
+    b"\x05\0\x01\0\0\0nlong\x01\0\0\0"
+)  # fmt: skip
+CRC = b"\xf4\x4e\xb0\xb1"
+
+# Long ones too, which differ behind what a key holds of them.
+names = st.text(max_size=6) | st.builds(
+    lambda start, end: start * 401 + end, st.sampled_from("aä"), st.text(max_size=2)
+)
+
+
+def _finds(lookup: Lookup, key: bytes) -> bool:
+    return key.startswith(lookup.key) if lookup.is_prefix else key == lookup.key
+
+
+def _lines(*records: Record) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+
+
+def test_keys_and_values_have_these_bytes() -> None:
+    assert keys.make_key(keys.SYMBOL, "é".encode()) == b"n\xc3\xa9"
+    long = b"x" * 401
+    assert keys.make_key(keys.SYMBOL, long[:400]) == b"n" + b"x" * 400
+    assert keys.make_key(keys.SYMBOL, long) == b"n" + b"x" * 400 + b"\xff" + hashlib.sha256(long).digest()[:16]
+    assert keys.code_term("E1", "error") == b"E1\0error"
+    assert keys.metric_term("loc", 258) == b"loc\0\0\0\x01\x02"
+    assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"\0\0\0\0", b"\xff\xff\xff\xff"]
+    assert keys.slot_key(258) == b"s\0\0\x01\x02"
+    slot = Slot("lint", "0123abcd", DIGEST)
+    assert keys.encode_slot(slot) == b"\xab" * 32 + b"lint\x000123abcd"
+    assert keys.decode_slot(keys.encode_slot(slot)) == slot
+    assert keys.encode_postings(1, [2, 3]) == b"\x02\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0"
+    assert keys.decode_postings(keys.encode_postings(1, [2, 3])) == [(1, 2), (1, 3)]
+    for cut in (b"\0" * 7, b"\0" * 9):
+        with pytest.raises(ValueError, match="cut"):
+            keys.decode_postings(cut)
+    with pytest.raises(ValueError, match="cut"):
+        keys.decode_slot(b"\xab" * 32 + b"lint")
+
+
+@pytest.mark.parametrize(
+    ("target", "last"),
+    [("f", "f"), ("a.b::c", "c"), ("a->b", "b"), ("./x/y.h", "h"), ("a\\B", "B"), ("a.", ""), ("", "")],
+)
+def test_the_last_component_of_a_target(target: str, last: str) -> None:
+    assert keys.last_component(target) == last
+
+
+@given(names, st.integers(0, 403))
+def test_a_lookup_finds_all_that_it_must(name: str, cut: int) -> None:
+    key = keys.make_key(keys.SYMBOL, name.encode())
+    assert len(key) <= 511
+    assert _finds(keys.look_for(keys.SYMBOL, f"{name[:cut]}*"), key)
+    if not name.endswith("*"):
+        assert _finds(keys.look_for(keys.SYMBOL, name), key)
+
+
+@given(names, st.sampled_from(["error", "hint"]), st.integers(0, 403))
+def test_a_code_is_found_under_every_severity(code: str, severity: str, cut: int) -> None:
+    key = keys.make_key(keys.CODE, keys.code_term(code, severity))
+    assert _finds(keys.look_for_code(f"{code[:cut]}*"), key)
+    if not code.endswith("*"):
+        assert _finds(keys.look_for_code(code), key)
+
+
+def test_a_lookup_finds_little_else() -> None:
+    assert not _finds(keys.look_for(keys.SYMBOL, "f"), b"nfg")
+    assert not _finds(keys.look_for_code("E1"), keys.make_key(keys.CODE, keys.code_term("E10", "error")))
+    assert not _finds(keys.look_for(keys.SYMBOL, "x" * 401), keys.make_key(keys.SYMBOL, b"x" * 402))
+
+
+def test_what_no_utf_8_is_may_be_looked_for() -> None:
+    assert keys.look_for(keys.SYMBOL, "\udcff").key == b"n\xed\xb3\xbf"
+    assert keys.look_for_code("\udcff*").key == b"d\xed\xb3\xbf"
+
+
+def test_what_records_post() -> None:
+    items = [
+        _lines(symbol("f"), symbol("f"), calls("a.f")),
+        b"",
+        _lines(symbol("f"), depends("a/b.py"), diagnostic("E1", "hint"), metric("loc", 3)),
+        b'{"kind":"yet unknown","whatever":[1]}\n',
+    ]
+    assert collect_terms(items) == {
+        b"dE1\0hint": [2],
+        b"mloc\0\0\0\0\x03": [2],
+        b"nf": [0, 2],
+        b"rf": [0],
+        b"ta/b.py": [2],
+    }
+    assert [*collect_terms(items)] == sorted(collect_terms(items))
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
+def test_what_is_no_record_is_refused(line: bytes) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        collect_terms([line + b"\n"])
+
+
+def test_a_terms_file_has_these_bytes_and_no_cut_one_is_taken() -> None:
+    data = encode_terms(DIGEST, TERMS)
+    assert data == FILE + CRC
+    assert decode_terms(data, DIGEST) == TERMS
+    for length in range(len(data)):
+        with pytest.raises(ValueError, match="damaged"):
+            decode_terms(data[:length], DIGEST)
+    for place in range(len(data)):
+        with pytest.raises(ValueError, match="damaged"):
+            decode_terms(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], DIGEST)
+
+
+def test_a_terms_file_of_another_shard_is_not_taken() -> None:
+    with pytest.raises(ValueError, match="another shard"):
+        decode_terms(encode_terms(DIGEST, TERMS), Digest("00" * 32))
+
+
+@given(st.dictionaries(st.binary(max_size=9), st.lists(st.integers(0, 2**32 - 1), max_size=4)))
+def test_terms_files_are_read_as_they_were_written(terms: dict[bytes, list[int]]) -> None:
+    assert decode_terms(encode_terms(DIGEST, terms), DIGEST) == terms
+
+
+@given(st.binary(max_size=60))
+def test_a_forged_terms_file_is_refused_or_read(middle: bytes) -> None:
+    said = b"cbterms\x01" + b"\xab" * 32 + middle
+    with contextlib.suppress(ValueError):
+        decode_terms(said + zlib.crc32(said).to_bytes(4, "little"), DIGEST)
