@@ -11,6 +11,7 @@ import msgspec
 from codebatch.errors import InvalidInput
 from codebatch.gates.documents import check_documents, check_objects
 from codebatch.gates.findings import Findings, Status
+from codebatch.gates.index import check_answers, check_optional, check_rebuilt, check_writes
 from codebatch.gates.names import check_names
 from codebatch.gates.program import check_program
 from codebatch.gates.results import SAMPLE_SHARE, check_again, check_covered, check_order, check_outputs
@@ -23,7 +24,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """A promise that can be looked at.
 
     `aliases` are its names in CodeBatch 1.0.2. `needs` is what it is held against, of which what is not there has it
-    skipped. `writes` is what it changes, empty where nothing. Without `check` nothing is behind it yet.
+    skipped. `writes` is what it changes, empty where nothing.
     """
 
     id: str
@@ -32,12 +33,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     looks_at: str
     needs: Needs
     writes: str = ""
-    check: Callable[[Subject, Findings], None] | None = None
-
-    @property
-    def status(self) -> Status:
-        """Whether it can fail."""
-        return "PLACEHOLDER" if self.check is None else "ENFORCED"
+    check: Callable[[Subject, Findings], None]
+    status: Status = "ENFORCED"
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -136,29 +133,34 @@ GATES = (
         id="index-equals-scan",
         aliases=("P3-A1", "A1", "cache-equiv"),
         promise="with an index the answers are those without",
-        looks_at="nothing yet",
+        looks_at="a sample of names, beginnings of names and codes, asked for with the index of the batch and without",
         needs="batch",
+        check=check_answers,
     ),
     Gate(
         id="index-optional",
         aliases=("P3-A2", "A2", "cache-fallback"),
         promise="without an index every question is answered",
-        looks_at="nothing yet",
+        looks_at="each kind and a sample of codes, asked for without an index, against what is counted of them",
         needs="batch",
+        check=check_optional,
     ),
     Gate(
         id="index-rebuilt",
         aliases=("P3-A3", "A3", "cache-rebuild"),
         promise="an index that is made anew says the same",
-        looks_at="nothing yet",
+        looks_at="every key and value of the index of the batch, as `codebatch index-build --verify` does",
         needs="batch",
+        check=check_rebuilt,
     ),
     Gate(
         id="index-writes-only-indexes",
         aliases=("P3-A4", "A4", "cache-guard"),
         promise="who makes an index writes nothing but indexes",
-        looks_at="nothing yet",
+        looks_at="every name in the store but below indexes/, before and after an index of the batch is made",
         needs="batch",
+        writes="an index of the batch, in the place of an older one",
+        check=check_writes,
     ),
     Gate(
         id="api-complete",

@@ -28,12 +28,9 @@ def run_gate(gate: Gate, subject: Subject) -> GateResult:
     began_ns = running_ns()
     findings = Findings()
     try:
-        if gate.check is None:
-            findings.skipped = "nothing is behind this gate yet"
-        else:
-            gate.check(subject, findings)
-            if not any(findings.details.values()):
-                findings.skipped = findings.skipped or "there is nothing to look at"
+        gate.check(subject, findings)
+        if not any(findings.details.values()):
+            findings.skipped = findings.skipped or "there is nothing to look at"
     except (InvalidInput, BatchIncomplete, StoreNotFound, StoreUnwritable, StoreInUse) as error:
         findings.skipped = f"{error.message}; {error.hint}" if error.hint else error.message
     except StoreError as error:

@@ -32,8 +32,9 @@ def test_a_sound_store_passes_under_every_name_of_all(copied: CommandLine) -> No
     _check_schema(told)
     assert (told["bundle_name"], told["passed"], told["failed_count"]) == ("release", True, 0)
     assert told["results"][0]["context"]["store"] == str(copied.directory / "store")
-    ended = copied("gate", "bundle", "--store", "store")
-    assert ended.lines[-1] == f"{told['passed_count']} passed, {told['skipped_count']} skipped"
+    skipped = [result["gate_id"] for result in told["results"] if result["outcome"] == "skipped"]
+    assert skipped == ["index-equals-scan", "index-rebuilt"]
+    assert copied("gate", "bundle", "--store", "store").lines[-1] == "12 passed", "one of them has made an index"
 
 
 def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied: CommandLine) -> None:

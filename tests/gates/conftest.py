@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.application.indexing import build_index
+from codebatch.application.stores import StorePlace
+from codebatch.store.batches import resolve_batch
 from tests.application.inline import inline, run
 from tests.cli.process import write
 from tests.gates.stored import MOODY, Stored
@@ -25,6 +28,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     write(tree / "codebatch.toml", "[tasks.moody]\npython = 'tools/own.py:task'\n")
     with inline():
         run(tree, root / "store")
+        store = StorePlace(root / "store").open()
+        build_index(store, resolve_batch(store, None))
         yield Stored(root)
 
 

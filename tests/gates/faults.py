@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from codebatch.application.configuration import load_configuration
 from codebatch.application.planning import plan_snapshot
 from codebatch.application.stores import StorePlace
+from codebatch.index import keys
+from codebatch.index.build import make_contents, publish_index
 from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.model.plan import PlannedTask, decode_plan, encode_plan, plan_digest
-from codebatch.store.batches import decode_batch
-from codebatch.store.outputs import Manifest, decode_manifest
+from codebatch.store.batches import decode_batch, resolve_batch
+from codebatch.store.outputs import Manifest, current_outputs, decode_manifest
 from tests.cli.process import write
 from tests.gates.stored import Stored
 
@@ -199,6 +201,28 @@ def plant_task_digest(stored: Stored) -> str:
     return "the digest of a task is not that of its results"
 
 
+def plant_counts_of_kind(stored: Stored) -> str:
+    plant_counts(stored)
+    return "the answer is not the whole one --kind file"
+
+
+def plant_index_without_names(stored: Stored) -> str:
+    """A sound index, of the version of today, that knows no name."""
+    store = StorePlace(stored.store).open()
+    batch = resolve_batch(store, None)
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    contents = make_contents(store, outputs, lambda _: None, is_anew=True, keeps=False)
+    left = {key: value for key, value in contents.pairs.items() if not key.startswith(keys.SYMBOL)}
+    publish_index(store, batch.id, contents._replace(pairs=left))
+    return "index"
+
+
+def plant_index_bytes(stored: Stored) -> str:
+    flip(stored.one("indexes/batch-*/*/index.lmdb"))
+    return "index.lmdb is damaged"
+
+
 FAULTS: list[tuple[str, Callable[[Stored], str]]] = [
     ("store-schema", plant_document),
     ("store-schema", plant_untrusted),
@@ -224,5 +248,10 @@ FAULTS: list[tuple[str, Callable[[Stored], str]]] = [
     ("outputs-match", plant_counts_of_task),
     ("outputs-match", plant_task_digest),
     ("outputs-match", plant_result_digest),
+    ("index-equals-scan", plant_index_without_names),
+    ("index-equals-scan", plant_index_bytes),
+    ("index-optional", plant_counts_of_kind),
+    ("index-rebuilt", plant_index_without_names),
+    ("index-rebuilt", plant_index_bytes),
 ]
 """Each plants a fault, and returns what is to be said of it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +19,7 @@ from codebatch.gates.catalogue import BUNDLES, GATES, check_bundle, find_gate
 from codebatch.gates.findings import FAILURES_SHOWN_MAX
 from codebatch.gates.running import run_all, run_gate
 from codebatch.gates.subject import Command, Program
+from codebatch.index.build import build
 from codebatch.model.task import Pipeline
 from codebatch.store.outputs import Manifest
 from tests.cli.process import write
@@ -24,12 +27,9 @@ from tests.gates.faults import FAULTS, flip, plant_name, plant_open_batch, rewri
 from tests.gates.stored import Stored
 
 
-def test_all_pass_over_a_sound_store_and_those_with_nothing_behind_them_say_so(pristine: Stored) -> None:
+def test_all_pass_over_a_sound_store(pristine: Stored) -> None:
     bundle = run_all("all", pristine.subject(), is_stopping=False)
-    told = {result.gate_id: (result.outcome, result.reason) for result in bundle.results if not result.passed}
-    assert told == {
-        gate.id: ("skipped", "nothing is behind this gate yet") for gate in GATES if gate.status == "PLACEHOLDER"
-    }
+    assert [(result.gate_id, result.reason) for result in bundle.results if not result.passed] == []
     assert (bundle.passed, bundle.total, bundle.failed_count) == (True, len(GATES), 0)
     looked = {result.gate_id: result.details for result in bundle.results}
     assert looked["store-schema"] == {"documents": 6}
@@ -159,14 +159,38 @@ def test_that_no_batch_can_be_read_is_told_once_and_fails(stored: Stored) -> Non
     results = {result.gate_id: result for result in run_all("all", subject, is_stopping=False).results}
     assert len(told) == 1
     failed = {gate_id for gate_id, result in results.items() if result.outcome == "failed"}
-    of_batch = {gate.id for gate in GATES if gate.needs == "batch" and gate.check is not None}
+    of_batch = {gate.id for gate in GATES if gate.needs == "batch"}
     assert failed == {"store-schema", "objects", *of_batch}
     assert results["plan-covered"].context.batch_id is None
 
 
+def test_a_maker_of_an_index_that_writes_elsewhere_fails_its_gate(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untidy(*arguments: Any, **named: Any) -> object:
+        (stored.store / "pins" / "latest").touch()
+        return build(*arguments, **named)
+
+    monkeypatch.setattr("codebatch.gates.index.build", untidy)
+    result = stored.gate("index-writes-only-indexes")
+    assert [failure.location for failure in result.failures] == ["pins", "pins/latest"]
+
+
+def test_an_index_that_there_is_not_or_a_store_in_use_has_its_gates_skipped(stored: Stored) -> None:
+    shutil.rmtree(stored.store / "indexes")
+    for name in ("index-equals-scan", "index-rebuilt"):
+        result = stored.gate(name)
+        assert (result.outcome, "codebatch index-build --batch" in result.reason) == ("skipped", True)
+    (stored.store / "indexes").mkdir()
+    with StorePlace(stored.store).open().writing():
+        assert "somebody is writing" in stored.gate("A4").reason
+    assert stored.gate("A4").passed
+    assert stored.gate("A1").passed
+
+
 def test_what_is_not_merged_yet_cannot_be_held_against_its_counts(stored: Stored) -> None:
     plant_open_batch(stored)
-    for name in ("outputs-match", "resume-equals"):
+    for name in ("outputs-match", "resume-equals", "index-writes-only-indexes"):
         result = stored.gate(name)
         assert (result.outcome, result.passed) == ("skipped", False)
         assert "codebatch run --batch" in result.reason
