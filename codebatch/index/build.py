@@ -72,7 +72,7 @@ def make_contents(store: Store, outputs: Outputs, passed_over: PassedOver, *, is
         slots[keys.slot_key(slot)] = keys.encode_slot(Slot(task.task, shard.shard, shard.digest))
         for key, items in terms.items():
             posted.setdefault(key, []).append(keys.encode_postings(slot, items))
-            postings += len(items)
+            postings += len(items) // keys.ITEM_BYTES
     pairs = {key: b"".join(values) for key, values in posted.items()} | slots
     return Contents(dict(sorted(pairs.items())), len(slots), len(posted), postings, decoded, damaged)
 

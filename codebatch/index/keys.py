@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from codebatch.model.digest import Digest
 
 TERM_BYTES_MAX = 400
 """Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
+
+ITEM_BYTES = 4
 
 SYMBOL = b"n"
 REFERENCE = b"r"
@@ -91,10 +92,15 @@ def last_component(target: str) -> str:
     return found[0]
 
 
-def encode_postings(slot: int, items: Sequence[int]) -> bytes:
-    """The value of a term, or the part of it that one slot gives: where it is posted, ascending."""
-    first = slot << 32
-    return struct.pack(f"<{len(items)}Q", *(first | item for item in items))
+def encode_postings(slot: int, items: bytes) -> bytes:
+    """The part of a term's value that one slot gives, of its items, which ascend, 4 bytes each, little-endian."""
+    number = slot.to_bytes(ITEM_BYTES, "little")
+    if len(items) == ITEM_BYTES:
+        return items + number
+    postings = bytearray((bytes(ITEM_BYTES) + number) * (len(items) // ITEM_BYTES))
+    for place in range(ITEM_BYTES):
+        postings[place :: 2 * ITEM_BYTES] = items[place::ITEM_BYTES]
+    return bytes(postings)
 
 
 def decode_postings(value: bytes) -> list[tuple[int, int]]:

@@ -20,8 +20,8 @@ TERMS_VERSION = 1
 
 KINDS_POSTED = frozenset({"symbol", "edge", "diagnostic", "metric"})
 
-Terms = dict[bytes, list[int]]
-"""By key, in the order of keys: the items of the shard that hold the term, ascending."""
+Terms = dict[bytes, bytes]
+"""By key, in the order of keys: the items of the shard that hold the term, ascending, 4 bytes each, little-endian."""
 
 _START = b"cbterms"
 _head = struct.Struct(f"<{len(_START)}sB32sI")
@@ -47,38 +47,47 @@ _decoder = msgspec.json.Decoder(_Posted)
 
 def collect_terms(items: Iterable[bytes]) -> Terms:
     """What a shard posts, of the record lines of each of its items. Raises ValueError where they are no records."""
-    found: Terms = {}
+    found: dict[bytes, list[int]] = {}
     for item, lines in enumerate(items):
         try:
             records = _decoder.decode_lines(lines)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ValueError(f"a record of it cannot be read: {error}") from error
-        for key in {key for record in records if (key := _key_of(record)) is not None}:
+        for key in _keys_of(records):
             found.setdefault(key, []).append(item)
-    return dict(sorted(found.items()))
+    return {key: struct.pack(f"<{len(held)}I", *held) for key, held in sorted(found.items())}
 
 
-def _key_of(record: _Posted) -> bytes | None:
-    match record.kind:
-        case "symbol":
-            return keys.make_key(keys.SYMBOL, record.name.encode())
-        case "edge" if record.edge_type == "depends":
-            return keys.make_key(keys.DEPENDENCY, record.target.encode())
-        case "edge":
-            return keys.make_key(keys.REFERENCE, keys.last_component(record.target).encode())
-        case "diagnostic":
-            return keys.make_key(keys.CODE, keys.code_term(record.code, record.severity))
-        case "metric":
-            return keys.make_key(keys.METRIC, keys.metric_term(record.metric, record.value))
-        case _:
-            return None
+def _keys_of(records: Iterable[_Posted]) -> set[bytes]:
+    """The keys under which an item is posted. What its records say again and again is made a key once."""
+    names, references, dependencies = set[str](), set[str](), set[str]()
+    codes, metrics = set[tuple[str, str]](), set[tuple[str, int]]()
+    for record in records:
+        match record.kind:
+            case "edge":
+                (dependencies if record.edge_type == "depends" else references).add(record.target)
+            case "metric":
+                metrics.add((record.metric, record.value))
+            case "symbol":
+                names.add(record.name)
+            case "diagnostic":
+                codes.add((record.code, record.severity))
+            case _:
+                pass
+    return {
+        *(keys.make_key(keys.SYMBOL, name.encode()) for name in names),
+        *(keys.make_key(keys.REFERENCE, keys.last_component(target).encode()) for target in references),
+        *(keys.make_key(keys.DEPENDENCY, target.encode()) for target in dependencies),
+        *(keys.make_key(keys.CODE, keys.code_term(*code)) for code in codes),
+        *(keys.make_key(keys.METRIC, keys.metric_term(*metric)) for metric in metrics),
+    }
 
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
     """The terms file of the shard file whose trailer has this digest."""
     parts = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), len(terms))]
     for key, items in terms.items():
-        parts += (_term.pack(len(key), len(items)), key, struct.pack(f"<{len(items)}I", *items))
+        parts += (_term.pack(len(key), len(items) // keys.ITEM_BYTES), key, items)
     said = b"".join(parts)
     return said + _crc.pack(zlib.crc32(said))
 
@@ -88,19 +97,18 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
     said = data[: -_crc.size]
     if len(data) < _head.size + _crc.size or _crc.unpack_from(data, len(said)) != (zlib.crc32(said),):
         raise ValueError("it is damaged")
-    start, version, proof, count = _head.unpack_from(said)
-    if (start, version, proof.hex()) != (_START, TERMS_VERSION, digest):
+    name, version, proof, count = _head.unpack_from(said)
+    if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it is of another shard or version")
     found: Terms = {}
-    at = _head.size
+    at, read = _head.size, _term.unpack_from
     try:
         for _ in range(count):
-            key_bytes, items = _term.unpack_from(said, at)
-            at += _term.size
-            key = said[at : at + key_bytes]
-            at += key_bytes
-            found[key] = list(struct.unpack_from(f"<{items}I", said, at))
-            at += 4 * items
+            key_bytes, items = read(said, at)
+            start = at + _term.size
+            middle = start + key_bytes
+            at = middle + keys.ITEM_BYTES * items
+            found[said[start:middle]] = said[middle:at]
     except struct.error as error:
         raise ValueError("it does not fit itself") from error
     if at != len(said):
