@@ -28,7 +28,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Set up": {
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
-        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list snapshots."),
+        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list and show snapshots."),
         "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
     },
     "Look": {
@@ -61,11 +61,21 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
     },
+    "As in CodeBatch 1": {
+        "snapshot-list": ("snapshots:snapshot_list", "snapshot list"),
+        "snapshot-show": ("snapshots:snapshot_show", "snapshot show"),
+        "batch-list": ("batches:batch_list", "batch list"),
+        "batch-show": ("batches:batch_show", "batch show"),
+    },
 }
 
 
 class LazyGroup(Group):
     """The commands of SECTIONS, each imported from its module when it is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without a word, help is what was asked for."""
+        return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for section in SECTIONS.values() for name in section]
@@ -93,7 +103,7 @@ class LazyGroup(Group):
     "and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json it is "
     "{complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
 )
-@click.version_option(__version__, prog_name="codebatch")
+@click.version_option(__version__, prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group
 def cli() -> None:
     """Run tasks over a codebase in parallel, keep what they say, and ask about it.

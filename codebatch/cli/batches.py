@@ -19,6 +19,7 @@ from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
 from codebatch.coordinator.planning import find_pipeline
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES
@@ -78,15 +79,18 @@ def batch_list(answering: Answering) -> None:
 
 
 @batch.command("show")
+@click.argument("named", metavar="[ID]", required=False)
 @asked_batch_option
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering
-def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:
+def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst`.
 
-    Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
+    Without ID or --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
     """
-    asked = ask(answering, batch_reference)
+    if named is not None and batch_reference is not None:
+        raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
+    asked = ask(answering, batch_reference if named is None else named)
     if only_outputs:
         found = str(batches.outputs_of(asked))
         if answering.as_json:
@@ -202,11 +206,17 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
 @click.command()
 @batch_option
 @click.option("--task", "task", metavar="NAME", required=True, help="The task.")
-@click.option("--status", "wanted", type=click.Choice(["open", "done", "failed"]), help="Only shards that stand so.")
+@click.option(
+    "--status",
+    "wanted",
+    type=click.Choice(["open", "ready", "done", "failed"]),
+    help="Only shards that stand so; ready is open.",
+)
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """Shards of a batch for one task, in path order."""
     store, batch = answering.batch(batch_reference)
+    wanted = "open" if wanted == "ready" else wanted
     rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
 

@@ -17,6 +17,12 @@ from codebatch.system.refusals import is_refusal
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130
 
+_NO_LONGER = {
+    "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
+    "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
+}
+"""Options of CodeBatch 1 that there are not any more, and what to do instead."""
+
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command line to its end. Whatever happens becomes a message and a status."""
@@ -31,8 +37,8 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         click.echo(error.ctx.get_help(), err=True)
         return 2
     except click.ClickException as error:
-        hint = f"see: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else None
-        return _report("usage", _plain(error.format_message()), hint, error.exit_code, as_json=as_json)
+        message, hint = _told(error)
+        return _report("usage", message, hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
     except ReaderGone:
@@ -52,6 +58,14 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
     except BaseException as error:
         return _report_bug(error, as_json=as_json)
+
+
+def _told(error: click.ClickException) -> tuple[str, str | None]:
+    """What is wrong with the command line, and a hint."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
+        return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
 
 
 def _of_the_world(error: OSError) -> CodebatchError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import click
@@ -10,17 +10,24 @@ import click
 F = TypeVar("F", bound=Callable[..., object])
 
 STORE_VARIABLE = "CODEBATCH_STORE"
+FLAGS = {
+    "as_json": (("--json",), "Answer as JSON, errors included."),
+    "quiet": (("-q", "--quiet"), "No progress and no notes on standard error."),
+    "verbose": (("-v", "--verbose"), "Note which store was asked, and how much of it was read."),
+    "no_color": (("--no-color",), "No colours, as with NO_COLOR set."),
+}
+"""What every command takes besides the store."""
 
 
 class Given(dict[str, object]):
-    """What was told so far on a command line, under `store`, `as_json` and `quiet`."""
+    """What was told so far on a command line, under `store` and the names of FLAGS."""
 
-    def take(self, store: str | None, as_json: bool, quiet: bool) -> None:
+    def take(self, store: str | None, flags: Mapping[str, bool]) -> None:
         """The last word on the store holds; a flag that was given stays."""
         if store is not None:
             self["store"] = store
-        self["as_json"] = as_json or bool(self.get("as_json"))
-        self["quiet"] = quiet or bool(self.get("quiet"))
+        for name, is_given in flags.items():
+            self[name] = is_given or bool(self.get(name))
 
 
 def given_of(ctx: click.Context) -> Given:
@@ -32,9 +39,9 @@ def given_of(ctx: click.Context) -> Given:
 
 
 def answer_options(function: F) -> F:
-    """Add `--store`, `--json` and `-q` to a command or group."""
-    function = click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on standard error.")(function)
-    function = click.option("--json", "as_json", is_flag=True, help="Answer as JSON, errors included.")(function)
+    """Add `--store` and the options of FLAGS to a command or group."""
+    for name, (words, told) in reversed(FLAGS.items()):
+        function = click.option(*words, name, is_flag=True, help=told)(function)
     return click.option(
         "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or the nearest .codebatch upwards."
     )(function)
@@ -55,12 +62,12 @@ class Group(click.Group):
 
 
 def answering_group(function: Callable[[], None]) -> Callable[..., None]:
-    """Give a group `--store`, `--json` and `-q`, for the command that follows."""
+    """Give a group the options that every command has, for the one that follows."""
 
     @answer_options
     @click.pass_context
-    def wrapped(ctx: click.Context, /, store: str | None, as_json: bool, quiet: bool) -> None:
-        given_of(ctx).take(store, as_json, quiet)
+    def wrapped(ctx: click.Context, /, store: str | None, **flags: bool) -> None:
+        given_of(ctx).take(store, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

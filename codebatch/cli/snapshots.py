@@ -12,7 +12,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.questions import list_files
 from codebatch.application.why import explain
 from codebatch.cli.asking import answer_rows, ask
-from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.groups import FLAGS, Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_row
@@ -22,6 +22,8 @@ from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.store.store import Store
 
+_FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
+
 
 class SnapshotGroup(Group):
     """`snapshot DIR` takes one; the names of commands are reserved (`snapshot ./list` for a directory so named)."""
@@ -29,7 +31,7 @@ class SnapshotGroup(Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name `take` before the first word that is neither an option of every command nor a command."""
         place = 0
-        while place < len(args) and args[place].startswith(("--store", "--json", "-q", "--quiet")):
+        while place < len(args) and args[place].startswith(("--store", *_FLAGS)):
             place += 2 if args[place] == "--store" else 1
         word = args[place] if place < len(args) else None
         if word not in (None, "-h", "--help", *self.commands):
@@ -37,10 +39,10 @@ class SnapshotGroup(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list")
+@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list | show")
 @answering_group
 def snapshot() -> None:
-    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list snapshots."""
+    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list or show them."""
 
 
 @snapshot.command()
@@ -86,6 +88,32 @@ def snapshot_list(answering: Answering) -> None:
     store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no snapshot yet")
+
+
+@snapshot.command("show")
+@click.argument("reference", metavar="[ID]", default="latest")
+@click.option("--files", "with_files", is_flag=True, help="And every entry of it.")
+@answering
+def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
+    """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest."""
+    store = answering.place.open()
+    found = resolve_snapshot(store, reference, answering.note)
+    about = found.document
+    row: dict[str, object] = {
+        "snapshot_id": about.snapshot_id,
+        "created_at": about.created_at,
+        "digest": about.digest,
+        "files": about.files,
+        "bytes": about.bytes,
+        "entries": about.entries,
+        "source": about.source,
+    }
+    shown = {**row, "source": ", ".join(about.source.roots)}
+    lines = [f"{name.ljust(12)} {value}" for name, value in shown.items()]
+    if with_files:
+        row["listing"] = [_entry_row(entry) for entry in found.entries]
+        lines += [entry.text for entry in found.entries]
+    answering.print(row, lines)
 
 
 def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[str, str | int]:

@@ -17,6 +17,7 @@ from .process import CommandLine, make_project, write
 
 READING = {
     "snapshot list": 1,
+    "snapshot show": 7,
     "batch list": 1,
     "config show": 7,
     "pipelines": 3,
@@ -67,6 +68,42 @@ def test_quiet_leaves_standard_error_empty(codebatch: CommandLine) -> None:
     assert codebatch("run", "project", "-q").stderr == b""
     assert codebatch("-q", "snapshot", "project").stderr == b""
     assert codebatch("batch", "init", "-q").stderr == b""
+
+
+def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
+    asked = ran.codebatch("query", "outputs", "--store", "store", "-v")
+    assert asked.stdout == ran.codebatch("query", "outputs", "--store", "store").stdout
+    store, read = asked.notes.splitlines()[-2:]
+    assert store == f"store: {ran.store}"
+    few = ran.codebatch("-v", "snapshot", "list", "--store", "store").notes.splitlines()[-1]
+    files, fewer = (int(line.split()[1]) for line in (read, few))
+    assert files > fewer > 0
+    assert ran.codebatch("pipelines", "-v").notes == "store: none was asked\n"
+    assert ran.codebatch("pipelines", "-v", "-q").notes == ""
+
+
+def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_for(ran: Ran) -> None:
+    shown = ran.codebatch("snapshot", "show", ran.snapshot_id[:8], "--store", "store", "--json").json
+    assert (shown["snapshot_id"], shown["files"]) == (ran.snapshot_id, 9)
+    assert shown["source"]["roots"] == [str(ran.project)]
+    whole = ran.codebatch("snapshot-show", ran.snapshot_id, "--files", "--store", "store", "--json").json
+    listed = ran.codebatch("files", "--snapshot", "latest", "--store", "store", "--json").json
+    assert whole == {**shown, "listing": listed}
+    lines = ran.codebatch("snapshot", "show", "--files", "--store", "store").lines
+    assert "src/main.py" in lines
+
+
+def test_a_batch_is_shown_by_its_id_as_by_the_option(ran: Ran) -> None:
+    by_id = ran.codebatch("batch", "show", ran.batch_id, "--store", "store", "--json")
+    assert by_id.stdout == ran.codebatch("batch", "show", "--batch", ran.batch_id, "--store", "store", "--json").stdout
+
+
+def test_shards_that_are_ready_are_those_that_are_open(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    codebatch("snapshot", "project", "-q")
+    codebatch("batch", "init", "-q")
+    asked = ("shards", "--task", "parse", "--json", "--status")
+    assert len(codebatch(*asked, "ready").json) == len(codebatch(*asked, "open").json) == 1
 
 
 def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
