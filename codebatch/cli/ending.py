@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from codebatch.cli.groups import schema_of
 from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
@@ -104,7 +105,7 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         import json  # costs each command that ends well a millisecond
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
-        print(json.dumps({"error": body}), file=sys.stderr)
+        print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
     else:
         print(printable(f"error: {message}"), file=sys.stderr)
         if hint:

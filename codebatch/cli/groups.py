@@ -19,6 +19,11 @@ FLAGS = {
 """What every command takes besides the store."""
 
 
+def schema_of(name: str) -> str:
+    """What the member `schema` of an answer says; its schema is schemas/NAME-answer.json."""
+    return f"codebatch.{name}/1"
+
+
 class Given(dict[str, object]):
     """What was told so far on a command line, under `store` and the names of FLAGS."""
 
@@ -36,6 +41,11 @@ def given_of(ctx: click.Context) -> Given:
     if not isinstance(root.obj, Given):
         root.obj = Given()
     return root.obj
+
+
+def words_of(ctx: click.Context) -> str:
+    """The words of the command that runs, without the program's own."""
+    return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
 
 
 def answer_options(function: F) -> F:

@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from codebatch.application.stores import StorePlace
-from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of
+from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
@@ -31,11 +31,15 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """How this command was asked to answer, and which store it was told. `files` count what is read of it, for `-v`."""
+    """How a command, whose words are `command`, was asked to answer, and which store it was told.
+
+    `files` count what is read of it, for `-v`.
+    """
 
     store_path: str | None
     as_json: bool
     quiet: bool
+    command: str
     files: CountedFiles | None = None
 
     @property
@@ -83,10 +87,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
         return _COMMAND.sub(complete, hint)
 
-    def print(self, document: object, lines: Iterable[str], *, if_none: str = "") -> None:
-        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data."""
+    def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
+        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
+
+        An object says in its member `schema` what answer it is: that of the command, or `name`. Without a name (empty)
+        it says nothing, for its members are names themselves.
+        """
         if self.as_json:
-            sys.stdout.buffer.write(_json(document) + b"\n")
+            sys.stdout.buffer.write(_json(_titled(document, self.command if name is None else name)) + b"\n")
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
@@ -114,6 +122,7 @@ def answering(function: F) -> F:
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=bool(given["quiet"]),
+            command=words_of(ctx).replace(" ", "-"),
             files=CountedFiles() if given["verbose"] else None,
         )
         try:
@@ -170,6 +179,14 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
 
 def _is_number(text: str) -> bool:
     return text.replace(",", "").isdigit()
+
+
+def _titled(document: object, name: str) -> object:
+    """An object with what says of which schema it is, its members sorted; anything else as it is."""
+    members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
+    if not isinstance(members, dict) or not name:
+        return document
+    return dict(sorted({"schema": schema_of(name), **members}.items()))
 
 
 def _json(document: object) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import zstandard
 from codebatch.store.object_frames import decompress_all
 
 from .conftest import Ran
-from .process import CommandLine, make_project, write
+from .process import CommandLine, check_schema, make_project, write
 
 READING = {
     "snapshot list": 1,
@@ -44,7 +45,13 @@ READING = {
 
 @pytest.mark.parametrize("command", READING)
 def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str) -> None:
-    assert len(ran.codebatch(*command.split(), "--store", ran.store, "--json").json) >= READING[command]
+    answer = ran.codebatch(*command.split(), "--store", ran.store, "--json").json
+    assert len(answer) >= READING[command]
+    words = itertools.takewhile(lambda word: not word.startswith("-"), command.split())
+    name = "-".join(word for word in words if word not in ("full", "src/main.py"))
+    check_schema(answer, "files-why" if "--why" in command else name)
+    is_object = isinstance(answer, dict) and name not in ("top", "config-show")
+    assert (answer.get("schema") == f"codebatch.{name}/1" or "--why" in command) if is_object else True
 
 
 @pytest.mark.parametrize("command", READING)
@@ -234,6 +241,13 @@ def test_counts_agree_between_commands(ran: Ran) -> None:
     assert summary["kinds"] == ask("top --limit 99")
     assert summary["severities"] == ask("top --by severity")
     assert sum(task["total_outputs"] for task in summary["tasks"].values()) == len(every)
+    severities = summary["severities"]
+    assert summary["totals"] == {
+        "outputs": len(every),
+        "diagnostics": sum(severities.values()),
+        "errors": severities["error"],
+        "warnings": severities["warning"],
+    }
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left(ran: Ran) -> None:
