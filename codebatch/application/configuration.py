@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
@@ -141,13 +142,7 @@ def _decode(path: Path, table: dict[str, object]) -> Configuration:
     known = Settings.__struct_fields__
     for name in table:
         if name not in known:
-            import difflib  # only those who mistype pay for it
-
-            close = difflib.get_close_matches(name, known, n=1)
-            raise InvalidConfiguration(
-                f"{path} sets {name!r}, which there is not",
-                hint=f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(known)}",
-            )
+            raise InvalidConfiguration(f"{path} sets {name!r}, which there is not", hint=did_you_mean(name, known))
     try:
         settings = msgspec.convert(table, Settings)
     except (msgspec.ValidationError, ValueError) as error:

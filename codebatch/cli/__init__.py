@@ -61,6 +61,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
     },
+    "Of itself": {
+        "api": ("describing:api", "Every command, option, error and answer, for programs."),
+        "explain": ("describing:explain", "What a reading command reads, and from where."),
+        "completion": ("describing:completion", "Have a shell complete commands and options."),
+    },
     "As in CodeBatch 1": {
         "snapshot-list": ("snapshots:snapshot_list", "snapshot list"),
         "snapshot-show": ("snapshots:snapshot_show", "snapshot show"),

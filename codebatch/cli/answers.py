@@ -298,3 +298,10 @@ class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: tuple[RuleTested, ...]
     findings: tuple[JsonRecord, ...]
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """`completion`: what a shell reads to complete our words."""
+
+    shell: str
+    script: str

@@ -32,8 +32,8 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except (click.exceptions.Exit, SystemExit) as ended:  # With the latter click ends when it has completed a word.
+        return ended.exit_code if isinstance(ended, click.exceptions.Exit) else int(ended.code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
         return 2

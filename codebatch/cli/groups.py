@@ -1,4 +1,4 @@
-"""Groups of commands, and the options that may stand before or after a command's name. Imports click alone."""
+"""Groups of commands, and the options that may stand before or after a command's name. Imports little but click."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import click
+
+from codebatch.model.likeness import closest
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -64,10 +66,8 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            import difflib  # only those who mistype pay for it
-
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            meant = closest(args[0], self.list_commands(ctx))
+            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 

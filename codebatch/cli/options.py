@@ -72,7 +72,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             self.note("store: none was asked")
             return
         self.note(f"store: {self.files.root}")
-        self.note(f"read: {count_of(self.files.read_files, 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        self.note(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""

@@ -11,20 +11,16 @@ from codebatch.system.files import RealFiles
 class CountedFiles(RealFiles):
     """Files that count what is read of them. `root` is the store they were last confined to, None before.
 
-    `read_files` are counted once each, `read_bytes` as often as they were read. What is mapped is not counted.
+    `paths` are the files that were read, `read_bytes` how much of them, again where it was again. What is mapped does
+    not count.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.root: Path | None = None
         self.read_bytes = 0
-        self._paths: set[Path] = set()
+        self.paths: set[Path] = set()
         self._lock = threading.Lock()
-
-    @property
-    def read_files(self) -> int:
-        """How many files were read."""
-        return len(self._paths)
 
     def confine(self, root: Path) -> None:
         super().confine(root)
@@ -38,6 +34,6 @@ class CountedFiles(RealFiles):
 
     def _counted(self, path: Path, data: bytes) -> bytes:
         with self._lock:
-            self._paths.add(path)
+            self.paths.add(path)
             self.read_bytes += len(data)
         return data
