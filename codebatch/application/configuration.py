@@ -7,6 +7,7 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -138,11 +139,19 @@ def _read(path: Path) -> dict[str, object] | None:
     return own if isinstance(own, dict) else None
 
 
-def _decode(path: Path, table: dict[str, object]) -> Configuration:
-    known = Settings.__struct_fields__
+def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct], above: str) -> None:
+    known = type_.__struct_fields__
     for name in table:
         if name not in known:
-            raise InvalidConfiguration(f"{path} sets {name!r}, which there is not", hint=did_you_mean(name, known))
+            hint = did_you_mean(name, known)
+            raise InvalidConfiguration(f"{path} sets {above + name!r}, which there is not", hint=hint)
+
+
+def _decode(path: Path, table: dict[str, object]) -> Configuration:
+    _refuse_unknown(path, table, Settings, "")
+    for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
+        if isinstance(below := table.get(name), dict):
+            _refuse_unknown(path, below, type_, f"{name}.")
     try:
         settings = msgspec.convert(table, Settings)
     except (msgspec.ValidationError, ValueError) as error:

@@ -251,6 +251,12 @@ def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
     ("text", "said"),
     [
         ("jobz = 2\n", "did you mean 'jobs'"),
+        ("[shard]\nfiles_mni = 3\n", "did you mean 'files_min'"),
+        ("[store]\nkep = 3\n", "sets 'store.kep'"),
+        ("[shard]\nzzz = 3\n", "one of: files_average, "),
+        ("pipeline = 'ful'\n", "did you mean 'full'"),
+        ("[tasks.lint]\nof = []\n", "did you mean 'off'"),
+        ("[tasks.lnt]\noff = []\n", "did you mean 'lint'"),
         ("jobs = 0\n", "at least 1"),
         ("jobs = 'many'\n", "jobs"),
         ("jobs = \n", "is no TOML"),
