@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "references": ("references:references", "Where a name stands, and as what."),
         "query": ("queries:query", "Records of a batch, filtered."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
+        "cat-object": ("objects:cat_object", "The bytes of an object of the store."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
     },
     "Keep": {
@@ -55,7 +56,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pipelines": ("batches:pipelines", "List pipelines."),
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
         "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
-        "rules": ("syntax:rules", "Rules of lint; trying out your own."),
+        "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
         "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),

@@ -277,6 +277,22 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
 
 
+class RuleShown(RuleRow, frozen=True, kw_only=True):
+    """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
+
+    Without a batch there are none of these.
+    """
+
+    name: str
+    explanation: str
+    findings: int | UnsetType = UNSET
+    batch_id: str | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+    percent: float | UnsetType = UNSET
+    stale: bool | UnsetType | None = UNSET
+    paths: tuple[str, ...] | UnsetType = UNSET
+
+
 class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
     """A `bad` example in which nothing is found, or a `good` one in which something is."""
 

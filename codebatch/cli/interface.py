@@ -18,6 +18,7 @@ from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
+from codebatch.cli.objects import ObjectShown
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
@@ -89,6 +90,7 @@ ANSWERS: dict[str, object] = {
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
+    "cat-object": ObjectShown,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
     "diagnose": Diagnosis,
@@ -114,6 +116,7 @@ ANSWERS: dict[str, object] = {
     "references": list[answers.ReferenceRow],
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
+    "rules-show": answers.RuleShown,
     "rules-test": answers.RulesTested,
     "run": RunAnswer,
     "run-shard": answers.ShardsRan,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -98,6 +100,44 @@ def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_f
     assert whole == {**shown, "listing": listed}
     lines = ran.codebatch("snapshot", "show", "--files", "--store", "store").lines
     assert "src/main.py" in lines
+
+
+def test_an_object_is_the_bytes_of_its_file(ran: Ran) -> None:
+    content = (ran.project / "logo.bin").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    assert ran.codebatch("cat-object", digest, "--store", "store").stdout == content
+    assert ran.codebatch("cat-object", f"sha256:{digest}", "--store", "store").stdout == content
+    answer = ran.codebatch("cat-object", digest, "--store", "store", "--json").json
+    assert (answer["bytes"], base64.b64decode(answer["content_b64"])) == (256, content)
+    for wrong, code in (("0" * 64, "unknown_id"), ("../../../etc/passwd", "invalid_id"), ("", "invalid_id")):
+        assert ran.codebatch("cat-object", wrong, "--store", "store", "--json", status=2).error["code"] == code
+
+
+def test_a_rule_is_shown_with_its_reason_and_how_often_it_was_found(ran: Ran) -> None:
+    rule = ran.codebatch("rules", "show", "F401", "--store", "store", "--json").json
+    found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").json
+    assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(found))
+    assert "## Why is this bad?" in rule["explanation"]
+    assert len(found) == 2
+    assert rule["batch_id"] == ran.batch_id
+    assert f"2 findings in batch {ran.batch_id}" in ran.codebatch("rules", "show", "F401", "--store", "store").lines
+
+
+def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandLine) -> None:
+    assert codebatch("rules", "show", "todo-comment", "--json").json["summary"]
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    ended = codebatch("rules", "show", "F401", "--json")
+    assert "findings" not in ended.json
+    assert ended.notes.endswith(" has no lint\n")
+    assert "hint: did you mean 'todo-comment'?" in codebatch("rules", "show", "todo-coment", status=2).notes
+    assert "codebatch rules list" in codebatch("rules", "show", "zzz", status=2).notes
+
+
+def test_every_rule_of_ruff_can_be_shown(codebatch: CommandLine) -> None:
+    known = {row["code"] for row in json.loads(codebatch.shell("ruff rule --all --output-format json").stdout)}
+    listed = codebatch("rules", "list", "--json").json
+    assert [row["code"] for row in listed if row["tool"] == "ruff" and row["code"] not in known] == []
 
 
 def test_a_batch_is_shown_by_its_id_as_by_the_option(ran: Ran) -> None:
