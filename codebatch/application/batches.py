@@ -19,9 +19,14 @@ from codebatch.store.batches import Batch, batch_ids, open_batch
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
 
+ShardState = Literal["open", "done", "failed"]
+
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one."""
+    """One task in `status --json` and `tasks --json`. Counts are of files; one of project scope counts as one.
+
+    `shards_done` have ended, `shards_failed` of them with a failure.
+    """
 
     task_id: str
     type: str
@@ -32,6 +37,7 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     files_failed: int
     shards_total: int
     shards_done: int
+    shards_failed: int
 
 
 class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +60,7 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How far a task is with a shard; counts are of files and of records."""
 
     shard_id: ShardId
-    status: Literal["open", "done", "failed"]
+    status: ShardState
     files: int
     files_processed: int
     files_failed: int
@@ -89,10 +95,10 @@ def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
     rows: list[TaskStatus] = []
     for task in records.plan.tasks:
         tally = records.source.tally((task.name,))
-        shards = [1 - tally.open]
+        shards = [_shard_status(1 - tally.open, 1, tally.failed)]
         if task.scope == "file":
             told = zip(records.plan.shards, records.source.iter_shards(task.name), strict=True)
-            shards = [so_far.items == shard.items for shard, so_far in told]
+            shards = [_shard_status(so_far.items, shard.items, so_far.failed) for shard, so_far in told]
         rows.append(
             TaskStatus(
                 task_id=task.name,
@@ -103,7 +109,8 @@ def task_states(store: Store, batch: Batch) -> list[TaskStatus]:
                 files_done=tally.results,
                 files_failed=tally.failed,
                 shards_total=len(shards),
-                shards_done=sum(shards),
+                shards_done=len(shards) - shards.count("open"),
+                shards_failed=shards.count("failed"),
             )
         )
     return rows
@@ -115,6 +122,10 @@ def _status(tally: Tally) -> str:
     return "done" if tally.results == tally.planned else "failed"
 
 
+def _shard_status(done: int, planned: int, failed: int) -> ShardState:
+    return "open" if done < planned else "failed" if failed else "done"
+
+
 def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]:
     """How far one task is with each shard, in path order. Raises InvalidInput for a task of project scope."""
     records = BatchRecords(store, batch)
@@ -124,7 +135,7 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
     for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
         yield ShardStatus(
             shard_id=shard.id,
-            status="open" if so_far.items < shard.items else "failed" if so_far.failed else "done",
+            status=_shard_status(so_far.items, shard.items, so_far.failed),
             files=shard.items,
             files_processed=so_far.items,
             files_failed=so_far.failed,

@@ -7,6 +7,7 @@ nearest above it. A tree that is merely analysed is never asked for settings.
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import Json
 from codebatch.model.toml import BYTES_MAX, TomlError, parse_toml
@@ -145,17 +147,19 @@ def _read(path: Path) -> dict[str, object] | None:
     return own if isinstance(own, dict) else None
 
 
-def _decode(path: Path, table: dict[str, object]) -> Configuration:
-    known = Settings.__struct_fields__
+def _refuse_unknown(path: Path, table: Iterable[str], type_: type[msgspec.Struct], above: str) -> None:
+    known = type_.__struct_fields__
     for name in table:
         if name not in known:
-            import difflib  # only those who mistype pay for it
+            hint = did_you_mean(name, known)
+            raise InvalidConfiguration(f"{path} sets {above + name!r}, which there is not", hint=hint)
 
-            close = difflib.get_close_matches(name, known, n=1)
-            raise InvalidConfiguration(
-                f"{path} sets {name!r}, which there is not",
-                hint=f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(known)}",
-            )
+
+def _decode(path: Path, table: dict[str, object]) -> Configuration:
+    _refuse_unknown(path, table, Settings, "")
+    for name, type_ in (("shard", ShardRule), ("store", StoreSettings)):
+        if isinstance(below := table.get(name), dict):
+            _refuse_unknown(path, below, type_, f"{name}.")
     try:
         settings = msgspec.convert(table, Settings)
     except (msgspec.ValidationError, ValueError) as error:

@@ -10,14 +10,15 @@ from codebatch.query.arguments import path_of
 from codebatch.store import layout
 from codebatch.store.store import Store, create_store, find_store
 from codebatch.store.store import open_store as open_store_at
-from codebatch.system.files import RealFiles
+from codebatch.system.files import Files, RealFiles
 
 
 class StorePlace:
     """The named place of a store, else the nearest one in the current directory or above it."""
 
-    def __init__(self, named: Path | None = None) -> None:
+    def __init__(self, named: Path | None = None, files: Files | None = None) -> None:
         self.named = named
+        self._files = files or RealFiles()
 
     def root(self) -> Path | None:
         """Where the store is or would be looked for; None where none was named or found."""
@@ -36,7 +37,7 @@ class StorePlace:
                 f"there is no {layout.STORE_DIRECTORY} store in {Path.cwd()} or above it",
                 hint="make one with `codebatch run PATH` or `codebatch init`, or name one with --store",
             )
-        return open_store_at(RealFiles(), path, is_named=self.named is not None)
+        return open_store_at(self._files, path, is_named=self.named is not None)
 
     def open_or_make(self, note: Note = ignore_note) -> Store:
         """The store, made where there is none: at the named place, else at the top of the git work tree, else here.
@@ -45,7 +46,7 @@ class StorePlace:
         """
         path = self.root() or project_root(Path.cwd()) / layout.STORE_DIRECTORY
         try:
-            store, is_new = create_store(RealFiles(), path, is_named=self.named is not None)
+            store, is_new = create_store(self._files, path, is_named=self.named is not None)
         except StoreUnwritable as error:
             error.hint = f"{error.hint}; or put the store elsewhere with --store PATH"
             raise

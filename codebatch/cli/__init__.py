@@ -28,7 +28,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Set up": {
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
-        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list snapshots."),
+        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list and show snapshots."),
         "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
     },
     "Look": {
@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "references": ("references:references", "Where a name stands, and as what."),
         "query": ("queries:query", "Records of a batch, filtered."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
+        "cat-object": ("objects:cat_object", "The bytes of an object of the store."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
     },
     "Keep": {
@@ -49,6 +50,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
         "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
+        "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
         "index-build": ("index:index_build", "Make the index of a batch, by which questions read less."),
         "index": ("index:index", "Make the index of a batch."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
@@ -57,17 +59,36 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pipelines": ("batches:pipelines", "List pipelines."),
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
         "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
-        "rules": ("syntax:rules", "Rules of lint; trying out your own."),
+        "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
         "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
+    },
+    "Of itself": {
+        "api": ("describing:api", "Every command, option, error and answer, for programs."),
+        "explain": ("describing:explain", "What a reading command reads, and from where."),
+        "completion": ("describing:completion", "Have a shell complete commands and options."),
+    },
+    "As in CodeBatch 1": {
+        "snapshot-list": ("snapshots:snapshot_list", "snapshot list"),
+        "snapshot-show": ("snapshots:snapshot_show", "snapshot show"),
+        "batch-list": ("batches:batch_list", "batch list"),
+        "batch-show": ("batches:batch_show", "batch show"),
+        "gate-list": ("gates:gate_list", "gate list"),
+        "gate-run": ("gates:gate_run", "gate run"),
+        "gate-bundle": ("gates:gate_bundle", "gate bundle"),
+        "gate-explain": ("gates:gate_explain", "gate explain"),
     },
 }
 
 
 class LazyGroup(Group):
     """The commands of SECTIONS, each imported from its module when it is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without a word, help is what was asked for."""
+        return super().parse_args(ctx, args or ["--help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for section in SECTIONS.values() for name in section]
@@ -90,12 +111,12 @@ class LazyGroup(Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 done, 1 an example of a rule is wrong or a file is told otherwise the second time, "
-    "2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, 129, 130 "
-    "and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json it is "
-    "{complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
+    epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
+    "fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, "
+    "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
+    "it is {complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
 )
-@click.version_option(__version__, prog_name="codebatch")
+@click.version_option(__version__, prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group
 def cli() -> None:
     """Run tasks over a codebase in parallel, keep what they say, and ask about it.

@@ -53,8 +53,9 @@ def answer_rows(
     """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status."""
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
-    document = rows
+    document, name = rows, ""
     if answering.as_json and (question.batch.about.paths or not whole.is_complete):
+        name = "part"
         document = PartAnswer(
             complete=whole.is_complete,
             percent=whole.percent,
@@ -65,7 +66,7 @@ def answer_rows(
         )
     if if_none and whole.done < whole.planned:
         if_none += f" so far ({whole.percent} %)"
-    answering.print(document, lines, if_none=if_none)
+    answering.print(document, lines, if_none=if_none, name=name)
     _tell_changes(answering, question)
     return _status(whole)
 

@@ -9,22 +9,54 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
+import msgspec
 from msgspec.structs import asdict
 
 from codebatch.application import batches
 from codebatch.application.asking import shown_paths
-from codebatch.application.batches import ListedBatch
+from codebatch.application.batches import ListedBatch, TaskStatus
 from codebatch.application.configuration import load_configuration
+from codebatch.cli.answers import (
+    BatchMade,
+    BatchOutputs,
+    BatchRow,
+    BatchShown,
+    HolderRow,
+    PipelineRow,
+    PipelineShown,
+    TaskRow,
+)
 from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
 from codebatch.coordinator.planning import find_pipeline
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import PIPELINES, TaskDeclaration
 from codebatch.store.batches import given_names
 from codebatch.store.outputs import current_outputs
 from codebatch.system.plugins import load_declaration
+
+
+class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`status`. `planned` counts results; of them `results` are there, and `failed` ended without one."""
+
+    batch_id: str
+    snapshot_id: str
+    pipeline: str
+    paths: tuple[str, ...]
+    status: str
+    stalled: bool
+    result_digest: str | None
+    planned: int
+    results: int
+    failed: int
+    total_shards: int
+    done_shards: int
+    failed_shards: int
+    holders: tuple[HolderRow, ...]
+    tasks: tuple[TaskStatus, ...]
 
 
 @click.group(cls=Group)
@@ -52,12 +84,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
     made, plan = plan_snapshot(configuration, store, snapshot_reference, pipeline, answering.note)
     size = f"{count_of(plan.items, 'file')} in {count_of(len(plan.shards), 'shard')}"
     answering.print(
-        {
-            "batch_id": made.id,
-            "snapshot_id": plan.snapshot_id,
-            "pipeline": plan.pipeline,
-            "plan_digest": plan.digest,
-        },
+        BatchMade(batch_id=made.id, snapshot_id=plan.snapshot_id, pipeline=plan.pipeline, plan_digest=plan.digest),
         [f"batch {made.id}: {size}, {', '.join(plan.task_names)}"],
     )
     answering.note(f"next: codebatch run --batch {made.id}")
@@ -69,28 +96,28 @@ def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
     store = answering.place.open()
     given = given_names(store)
-    listed = [(_batch_row(each), _names(each.id, given)) for each in batches.list_batches(store, answering.note)]
-    answering.print(
-        [{**row, "names": names} for row, names in listed],
-        table(((*row.values(), _typed(names)) for row, names in listed), (*listed[0][0], "names")) if listed else [],
-        if_none="no batch yet",
-    )
+    rows = [_batch_row(each, given) for each in batches.list_batches(store, answering.note)]
+    shown = [asdict(row) | {"names": _typed(row.names)} for row in rows]
+    answering.print(rows, table((row.values() for row in shown), shown[0]) if shown else [], if_none="no batch yet")
 
 
 @batch.command("show")
+@click.argument("named", metavar="[ID]", required=False)
 @asked_batch_option
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering
-def batch_show(answering: Answering, batch_reference: str | None, only_outputs: bool) -> None:
+def batch_show(answering: Answering, named: str | None, batch_reference: str | None, only_outputs: bool) -> None:
     """What a batch is, and where its outputs lie: `zstdcat "$(codebatch batch show --outputs)"/symbols/*.jsonl.zst`.
 
-    Without --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
+    Without ID or --batch, the one that questions are answered from. Exit status 3 with --outputs where it has none yet.
     """
-    asked = ask(answering, batch_reference)
+    if named is not None and batch_reference is not None:
+        raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
+    asked = ask(answering, batch_reference if named is None else named)
     if only_outputs:
         found = str(batches.outputs_of(asked))
         if answering.as_json:
-            answering.print({"outputs": found}, ())
+            answering.print(BatchOutputs(outputs=found), (), name="batch-outputs")
             return
         # For a shell, which opens what it is told byte by byte.
         sys.stdout.buffer.write(os.fsencode(found) + b"\n")
@@ -99,36 +126,37 @@ def batch_show(answering: Answering, batch_reference: str | None, only_outputs: 
     about, outputs = asked.batch.about, current_outputs(asked.batch)
     root = None if outputs is None else str(outputs.root)
     names = _names(asked.batch.id, given_names(asked.store))
-    row: dict[str, object] = {
-        "batch_id": asked.batch.id,
-        "created_at": _instant(about.created_at_ns),
-        "snapshot_id": about.snapshot_id,
-        "pipeline": about.pipeline,
-        "source": ", ".join(map(display_path, about.sources)),
-        "paths": shown_paths(asked.batch),
-        "plan_digest": about.plan_digest,
-        "names": names,
-        "outputs": root,
-    }
+    row = BatchShown(
+        batch_id=asked.batch.id,
+        created_at=_instant(about.created_at_ns),
+        snapshot_id=about.snapshot_id,
+        pipeline=about.pipeline,
+        source=", ".join(map(display_path, about.sources)),
+        paths=shown_paths(asked.batch),
+        plan_digest=about.plan_digest,
+        names=names,
+        outputs=root,
+    )
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
     paths_shown = ", ".join(shown_paths(asked.batch)) or "all"
-    shown = {**row, "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
+    shown = {**asdict(row), "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
 
-def _batch_row(each: ListedBatch) -> dict[str, str | int]:
+def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
     """A batch in a list. Of one that cannot be read, nothing but its id is known."""
     about = None if each.batch is None else each.batch.about
-    return {
-        "batch_id": each.id,
-        "created_at": "" if about is None else _instant(about.created_at_ns),
-        "snapshot_id": "" if about is None else about.snapshot_id,
-        "pipeline": "" if about is None else about.pipeline,
-        "status": each.state,
-        "files": 0 if about is None else about.items,
-        "source": "" if about is None else ", ".join(map(display_path, about.sources)),
-        "paths": "" if each.batch is None else ", ".join(shown_paths(each.batch)),
-    }
+    return BatchRow(
+        batch_id=each.id,
+        created_at="" if about is None else _instant(about.created_at_ns),
+        snapshot_id="" if about is None else about.snapshot_id,
+        pipeline="" if about is None else about.pipeline,
+        status=each.state,
+        files=0 if about is None else about.items,
+        source="" if about is None else ", ".join(map(display_path, about.sources)),
+        paths="" if each.batch is None else ", ".join(shown_paths(each.batch)),
+        names=_names(each.id, given),
+    )
 
 
 @click.command()
@@ -139,11 +167,10 @@ def status(answering: Answering, batch_reference: str | None) -> None:
     store, batch = answering.batch(batch_reference)
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
-    shards_total = sum(row.shards_total for row in rows)
-    holders = [
-        {"holder": h.holder, "role": h.role, "pid": h.pid, "host": h.host.name, "since": _instant(h.since_ns)}
+    holders = tuple(
+        HolderRow(holder=h.holder, role=h.role, pid=h.pid, host=h.host.name, since=_instant(h.since_ns))
         for h in stands.holders
-    ]
+    )
     tally = stands.tally
     lines = [
         f"batch     {batch.id}",
@@ -152,31 +179,30 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         *([f"of        {', '.join(shown_paths(batch))}"] if batch.about.paths else []),
         f"status    {stands.state.value}{' (stalled: nobody is at work on it)' if stands.is_stalled else ''}",
         f"progress  {percent_of(tally.planned - tally.open, tally.planned)} % of {tally.planned:,} results",
-        *(f"at work   {h['role']} {h['holder']} pid {h['pid']} on {h['host']} since {h['since']}" for h in holders),
+        *(f"at work   {h.role} {h.holder} pid {h.pid} on {h.host} since {h.since}" for h in holders),
         *table(
             ((r.task_id, r.status, r.files_done, r.files_failed, r.files_total) for r in rows),
             ("task", "status", "done", "failed", "files"),
         ),
     ]
     answering.print(
-        {
-            "batch_id": batch.id,
-            "snapshot_id": batch.about.snapshot_id,
-            "pipeline": batch.about.pipeline,
-            "paths": shown_paths(batch),
-            "status": stands.state.value,
-            "stalled": stands.is_stalled,
-            "result_digest": stands.outputs.manifest.result_digest
-            if stands.outputs and stands.state.is_final
-            else None,
-            "planned": tally.planned,
-            "results": tally.results,
-            "failed": tally.failed,
-            "total_shards": shards_total,
-            "done_shards": sum(row.shards_done for row in rows),
-            "holders": holders,
-            "tasks": rows,
-        },
+        StatusAnswer(
+            batch_id=batch.id,
+            snapshot_id=batch.about.snapshot_id,
+            pipeline=batch.about.pipeline,
+            paths=shown_paths(batch),
+            status=stands.state.value,
+            stalled=stands.is_stalled,
+            result_digest=stands.outputs.manifest.result_digest if stands.outputs and stands.state.is_final else None,
+            planned=tally.planned,
+            results=tally.results,
+            failed=tally.failed,
+            total_shards=sum(row.shards_total for row in rows),
+            done_shards=sum(row.shards_done for row in rows),
+            failed_shards=sum(row.shards_failed for row in rows),
+            holders=holders,
+            tasks=rows,
+        ),
         lines,
     )
     if stands.is_stalled:
@@ -202,11 +228,17 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
 @click.command()
 @batch_option
 @click.option("--task", "task", metavar="NAME", required=True, help="The task.")
-@click.option("--status", "wanted", type=click.Choice(["open", "done", "failed"]), help="Only shards that stand so.")
+@click.option(
+    "--status",
+    "wanted",
+    type=click.Choice(["open", "ready", "done", "failed"]),
+    help="Only shards that stand so; ready is open.",
+)
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """Shards of a batch for one task, in path order."""
     store, batch = answering.batch(batch_reference)
+    wanted = "open" if wanted == "ready" else wanted
     rows = [asdict(each) for each in batches.shard_states(store, batch, task) if wanted in (None, each.status)]
     answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no such shard")
 
@@ -216,7 +248,7 @@ def shards(answering: Answering, batch_reference: str | None, task: str, wanted:
 def pipelines(answering: Answering) -> None:
     """List pipelines."""
     answering.print(
-        [{"name": p.name, "description": p.summary, "tasks": list(p.tasks)} for p in PIPELINES.values()],
+        [PipelineRow(name=p.name, description=p.summary, tasks=p.tasks) for p in PIPELINES.values()],
         table(((p.name, ", ".join(p.tasks), p.summary) for p in PIPELINES.values()), ("pipeline", "tasks", "gives")),
     )
 
@@ -230,21 +262,7 @@ def pipeline(answering: Answering, name: str) -> None:
     chosen = find_pipeline(name, configuration.settings.tasks)
     declared = [load_declaration(configuration.catalogue, task) for task in chosen.tasks]
     answering.print(
-        {
-            "name": chosen.name,
-            "description": chosen.summary,
-            "tasks": [
-                {
-                    "task_id": task.name,
-                    "version": task.version,
-                    "scope": task.scope,
-                    "depends_on": list(task.needs),
-                    "kinds": list(task.records),
-                    "description": task.summary,
-                }
-                for task in declared
-            ],
-        },
+        PipelineShown(name=chosen.name, description=chosen.summary, tasks=tuple(map(_task_row, declared))),
         [
             f"{chosen.name}: {chosen.summary}",
             *table(
@@ -255,8 +273,19 @@ def pipeline(answering: Answering, name: str) -> None:
     )
 
 
-def _names(batch_id: str, given: Mapping[str, str]) -> list[str]:
-    return [name for name, named in given.items() if named == batch_id]
+def _task_row(task: TaskDeclaration) -> TaskRow:
+    return TaskRow(
+        task_id=task.name,
+        version=task.version,
+        scope=task.scope,
+        depends_on=task.needs,
+        kinds=task.records,
+        description=task.summary,
+    )
+
+
+def _names(batch_id: str, given: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, named in given.items() if named == batch_id)
 
 
 def _typed(names: Iterable[str]) -> str:

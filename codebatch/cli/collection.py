@@ -7,12 +7,26 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
-from codebatch.application.collecting import collect_garbage, stats_of
+from codebatch.application.collecting import Collected, StoreStats, collect_garbage, stats_of
 from codebatch.application.configuration import load_configuration
+from codebatch.cli.answers import PartHeld, Pinned, Unpinned
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.show import collected_line
 from codebatch.model.quantities import human_bytes
 from codebatch.store import pins
+
+
+class CollectedAnswer(Collected, frozen=True, kw_only=True):
+    """`gc`."""
+
+    dry_run: bool
+
+
+class StoreStatsAnswer(StoreStats, frozen=True, kw_only=True):
+    """`store-stats`."""
+
+    store: str
+    parts: dict[str, PartHeld]  # type: ignore[assignment]
 
 
 @click.command()
@@ -42,7 +56,9 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
         *(f"batch     {each}" for each in collected.batches),
         *(f"snapshot  {each}" for each in collected.snapshots),
     ]
-    answering.print({"dry_run": is_dry, **asdict(collected)}, [*gone, collected_line(collected, is_dry=is_dry)])
+    answering.print(
+        CollectedAnswer(dry_run=is_dry, **asdict(collected)), [*gone, collected_line(collected, is_dry=is_dry)]
+    )
 
 
 @click.command()
@@ -53,7 +69,7 @@ def pin(answering: Answering, reference: str) -> None:
     store = answering.place.open()
     with store.writing():
         found = pins.pin(store, reference, answering.note)
-    answering.print({"pinned": found}, [f"pinned {found}"])
+    answering.print(Pinned(pinned=found), [f"pinned {found}"])
 
 
 @click.command()
@@ -64,7 +80,7 @@ def unpin(answering: Answering, reference: str) -> None:
     store = answering.place.open()
     with store.writing():
         found = pins.unpin(store, reference, answering.note)
-    answering.print({"unpinned": found}, [f"unpinned {found}"])
+    answering.print(Unpinned(unpinned=found), [f"unpinned {found}"])
 
 
 @click.command("store-stats")
@@ -73,7 +89,7 @@ def store_stats(answering: Answering) -> None:
     """What the store holds: bytes by part, what hard links share counted once, and what is pinned."""
     store = answering.place.open()
     stats = stats_of(store)
-    parts = {part: {"files": files, "bytes": held} for part, (files, held) in stats.parts.items()}
+    parts = {part: PartHeld(files=files, bytes=held) for part, (files, held) in stats.parts.items()}
     lines = [
         f"store     {store.root}",
         f"holds     {human_bytes(stats.bytes)}; without hard links {human_bytes(stats.bytes + stats.shared_bytes)}",
@@ -83,4 +99,4 @@ def store_stats(answering: Answering) -> None:
         *(f"named     {batch_id} @{name}" for name, batch_id in stats.named.items()),
         *table(((part, files, held) for part, (files, held) in stats.parts.items()), ("part", "files", "bytes")),
     ]
-    answering.print({"store": str(store.root), **asdict(stats), "parts": parts}, lines)
+    answering.print(StoreStatsAnswer(store=str(store.root), **{**asdict(stats), "parts": parts}), lines)

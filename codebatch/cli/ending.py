@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from codebatch.cli.groups import schema_of
 from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
@@ -16,6 +17,12 @@ from codebatch.system.refusals import is_refusal
 
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130
+
+_NO_LONGER = {
+    "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
+    "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
+}
+"""Options of CodeBatch 1 that there are not any more, and what to do instead."""
 
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
@@ -25,14 +32,14 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
+    except (click.exceptions.Exit, SystemExit) as ended:  # With the latter click ends when it has completed a word.
+        return ended.exit_code if isinstance(ended, click.exceptions.Exit) else int(ended.code or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
         return 2
     except click.ClickException as error:
-        hint = f"see: {error.ctx.command_path} --help" if isinstance(error, click.UsageError) and error.ctx else None
-        return _report("usage", _plain(error.format_message()), hint, error.exit_code, as_json=as_json)
+        message, hint = _told(error)
+        return _report("usage", message, hint, error.exit_code, as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         return _report("interrupted", "interrupted", None, EXIT_INTERRUPTED, as_json=as_json)
     except ReaderGone:
@@ -52,6 +59,14 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
     except BaseException as error:
         return _report_bug(error, as_json=as_json)
+
+
+def _told(error: click.ClickException) -> tuple[str, str | None]:
+    """What is wrong with the command line, and a hint."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
+        return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
 
 
 def _of_the_world(error: OSError) -> CodebatchError | None:
@@ -90,7 +105,7 @@ def _report(code: str, message: str, hint: str | None, status: int, *, as_json: 
         import json  # costs each command that ends well a millisecond
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
-        print(json.dumps({"error": body}), file=sys.stderr)
+        print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
     else:
         print(printable(f"error: {message}"), file=sys.stderr)
         if hint:

@@ -1,26 +1,40 @@
-"""Groups of commands, and the options that may stand before or after a command's name. Imports click alone."""
+"""Groups of commands, and the options that may stand before or after a command's name. Imports little but click."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import click
 
+from codebatch.model.likeness import closest
+
 F = TypeVar("F", bound=Callable[..., object])
 
 STORE_VARIABLE = "CODEBATCH_STORE"
+FLAGS = {
+    "as_json": (("--json",), "Answer as JSON, errors included."),
+    "quiet": (("-q", "--quiet"), "No progress and no notes on standard error."),
+    "verbose": (("-v", "--verbose"), "Note which store was asked, and how much of it was read."),
+    "no_color": (("--no-color",), "No colours, as with NO_COLOR set."),
+}
+"""What every command takes besides the store."""
+
+
+def schema_of(name: str) -> str:
+    """What the member `schema` of an answer says; its schema is schemas/NAME-answer.json."""
+    return f"codebatch.{name}/1"
 
 
 class Given(dict[str, object]):
-    """What was told so far on a command line, under `store`, `as_json` and `quiet`."""
+    """What was told so far on a command line, under `store` and the names of FLAGS."""
 
-    def take(self, store: str | None, as_json: bool, quiet: bool) -> None:
+    def take(self, store: str | None, flags: Mapping[str, bool]) -> None:
         """The last word on the store holds; a flag that was given stays."""
         if store is not None:
             self["store"] = store
-        self["as_json"] = as_json or bool(self.get("as_json"))
-        self["quiet"] = quiet or bool(self.get("quiet"))
+        for name, is_given in flags.items():
+            self[name] = is_given or bool(self.get(name))
 
 
 def given_of(ctx: click.Context) -> Given:
@@ -31,10 +45,15 @@ def given_of(ctx: click.Context) -> Given:
     return root.obj
 
 
+def words_of(ctx: click.Context) -> str:
+    """The words of the command that runs, without the program's own."""
+    return ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
+
+
 def answer_options(function: F) -> F:
-    """Add `--store`, `--json` and `-q` to a command or group."""
-    function = click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on standard error.")(function)
-    function = click.option("--json", "as_json", is_flag=True, help="Answer as JSON, errors included.")(function)
+    """Add `--store` and the options of FLAGS to a command or group."""
+    for name, (words, told) in reversed(FLAGS.items()):
+        function = click.option(*words, name, is_flag=True, help=told)(function)
     return click.option(
         "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or the nearest .codebatch upwards."
     )(function)
@@ -47,20 +66,18 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            import difflib  # only those who mistype pay for it
-
-            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+            meant = closest(args[0], self.list_commands(ctx))
+            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 
 def answering_group(function: Callable[[], None]) -> Callable[..., None]:
-    """Give a group `--store`, `--json` and `-q`, for the command that follows."""
+    """Give a group the options that every command has, for the one that follows."""
 
     @answer_options
     @click.pass_context
-    def wrapped(ctx: click.Context, /, store: str | None, as_json: bool, quiet: bool) -> None:
-        given_of(ctx).take(store, as_json, quiet)
+    def wrapped(ctx: click.Context, /, store: str | None, **flags: bool) -> None:
+        given_of(ctx).take(store, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -1,4 +1,4 @@
-"""What commands share: the store, `--json`, `--batch`, and how answers are printed."""
+"""What commands share: the store, `--json`, `-v`, `--batch`, and how answers are printed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import click
 import msgspec
 
 from codebatch.application.stores import StorePlace
-from codebatch.cli.groups import STORE_VARIABLE, answer_options, given_of
+from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import Store
+from codebatch.system.counted_files import CountedFiles
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -29,11 +31,16 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """How this command was asked to answer, and which store it was told."""
+    """How a command, whose words are `command`, was asked to answer, and which store it was told.
+
+    `files` count what is read of it, for `-v`.
+    """
 
     store_path: str | None
     as_json: bool
     quiet: bool
+    command: str
+    files: CountedFiles | None = None
 
     @property
     def place(self) -> StorePlace:
@@ -41,7 +48,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         if self.store_path == "":
             raise InvalidInput("--store names nothing", hint="is a variable empty?")
         named = self.store_path or os.environ.get(STORE_VARIABLE)
-        return StorePlace(Path(named) if named else None)
+        return StorePlace(Path(named) if named else None, self.files)
 
     def batch(self, reference: str | None) -> tuple[Store, Batch]:
         """The store and the batch that was named, by default the latest."""
@@ -57,6 +64,16 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
         print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
+    def tell_reading(self) -> None:
+        """Under `-v`: which store was asked, and how much of it was read until now."""
+        if self.files is None:
+            return
+        if self.files.root is None:
+            self.note("store: none was asked")
+            return
+        self.note(f"store: {self.files.root}")
+        self.note(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
         if not self.store_path:
@@ -70,10 +87,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
         return _COMMAND.sub(complete, hint)
 
-    def print(self, document: object, lines: Iterable[str], *, if_none: str = "") -> None:
-        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data."""
+    def print(self, document: object, lines: Iterable[str], *, if_none: str = "", name: str | None = None) -> None:
+        """The answer: the document as JSON, or the lines. That nothing is there is a note, `if_none`, and no data.
+
+        An object says in its member `schema` what answer it is: that of the command, or `name`. Without a name (empty)
+        it says nothing, for its members are names themselves.
+        """
         if self.as_json:
-            sys.stdout.buffer.write(_json(document) + b"\n")
+            sys.stdout.buffer.write(_json(_titled(document, self.command if name is None else name)) + b"\n")
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
@@ -87,24 +108,30 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answering(function: F) -> F:
-    """Give a command `--store`, `--json` and `-q`, before or after its name, as one `answering` argument."""
+    """Give a command the options that every one has, before or after its name, as one `answering` argument."""
 
     @answer_options
     @click.pass_context
-    def wrapped(ctx: click.Context, /, store: str | None, as_json: bool, quiet: bool, **arguments: object) -> object:
+    def wrapped(ctx: click.Context, /, store: str | None, **arguments: object) -> object:
         given = given_of(ctx)
-        given.take(store, as_json, quiet)
+        given.take(store, {name: bool(arguments.pop(name)) for name in FLAGS})
+        if given["no_color"]:
+            os.environ["NO_COLOR"] = "1"
         chosen = given.get("store")
         answering = Answering(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
             quiet=bool(given["quiet"]),
+            command=words_of(ctx).replace(" ", "-"),
+            files=CountedFiles() if given["verbose"] else None,
         )
         try:
             return ctx.invoke(function, answering=answering, **arguments)
         except CodebatchError as error:
             error.hint = error.hint and answering.suggest(error.hint)
             raise
+        finally:
+            answering.tell_reading()
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__
@@ -152,6 +179,14 @@ def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
 
 def _is_number(text: str) -> bool:
     return text.replace(",", "").isdigit()
+
+
+def _titled(document: object, name: str) -> object:
+    """An object with what says of which schema it is, its members sorted; anything else as it is."""
+    members = msgspec.to_builtins(document) if isinstance(document, msgspec.Struct) else document
+    if not isinstance(members, dict) or not name:
+        return document
+    return dict(sorted({"schema": schema_of(name), **members}.items()))
 
 
 def _json(document: object) -> bytes:

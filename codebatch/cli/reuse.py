@@ -166,7 +166,7 @@ def _trust(answering: Answering, key: str) -> int:
     store = answering.place.open()
     with store.writing():
         trusted = trust(store, key)
-    answering.print(trusted, [f"trusted again: {trusted.task} {trusted.key}"])
+    answering.print(trusted, [f"trusted again: {trusted.task} {trusted.key}"], name="verify-trust")
     return 0
 
 

@@ -17,6 +17,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import Frozen
 from codebatch.application.ran import Ran
+from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.show import collected_line, failure_lines, summary_lines
@@ -40,6 +41,8 @@ _ACTIONS: dict[Action, str] = {
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
 
+    `success`: the exit status is 0.
+
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
     `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
@@ -48,6 +51,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_id: str
     batch_id: str
     status: str
+    success: bool
     result_digest: str | None
     files: int
     records: int
@@ -226,10 +230,12 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
     """Run one task of the shards whose id begins with a prefix."""
     store, batch = answering.batch(batch_reference)
     ran = running.run_shards(execution, store, batch, task, prefix)
-    shards = [{"shard_id": shard, "status": state} for shard, state in ran.states.items()]
+    shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
     lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
     answering.print(
-        {"batch_id": batch.id, "shards": shards, "open": ran.open}, lines, if_none=f"no shard begins with {prefix!r}"
+        ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)),
+        lines,
+        if_none=f"no shard begins with {prefix!r}",
     )
     return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
 
@@ -246,6 +252,9 @@ def _answer(answering: Answering, ran: Ran) -> int:
         snapshot_id=batch.about.snapshot_id,
         batch_id=batch.id,
         status=stands.state.value,
+        success=not (
+            ran.executed.signal_status or ran.shortfall or (stands.tally.failed and not stands.state.is_final)
+        ),
         result_digest=ran.result_digest,
         files=summary.files,
         records=summary.records,

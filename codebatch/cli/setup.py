@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from codebatch.cli.answers import Setting, StoreMade
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.errors import InvalidInput
@@ -30,7 +31,7 @@ def init(answering: Answering, path: Path | None) -> None:
     chosen = named or Path(layout.STORE_DIRECTORY)
     store, is_new = create_store(RealFiles(), chosen, is_named=named is not None)
     answering.print(
-        {"store": str(store.root), "id": store.id, "created": is_new},
+        StoreMade(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],
     )
     if is_new:
@@ -53,8 +54,9 @@ def show(answering: Answering) -> None:
     loaded = load_configuration(Path.cwd())
     rows = loaded.rows(default_memory_bytes(loaded.jobs))
     answering.print(
-        {name: {"value": value, "origin": origin} for name, value, origin in rows},
+        {name: Setting(value=value, origin=origin) for name, value, origin in rows},
         [f"{line}  # {origin}" for name, value, origin in rows for line in _toml_lines(name, value)],
+        name="",
     )
 
 

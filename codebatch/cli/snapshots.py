@@ -6,21 +6,48 @@ import os
 from pathlib import Path
 
 import click
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from codebatch.application import freezing
 from codebatch.application.configuration import load_configuration
 from codebatch.application.questions import list_files
 from codebatch.application.why import explain
+from codebatch.cli.answers import (
+    EntryRow,
+    FileRow,
+    ListedSnapshot,
+    SkippedPath,
+    SnapshotTaken,
+    WhyTaken,
+)
 from codebatch.cli.asking import answer_rows, ask
-from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.groups import FLAGS, Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
-from codebatch.store.snapshots import load_snapshot, mark_as_taken, snapshot_ids
+from codebatch.store.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
 from codebatch.store.store import Store
+
+
+class SnapshotShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`snapshot show`; `listing` with --files."""
+
+    snapshot_id: str
+    created_at: str
+    digest: str
+    files: int
+    bytes: int
+    entries: int
+    source: SnapshotSource
+    listing: tuple[EntryRow, ...] | UnsetType = UNSET
+
+
+_FLAGS = tuple(word for words, _ in FLAGS.values() for word in words)
 
 
 class SnapshotGroup(Group):
@@ -29,7 +56,7 @@ class SnapshotGroup(Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name `take` before the first word that is neither an option of every command nor a command."""
         place = 0
-        while place < len(args) and args[place].startswith(("--store", "--json", "-q", "--quiet")):
+        while place < len(args) and args[place].startswith(("--store", *_FLAGS)):
             place += 2 if args[place] == "--store" else 1
         word = args[place] if place < len(args) else None
         if word not in (None, "-h", "--help", *self.commands):
@@ -37,10 +64,10 @@ class SnapshotGroup(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list")
+@click.group(cls=SnapshotGroup, subcommand_metavar="DIR... | list | show")
 @answering_group
 def snapshot() -> None:
-    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list snapshots."""
+    """Freeze directories or files as a snapshot (`snapshot DIR`, short for `snapshot take DIR`); list or show them."""
 
 
 @snapshot.command()
@@ -64,16 +91,16 @@ def take(
     for note in taken.notes:
         answering.note(note)
     answering.print(
-        {
-            "snapshot_id": taken.snapshot_id,
-            "digest": taken.digest,
-            "files": taken.files,
-            "bytes": taken.bytes,
-            "entries": taken.entries,
-            "read_files": taken.read_files,
-            "reused": taken.reused,
-            "skipped": [_skipped(one.path, one.reason) for one in taken.skipped],
-        },
+        SnapshotTaken(
+            snapshot_id=taken.snapshot_id,
+            digest=taken.digest,
+            files=taken.files,
+            bytes=taken.bytes,
+            entries=taken.entries,
+            read_files=taken.read_files,
+            reused=taken.reused,
+            skipped=tuple(_skipped(one.path, one.reason) for one in taken.skipped),
+        ),
         [f"snapshot {taken.snapshot_id}: {count_of(taken.files, 'file')}, {human_bytes(taken.bytes)}"],
     )
     answering.note(f"next: codebatch batch init --snapshot {taken.snapshot_id}")
@@ -85,31 +112,50 @@ def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
     store = answering.place.open()
     rows = [_snapshot_row(answering, store, snapshot_id) for snapshot_id in snapshot_ids(store.files, store.root)]
-    answering.print(rows, table((row.values() for row in rows), rows[0]) if rows else [], if_none="no snapshot yet")
+    cells = [asdict(row) for row in rows]
+    answering.print(rows, table((row.values() for row in cells), cells[0]) if cells else [], if_none="no snapshot yet")
 
 
-def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> dict[str, str | int]:
+@snapshot.command("show")
+@click.argument("reference", metavar="[ID]", default="latest")
+@click.option("--files", "with_files", is_flag=True, help="And every entry of it.")
+@answering
+def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
+    """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest."""
+    store = answering.place.open()
+    found = resolve_snapshot(store, reference, answering.note)
+    about = found.document
+    shown = SnapshotShown(
+        snapshot_id=about.snapshot_id,
+        created_at=about.created_at,
+        digest=about.digest,
+        files=about.files,
+        bytes=about.bytes,
+        entries=about.entries,
+        source=about.source,
+        listing=tuple(map(_entry_row, found.entries)) if with_files else UNSET,
+    )
+    cells = asdict(shown) | {"source": ", ".join(about.source.roots)}
+    del cells["listing"]
+    lines = [f"{name.ljust(12)} {value}" for name, value in cells.items()]
+    answering.print(shown, [*lines, *(entry.text for entry in found.entries if with_files)])
+
+
+def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> ListedSnapshot:
     """A snapshot in a list. One that cannot be read is listed as DAMAGED and hides no other."""
     try:
         one = load_snapshot(store.files, store.root, snapshot_id).document
     except (StoreCorrupt, UnknownId) as error:
         answering.note(f"{snapshot_id}: {error.message}")
-        return {
-            "snapshot_id": snapshot_id,
-            "created_at": "",
-            "status": "DAMAGED",
-            "files": 0,
-            "bytes": 0,
-            "source": "",
-        }
-    return {
-        "snapshot_id": one.snapshot_id,
-        "created_at": one.created_at,
-        "status": "READY",
-        "files": one.files,
-        "bytes": one.bytes,
-        "source": ", ".join(one.source.roots),
-    }
+        return ListedSnapshot(snapshot_id=snapshot_id, created_at="", status="DAMAGED", files=0, bytes=0, source="")
+    return ListedSnapshot(
+        snapshot_id=one.snapshot_id,
+        created_at=one.created_at,
+        status="READY",
+        files=one.files,
+        bytes=one.bytes,
+        source=", ".join(one.source.roots),
+    )
 
 
 @click.command()
@@ -156,15 +202,10 @@ def files(
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
     answer = list_files(ask(answering, batch_reference), limit)
-    found: list[JsonRecord] = []
-    for entry, record in answer.found:
-        told: JsonRecord = record or {}
-        found.append(
-            {**_entry_row(entry), **{name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}}
-        )
+    found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
-        f"{entry.text}  {row.get('lang', '?')}  {row.get('lines', '?')} lines"
-        for (entry, _), row in zip(answer.found, found, strict=True)
+        f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"
+        for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
     return answer_rows(answering, answer, found, lines)
 
@@ -175,20 +216,24 @@ def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], excl
     mode = f" (listing: {answer.mode})" if answer.mode else ""
     name = os.fsencode(path)
     answering.print(
-        {**path_row(name), "included": answer.included, "rule": answer.rule, "mode": answer.mode},
+        WhyTaken(**path_row(name), included=answer.included, rule=answer.rule, mode=answer.mode),
         [f"{display_path(name)}: {'taken' if answer.included else 'left out'}: {answer.rule}{mode}"],
+        name="files-why",
     )
 
 
-def _entry_row(entry: Entry) -> dict[str, str | int | bool]:
-    row: dict[str, str | int | bool] = {
-        "kind": entry.kind,
-        "executable": entry.executable,
-        "size": entry.size,
-        "object": entry.object,
-    }
-    return path_row(entry.path) | row
+def _entry_row(entry: Entry) -> EntryRow:
+    return EntryRow(
+        **path_row(entry.path), kind=entry.kind, executable=entry.executable, size=entry.size, object=entry.object
+    )
 
 
-def _skipped(path: bytes, reason: str) -> dict[str, str]:
-    return path_row(path) | {"reason": reason, "shown": display_path(path)}
+def _file_row(entry: Entry, told: JsonRecord) -> FileRow:
+    """An entry with what a batch says of it, if anything."""
+    said = {name: told[name] for name in ("lang", "lines", "class", "parse") if name in told}
+    row: dict[str, object] = msgspec.to_builtins(_entry_row(entry))
+    return msgspec.convert(row | said, FileRow)
+
+
+def _skipped(path: bytes, reason: str) -> SkippedPath:
+    return SkippedPath(**path_row(path), reason=reason, shown=display_path(path))

@@ -11,15 +11,19 @@ import click
 
 from codebatch.application.asking import find_item
 from codebatch.application.configuration import load_configuration
+from codebatch.application.questions import summarise
+from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, table
+from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
 from codebatch.cli.show import record_line
 from codebatch.coordinator.planning import check_overrides
-from codebatch.errors import SourceUnreadable
+from codebatch.errors import InvalidInput, SourceUnreadable
+from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord
 from codebatch.query.records import BatchRecords
+from codebatch.store.batches import batch_ids
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
 
@@ -53,7 +57,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
 @click.group(cls=Group)
 @answering_group
 def rules() -> None:
-    """The rules of lint; trying out those of your own."""
+    """The rules of lint, and one of them; trying out those of your own."""
 
 
 @rules.command("list")
@@ -61,10 +65,43 @@ def rules() -> None:
 @answering
 def list_(answering: Answering, only_on: bool) -> None:
     """Every rule, as this configuration has it."""
-    every = cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
-    rows = [row for row in every if row["on"] or not only_on]
+    rows = [row for row in _every_rule() if row["on"] or not only_on]
     cells = ((row["code"], row["severity"], "on" if row["on"] else "off", row["tool"], row["summary"]) for row in rows)
     answering.print(rows, table(cells, ("code", "severity", "", "tool", "finds")))
+
+
+@rules.command()
+@click.argument("code")
+@asked_batch_option
+@answering
+def show(answering: Answering, code: str, batch_reference: str | None) -> int:
+    """What a rule finds and why, how grave that is here, and how often a batch, where there is one, has it."""
+    every = {str(row["code"]): row for row in _every_rule()}
+    if code not in every:
+        meant = closest(code, every)
+        hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
+        raise InvalidInput(f"there is no rule {code!r}", hint=hint)
+    rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(code))
+    lines = [
+        f"{code} {rule['name']}".rstrip(),
+        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, of {rule['tool']}",
+        str(rule["summary"]),
+        *(["", *str(rule["explanation"]).rstrip().split("\n")] if rule["explanation"] else []),
+    ]
+    question = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    if question is None or "lint" not in question.records.task_names:
+        answering.print(rule, lines)
+        why = f"batch {question.batch.id} has no lint" if question else "there is no batch"
+        answering.note(f"how often it is found is not known: {why}")
+        return 0
+    answer = summarise(question, "lint")
+    findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
+    lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
+    return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+
+
+def _has_batch(answering: Answering) -> bool:
+    return answering.place.exists() and bool(batch_ids(answering.place.open()))
 
 
 @rules.command("test")
@@ -90,6 +127,10 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     if not answer["rules"]:
         answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
     return 1 if is_wrong else 0
+
+
+def _every_rule() -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
 
 
 def _lint_settings() -> dict[str, Json]:

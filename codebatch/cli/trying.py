@@ -5,16 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from msgspec.structs import asdict, replace
+import msgspec
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.trying import try_task
+from codebatch.application.trying import Difference, try_task
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
 from codebatch.model.quantities import count_of
 
 _SHOWN_MAX = 20
+
+
+class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
+    """`task test`: how many files a task told otherwise the second time, and the first of them."""
+
+    task: str
+    files: int
+    records: int
+    failures: int
+    different: int
+    differences: tuple[Difference, ...]
 
 
 class _Notes(Listener):
@@ -54,7 +65,13 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
     lines.append(f"{tried.task}: {count_of(tried.files, 'file')}, {count_of(tried.records, 'record')}, {outcome}")
     if tried.failures:
         lines.append(f"{count_of(tried.failures, 'result')} of it failed")
-    document = asdict(replace(tried, differences=shown)) | {"different": len(tried.differences)}
-    del document["signal_status"]
-    answering.print(document, [each for line in lines for each in line.split("\n")])
+    tested = TaskTested(
+        task=tried.task,
+        files=tried.files,
+        records=tried.records,
+        failures=tried.failures,
+        different=len(tried.differences),
+        differences=shown,
+    )
+    answering.print(tested, [each for line in lines for each in line.split("\n")])
     return 1 if tried.differences else 0

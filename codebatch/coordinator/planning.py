@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.cutting import cut_shards
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.plan import ContextTable, Plan, PlannedTask, items_of, order_tasks, plan_digest, task_key
 from codebatch.model.shard import ShardRule
 from codebatch.model.task import PIPELINES, Context, Json, Pipeline, TaskDeclaration
@@ -22,7 +23,7 @@ def find_pipeline(name: str, configured: Iterable[str] = ()) -> Pipeline:
     """A pipeline by name; `full` runs every task that the configuration names besides. Raises InvalidInput."""
     pipeline = PIPELINES.get(name)
     if pipeline is None:
-        raise InvalidInput(f"there is no pipeline {name!r}", hint=f"one of: {', '.join(PIPELINES)}")
+        raise InvalidInput(f"there is no pipeline {name!r}", hint=did_you_mean(name, PIPELINES))
     if name != "full":
         return pipeline
     return replace(pipeline, tasks=(*pipeline.tasks, *sorted(set(configured) - set(pipeline.tasks))))
@@ -49,7 +50,7 @@ def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> ms
         if key not in known:
             raise InvalidConfiguration(
                 f"the task {declaration.name!r} has no setting {key!r}",
-                hint=f"one of: {', '.join(known)}" if known else "it has no settings",
+                hint=did_you_mean(key, known) if known else "it has no settings",
             )
     with _refusing(declaration):
         return msgspec.convert(dict(settings), declaration.config)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from codebatch.errors import InvalidInput
+from codebatch.model.likeness import did_you_mean
 
 
-def refuse_unknown(noun: str, asked: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(noun: str, asked: Iterable[str], known: Collection[str]) -> None:
     """Refuse a value that is none of those there are."""
     for value in asked:
         if value not in known:
-            raise InvalidInput(f"there is no {noun} {value!r}", hint=f"one of: {', '.join(known)}")
+            raise InvalidInput(f"there is no {noun} {value!r}", hint=did_you_mean(value, known))
 
 
 def refuse_below_one(**given: int | None) -> None:

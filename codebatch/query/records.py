@@ -9,6 +9,7 @@ from functools import cached_property
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.entry import Entry
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
@@ -56,7 +57,7 @@ class BatchRecords:
         if asked is None:
             return self.task_names
         if task_name(asked) not in self.task_names:
-            raise InvalidInput(f"the batch has no task {asked!r}", hint=f"one of: {', '.join(self.task_names)}")
+            raise InvalidInput(f"the batch has no task {asked!r}", hint=did_you_mean(asked, self.task_names))
         return (task_name(asked),)
 
     def counts(self, task: str) -> Counts:

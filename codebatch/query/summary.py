@@ -20,6 +20,15 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     total_outputs: int
 
 
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is in all: records of every kind, and diagnostics, of them errors and warnings."""
+
+    outputs: int
+    diagnostics: int
+    errors: int
+    warnings: int
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A batch's counts."""
 
@@ -32,11 +41,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     severities: dict[str, int]
     codes: dict[str, int]
     languages: dict[str, int]
+    totals: Totals
 
     @property
     def records(self) -> int:
         """Records of every kind."""
-        return sum(self.kinds.values())
+        return self.totals.outputs
 
     @property
     def failures(self) -> int:
@@ -78,6 +88,12 @@ def summarise(records: BatchRecords, task: str | None = None) -> Summary:
         severities=total.severities,
         codes=total.codes,
         languages=total.languages,
+        totals=Totals(
+            outputs=sum(total.kinds.values()),
+            diagnostics=total.kinds.get("diagnostic", 0),
+            errors=total.severities.get("error", 0),
+            warnings=total.severities.get("warning", 0),
+        ),
     )
 
 

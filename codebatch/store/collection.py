@@ -269,7 +269,7 @@ def _needed_objects(
         for snapshot_id in snapshots:
             names |= load_snapshot(store.files, store.root, snapshot_id).objects()
         for batch in batches:
-            names.update(_named_by_records(batch))
+            names.update(objects_of_records(batch))
         return {bytes.fromhex(name) for name in names}
     except (StoreCorrupt, UnknownId) as error:
         passed_over(f"all objects stay, for it is not known which are needed: {error.message}")
@@ -278,7 +278,7 @@ def _needed_objects(
     return None
 
 
-def _named_by_records(batch: Batch) -> Iterator[str]:
+def objects_of_records(batch: Batch) -> Iterator[str]:
     """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too."""
     outputs = current_outputs(batch)
     if outputs is not None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
+from codebatch.model.likeness import closest
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
 from codebatch.protocol.launch import QUESTIONS_MODULE
@@ -42,7 +43,9 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
         return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
-        raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint="see: codebatch pipelines")
+        meant = closest(name, [*catalogue.installed, *catalogue.own_places])
+        hint = f"did you mean {meant!r}?" if meant else "see: codebatch pipelines"
+        raise InvalidConfiguration(f"no installed package declares the task {name!r}", hint=hint)
     try:
         with importing():
             declaration = entry_point.load()

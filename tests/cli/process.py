@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -14,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
 
+SCHEMAS = Path(__file__).parent.parent.parent / "schemas"
 SCRIPT = Path(sys.executable).with_name("codebatch")
 DEADLINE_SECONDS = 180.0
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
@@ -59,7 +62,9 @@ class Ended:
     @property
     def error(self) -> dict[str, Any]:
         """The error on the last line of standard error, as `--json` says it."""
-        error = json.loads(self.notes.splitlines()[-1])["error"]
+        document = json.loads(self.notes.splitlines()[-1])
+        check_schema(document)
+        error = document["error"]
         assert error.keys() == {"code", "message", "hint", "exit"}
         assert error["exit"] == self.status
         assert isinstance(error, dict)
@@ -146,7 +151,26 @@ class CommandLine:
         if status in (2, 4, 5):
             assert bool(stdout) == has_answer, f"an error is no data: {ended.text}"
             assert "error" in ended.notes
+        if stdout.startswith(b"{") and b'"schema": "codebatch.' in stdout:
+            check_schema(ended.json)
         return ended
+
+
+def check_schema(answer: Any, name: str | None = None) -> None:
+    """Fails where an answer is not as its schema in schemas/ says: that of a name, else the one it names."""
+    name = name or answer["schema"].removeprefix("codebatch.").removesuffix("/1")
+    assert name is not None
+    schema_of_answer(name).validate(answer)
+
+
+@functools.cache
+def schema_of_answer(name: str) -> jsonschema.Draft202012Validator:
+    """What validates the answer of a name. What it does not describe is refused."""
+    schema = json.loads((SCHEMAS / f"{name}-answer.json").read_bytes())
+    for described in schema["$defs"].values():
+        if "properties" in described:
+            described.setdefault("additionalProperties", False)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

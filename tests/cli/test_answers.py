@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -13,10 +16,11 @@ import zstandard
 from codebatch.store.object_frames import decompress_all
 
 from .conftest import Ran
-from .process import CommandLine, make_project, write
+from .process import CommandLine, check_schema, make_project, write
 
 READING = {
     "snapshot list": 1,
+    "snapshot show": 7,
     "batch list": 1,
     "config show": 7,
     "pipelines": 3,
@@ -43,7 +47,13 @@ READING = {
 
 @pytest.mark.parametrize("command", READING)
 def test_standard_output_is_one_json_document_under_json(ran: Ran, command: str) -> None:
-    assert len(ran.codebatch(*command.split(), "--store", ran.store, "--json").json) >= READING[command]
+    answer = ran.codebatch(*command.split(), "--store", ran.store, "--json").json
+    assert len(answer) >= READING[command]
+    words = itertools.takewhile(lambda word: not word.startswith("-"), command.split())
+    name = "-".join(word for word in words if word not in ("full", "src/main.py"))
+    check_schema(answer, "files-why" if "--why" in command else name)
+    is_object = isinstance(answer, dict) and name not in ("top", "config-show")
+    assert (answer.get("schema") == f"codebatch.{name}/1" or "--why" in command) if is_object else True
 
 
 @pytest.mark.parametrize("command", READING)
@@ -67,6 +77,80 @@ def test_quiet_leaves_standard_error_empty(codebatch: CommandLine) -> None:
     assert codebatch("run", "project", "-q").stderr == b""
     assert codebatch("-q", "snapshot", "project").stderr == b""
     assert codebatch("batch", "init", "-q").stderr == b""
+
+
+def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
+    asked = ran.codebatch("query", "outputs", "--store", "store", "-v")
+    assert asked.stdout == ran.codebatch("query", "outputs", "--store", "store").stdout
+    store, read = asked.notes.splitlines()[-2:]
+    assert store == f"store: {ran.store}"
+    few = ran.codebatch("-v", "snapshot", "list", "--store", "store").notes.splitlines()[-1]
+    files, fewer = (int(line.split()[1]) for line in (read, few))
+    assert files > fewer > 0
+    assert ran.codebatch("pipelines", "-v").notes == "store: none was asked\n"
+    assert ran.codebatch("pipelines", "-v", "-q").notes == ""
+
+
+def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_for(ran: Ran) -> None:
+    shown = ran.codebatch("snapshot", "show", ran.snapshot_id[:8], "--store", "store", "--json").json
+    assert (shown["snapshot_id"], shown["files"]) == (ran.snapshot_id, 9)
+    assert shown["source"]["roots"] == [str(ran.project)]
+    whole = ran.codebatch("snapshot-show", ran.snapshot_id, "--files", "--store", "store", "--json").json
+    listed = ran.codebatch("files", "--snapshot", "latest", "--store", "store", "--json").json
+    assert whole == {**shown, "listing": listed}
+    lines = ran.codebatch("snapshot", "show", "--files", "--store", "store").lines
+    assert "src/main.py" in lines
+
+
+def test_an_object_is_the_bytes_of_its_file(ran: Ran) -> None:
+    content = (ran.project / "logo.bin").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    assert ran.codebatch("cat-object", digest, "--store", "store").stdout == content
+    assert ran.codebatch("cat-object", f"sha256:{digest}", "--store", "store").stdout == content
+    answer = ran.codebatch("cat-object", digest, "--store", "store", "--json").json
+    assert (answer["bytes"], base64.b64decode(answer["content_b64"])) == (256, content)
+    for wrong, code in (("0" * 64, "unknown_id"), ("../../../etc/passwd", "invalid_id"), ("", "invalid_id")):
+        assert ran.codebatch("cat-object", wrong, "--store", "store", "--json", status=2).error["code"] == code
+
+
+def test_a_rule_is_shown_with_its_reason_and_how_often_it_was_found(ran: Ran) -> None:
+    rule = ran.codebatch("rules", "show", "F401", "--store", "store", "--json").json
+    found = ran.codebatch("query", "diagnostics", "--code", "F401", "--store", "store", "--json").json
+    assert (rule["name"], rule["severity"], rule["findings"]) == ("unused-import", "warning", len(found))
+    assert "## Why is this bad?" in rule["explanation"]
+    assert len(found) == 2
+    assert rule["batch_id"] == ran.batch_id
+    assert f"2 findings in batch {ran.batch_id}" in ran.codebatch("rules", "show", "F401", "--store", "store").lines
+
+
+def test_a_rule_is_shown_without_a_count_where_none_is_known(codebatch: CommandLine) -> None:
+    assert codebatch("rules", "show", "todo-comment", "--json").json["summary"]
+    write(codebatch.directory / "a.py", "import os\n")
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    ended = codebatch("rules", "show", "F401", "--json")
+    assert "findings" not in ended.json
+    assert ended.notes.endswith(" has no lint\n")
+    assert "hint: did you mean 'todo-comment'?" in codebatch("rules", "show", "todo-coment", status=2).notes
+    assert "codebatch rules list" in codebatch("rules", "show", "zzz", status=2).notes
+
+
+def test_every_rule_of_ruff_can_be_shown(codebatch: CommandLine) -> None:
+    known = {row["code"] for row in json.loads(codebatch.shell("ruff rule --all --output-format json").stdout)}
+    listed = codebatch("rules", "list", "--json").json
+    assert [row["code"] for row in listed if row["tool"] == "ruff" and row["code"] not in known] == []
+
+
+def test_a_batch_is_shown_by_its_id_as_by_the_option(ran: Ran) -> None:
+    by_id = ran.codebatch("batch", "show", ran.batch_id, "--store", "store", "--json")
+    assert by_id.stdout == ran.codebatch("batch", "show", "--batch", ran.batch_id, "--store", "store", "--json").stdout
+
+
+def test_shards_that_are_ready_are_those_that_are_open(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "project")
+    codebatch("snapshot", "project", "-q")
+    codebatch("batch", "init", "-q")
+    asked = ("shards", "--task", "parse", "--json", "--status")
+    assert len(codebatch(*asked, "ready").json) == len(codebatch(*asked, "open").json) == 1
 
 
 def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> None:
@@ -197,6 +281,13 @@ def test_counts_agree_between_commands(ran: Ran) -> None:
     assert summary["kinds"] == ask("top --limit 99")
     assert summary["severities"] == ask("top --by severity")
     assert sum(task["total_outputs"] for task in summary["tasks"].values()) == len(every)
+    severities = summary["severities"]
+    assert summary["totals"] == {
+        "outputs": len(every),
+        "diagnostics": sum(severities.values()),
+        "errors": severities["error"],
+        "warnings": severities["warning"],
+    }
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left(ran: Ran) -> None:

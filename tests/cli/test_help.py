@@ -53,7 +53,7 @@ def test_help_explains_the_command_and_every_option(
     options = [param for param in command.params if isinstance(param, click.Option)]
     assert [option.name for option in options if not option.help] == []
     names = {name for option in options for name in option.opts}
-    assert {"--store", "--json", "--quiet"} <= names
+    assert {"--store", "--json", "--quiet", "--verbose", "--no-color"} <= names
     shown = CommandLine(tmp_path_factory.getbasetemp())(*words, "--help")
     assert shown.stderr == b""
     assert [name for name in names if name not in shown.text] == []
@@ -63,8 +63,38 @@ def test_the_short_help_option_says_the_same(codebatch: CommandLine) -> None:
     assert codebatch("-h").stdout == codebatch("--help").stdout
 
 
+def test_without_a_command_help_is_the_answer(codebatch: CommandLine) -> None:
+    assert codebatch().stdout == codebatch("--help").stdout
+
+
+@pytest.mark.parametrize("command", ["snapshot list", "snapshot show", "batch list", "batch show"])
+def test_the_names_of_codebatch_1_are_the_same_commands(ran: Ran, command: str) -> None:
+    old = command.replace(" ", "-")
+    for more in ((), ("--json",)):
+        asked = ("--store", "store", *more)
+        assert ran.codebatch(old, *asked).stdout == ran.codebatch(*command.split(), *asked).stdout != b""
+    shown = ran.codebatch("--help").text
+    assert f"  {old} " in shown
+
+
+@pytest.mark.parametrize("wrong", ["snapshot . --id mine", "batch init --id mine", "snapshot . --metadata {}"])
+def test_an_option_of_codebatch_1_that_is_gone_says_what_to_do(codebatch: CommandLine, wrong: str) -> None:
+    error = codebatch(*wrong.split(), "--json", status=2).error
+    assert error["code"] == "usage"
+    assert "CodeBatch 1" in error["message"]
+    assert "codebatch run PATH --name NAME" in error["hint"]
+
+
+def test_without_colours_is_an_option_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    for words in (["--no-color", "pipelines"], ["pipelines", "--no-color"]):
+        monkeypatch.setenv("NO_COLOR", "")
+        assert run_to_exit_status(cli, words) == 0
+        assert os.environ["NO_COLOR"] == "1"
+
+
 def test_version_is_told(codebatch: CommandLine) -> None:
-    assert codebatch("--version").text == f"codebatch, version {__version__}\n"
+    assert codebatch("--version").text == f"codebatch {__version__}\n"
 
 
 def test_help_imports_neither_records_nor_progress_bars(codebatch: CommandLine) -> None:
@@ -123,6 +153,8 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
         "files --include *.py",
         "files --why src/main.py --batch latest",
         "snapshot nowhere",
+        "snapshot show nope",
+        "batch show latest --batch latest",
         "snapshot",
         "batch",
         "query",
@@ -219,6 +251,12 @@ def test_every_error_class_has_a_code_of_its_own_and_an_exit_status() -> None:
     ("text", "said"),
     [
         ("jobz = 2\n", "did you mean 'jobs'"),
+        ("[shard]\nfiles_mni = 3\n", "did you mean 'files_min'"),
+        ("[store]\nkep = 3\n", "sets 'store.kep'"),
+        ("[shard]\nzzz = 3\n", "one of: files_average, "),
+        ("pipeline = 'ful'\n", "did you mean 'full'"),
+        ("[tasks.lint]\nof = []\n", "did you mean 'off'"),
+        ("[tasks.lnt]\noff = []\n", "did you mean 'lint'"),
         ("jobs = 0\n", "at least 1"),
         ("jobs = 'many'\n", "jobs"),
         ("jobs = \n", "is no TOML"),

@@ -49,7 +49,8 @@ def test_task_that_says_the_same_twice_is_told_so_and_leaves_nothing(project: Co
     before = sorted(project.directory.iterdir())
     told = project("task", "test", "sound", "src", "--json").json
     assert told == {
-        "task": "sound", "files": 12, "records": 24, "failures": 0, "differences": [], "different": 0
+        "schema": "codebatch.task-test/1", "task": "sound", "files": 12, "records": 24, "failures": 0,
+        "differences": [], "different": 0,
     }  # fmt: skip
     assert sorted(project.directory.iterdir()) == before
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
@@ -70,6 +72,21 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
         }
         for code, severity, default, tool, summary in every
     ]
+
+
+def explain_rule(code: str) -> dict[str, Json]:
+    """What a rule of `list_rules` is called and what it is for; of ruff's what it finds too, as `ruff rule` has it."""
+    if code not in SEVERITIES:
+        return {"name": "", "explanation": ""}
+    told = subprocess.run(
+        [find_ruff_bin(), "rule", code, "--output-format", "json"],
+        env={"LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+    rule = msgspec.json.decode(told.stdout)
+    return {name: rule[name] for name in ("name", "summary", "explanation")}
 
 
 def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> dict[str, Json]:

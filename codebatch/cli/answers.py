@@ -1,0 +1,323 @@
+"""What commands say under `--json`, where it is no type of another room. Schemas of them are in schemas/."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
+from codebatch.query.filters import JsonRecord
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """What speaks of a path: under `path`, or under `path_b64` where it is no UTF-8."""
+
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong: `code` as in SPEC.md "Exit codes", and what to do, where that is known."""
+
+    code: str
+    message: str
+    hint: str | None
+    exit: int
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The last line of standard error of a command that failed."""
+
+    error: ErrorBody
+
+
+class StoreMade(msgspec.Struct, frozen=True, kw_only=True):
+    """`init`; `created`: it was not there before."""
+
+    store: str
+    id: str
+    created: bool
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting in `config show`."""
+
+    value: object
+    origin: str
+
+
+class SkippedPath(Placed, frozen=True, kw_only=True):
+    """What a snapshot does not hold, and why."""
+
+    reason: str
+    shown: str
+
+
+class SnapshotTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """`snapshot DIR`. `reused`: it was there before."""
+
+    snapshot_id: str
+    digest: str
+    files: int
+    bytes: int
+    entries: int
+    read_files: int
+    reused: bool
+    skipped: tuple[SkippedPath, ...]
+
+
+class ListedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `snapshot list`."""
+
+    snapshot_id: str
+    created_at: str
+    status: Literal["READY", "DAMAGED"]
+    files: int
+    bytes: int
+    source: str
+
+
+class EntryRow(Placed, frozen=True, kw_only=True):
+    """An entry of a snapshot."""
+
+    kind: str
+    executable: bool
+    size: int
+    object: str
+
+
+class FileRow(EntryRow, frozen=True, kw_only=True):
+    """One of `files`, with what a batch says of it."""
+
+    lang: str | UnsetType = UNSET
+    lines: int | UnsetType = UNSET
+    class_: FileClass | UnsetType = msgspec.field(name="class", default=UNSET)
+    parse: ParseState | UnsetType = UNSET
+
+
+class WhyTaken(Placed, frozen=True, kw_only=True):
+    """`files --why`: whether a path is taken, and which rule decides."""
+
+    included: bool
+    rule: str
+    mode: str
+
+
+class BatchMade(msgspec.Struct, frozen=True, kw_only=True):
+    """`batch init`."""
+
+    batch_id: str
+    snapshot_id: str
+    pipeline: str
+    plan_digest: str
+
+
+class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `batch list`."""
+
+    batch_id: str
+    created_at: str
+    snapshot_id: str
+    pipeline: str
+    status: str
+    files: int
+    source: str
+    paths: str
+    names: tuple[str, ...]
+
+
+class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`batch show`; `outputs` is null where it has none yet."""
+
+    batch_id: str
+    created_at: str
+    snapshot_id: str
+    pipeline: str
+    source: str
+    paths: tuple[str, ...]
+    plan_digest: str
+    names: tuple[str, ...]
+    outputs: str | None
+
+
+class BatchOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """`batch show --outputs`."""
+
+    outputs: str
+
+
+class HolderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is at work on a batch."""
+
+    holder: str
+    role: str
+    pid: int
+    host: str
+    since: str
+
+
+class PipelineRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `pipelines`."""
+
+    name: str
+    description: str
+    tasks: tuple[str, ...]
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a pipeline."""
+
+    task_id: str
+    version: str
+    scope: str
+    depends_on: tuple[str, ...]
+    kinds: tuple[str, ...]
+    description: str
+
+
+class PipelineShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`pipeline NAME`."""
+
+    name: str
+    description: str
+    tasks: tuple[TaskRow, ...]
+
+
+class ShardRan(msgspec.Struct, frozen=True, kw_only=True):
+    """How a shard stands after `run-shard`."""
+
+    shard_id: str
+    status: str
+
+
+class ShardsRan(msgspec.Struct, frozen=True, kw_only=True):
+    """`run-shard`; `open` are those that are not done."""
+
+    batch_id: str
+    shards: tuple[ShardRan, ...]
+    open: tuple[str, ...]
+
+
+class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+    """`pin`."""
+
+    pinned: str
+
+
+class Unpinned(msgspec.Struct, frozen=True, kw_only=True):
+    """`unpin`."""
+
+    unpinned: str
+
+
+class PartHeld(msgspec.Struct, frozen=True, kw_only=True):
+    """What a part of a store holds."""
+
+    files: int
+    bytes: int
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the answer of `inspect --explain` comes from."""
+
+    batch_id: str
+    snapshot_id: str
+    object: str
+    shard_id: str
+    item: int
+    tasks: tuple[str, ...]
+    read_from: str
+
+
+class InspectAnswer(Placed, frozen=True, kw_only=True):
+    """`inspect`; how true it is as in `summary`."""
+
+    batch_id: str
+    records: tuple[JsonRecord, ...]
+    explain: Origin | UnsetType = UNSET
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class ReferenceRow(Placed, frozen=True, kw_only=True):
+    """One of `references`."""
+
+    name: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    role: str
+    scope: str
+
+
+class ErrorFound(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
+    """A diagnostic in `errors`, with the task that said it."""
+
+    task_id: str
+
+
+class FailureFound(Failure, frozen=True, kw_only=True, tag="failure"):
+    """A failure in `errors`, with what is known of it."""
+
+    evidence: str | UnsetType = UNSET
+
+
+class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `rules list`."""
+
+    code: str
+    severity: str
+    on: bool
+    tool: str
+    summary: str
+
+
+class RuleShown(RuleRow, frozen=True, kw_only=True):
+    """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
+
+    Without a batch there are none of these.
+    """
+
+    name: str
+    explanation: str
+    findings: int | UnsetType = UNSET
+    batch_id: str | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+    percent: float | UnsetType = UNSET
+    stale: bool | UnsetType | None = UNSET
+    paths: tuple[str, ...] | UnsetType = UNSET
+
+
+class WrongExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A `bad` example in which nothing is found, or a `good` one in which something is."""
+
+    example: Literal["bad", "good"]
+    text: str
+    findings: int
+
+
+class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of one's own."""
+
+    id: str
+    examples: int
+    wrong: tuple[WrongExample, ...]
+
+
+class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
+    """`rules test`."""
+
+    rules: tuple[RuleTested, ...]
+    findings: tuple[JsonRecord, ...]
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """`completion`: what a shell reads to complete our words."""
+
+    shell: str
+    script: str

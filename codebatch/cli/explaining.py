@@ -1,0 +1,97 @@
+"""What reading commands read, and from where: `explain`. Imports nothing that reads."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.cli.groups import schema_of
+from codebatch.errors import InvalidInput
+from codebatch.model.likeness import did_you_mean
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read: patterns of paths below the store, none where it lies elsewhere; and what for."""
+
+    paths: tuple[str, ...]
+    what: str
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """`explain COMMAND`: what it reads. `answer` is the schema of what it says under `--json`."""
+
+    command: str
+    answer: str
+    reads: tuple[Source, ...]
+
+
+_SOURCES = {
+    "store": Source(paths=("store.json", "made-here"), what="what the store is, and whether it was made here"),
+    "batch": Source(paths=("batches/*/batch.json",), what="which batch is meant, and what it is of"),
+    "names": Source(paths=("pins/*",), what="which names batches have, and what is pinned: of the names of its files"),
+    "plan": Source(paths=("batches/*/plan.json",), what="its tasks and shards"),
+    "counts": Source(paths=("batches/*/outputs/*/manifest.json",), what="counts by task and shard, where it is merged"),
+    "records": Source(paths=("batches/*/outputs/*/*/*.jsonl.zst",), what="its records, where it is merged"),
+    "running": Source(
+        paths=(
+            "batches/*/outcomes/*",
+            "batches/*/leases/*",
+            "batches/*/holders/*",
+            "batches/*/results/*",
+            "batches/*/settled.json",
+        ),
+        what="counts and records where it is not merged, and who is at work on it",
+    ),
+    "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
+    "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
+    "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), what="the files of the snapshot"),
+    "contents": Source(paths=("objects/*.pack", "objects/*.idx"), what="what is in the files"),
+    "change": Source(
+        paths=("cache/stat-*.bin",), what="whether the tree has changed since: this, lstat(2) there, and ignore files"
+    ),
+    "file": Source(paths=(), what="without --batch the file as it is on disk, and nothing of a store"),
+    "sizes": Source(paths=(), what="how long every file of the store is; none is opened but to see what it is"),
+}
+
+_STANDING = ("store", "batch", "plan", "counts", "running")
+_ABOUT = (*_STANDING, "snapshot", "entries")
+_QUESTION = (*_ABOUT, "records", "change")
+
+_READS: dict[str, tuple[str, ...]] = {
+    "ast": (*_ABOUT, "contents", "file"),
+    "batch-list": (*_STANDING, "names"),
+    "batch-show": (*_STANDING, "names", "change"),
+    "cat-object": ("store", "contents"),
+    "errors": (*_QUESTION, "evidence"),
+    "explain-miss": (*_ABOUT, "evidence"),
+    "files": _QUESTION,
+    "graph": _QUESTION,
+    "impact": _QUESTION,
+    "inspect": _QUESTION,
+    "query-diagnostics": _QUESTION,
+    "query-outputs": _QUESTION,
+    "references": (*_QUESTION, "contents"),
+    "rules-show": _QUESTION,
+    "shards": _ABOUT,
+    "snapshot-list": ("store", "snapshot"),
+    "snapshot-show": ("store", "snapshot", "entries"),
+    "status": _ABOUT,
+    "store-stats": ("store", "names", "sizes"),
+    "summary": _QUESTION,
+    "tasks": _ABOUT,
+    "top": _QUESTION,
+}
+
+EXPLAINED = frozenset(_READS)
+"""The commands that `explain` tells of, their words joined by `-`."""
+
+
+def explain(command: str) -> Explained:
+    """What a command reads. Raises InvalidInput where it is none that only reads."""
+    name = command.replace(" ", "-")
+    if name not in _READS:
+        raise InvalidInput(f"{command!r} is no reading command", hint=did_you_mean(name, sorted(_READS)))
+    return Explained(
+        command=name,
+        answer=schema_of(name),
+        reads=tuple(_SOURCES[each] for each in _SOURCES if each in _READS[name]),
+    )

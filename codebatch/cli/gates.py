@@ -1,0 +1,181 @@
+"""`gate`: promises that a store, a batch and this program are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict, replace
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, answering, batch_option, table
+from codebatch.cli.run import Teller
+from codebatch.errors import BatchIncomplete
+from codebatch.gates.catalogue import BUNDLES, GATES, GateExplainAnswer, GateListAnswer, about, check_bundle, find_gate
+from codebatch.gates.findings import GateResult
+from codebatch.gates.running import run_all, run_gate
+from codebatch.gates.subject import Command, Program, Subject
+from codebatch.model.quantities import count_of
+
+EXIT_FAILED = 1
+_SHOWN_MAX = 20
+
+
+@click.group(cls=Group)
+@answering_group
+def gate() -> None:
+    """Promises that a store, a batch and this program are held against: each can fail."""
+
+
+@click.command("list")
+@click.option(
+    "--status",
+    type=click.Choice(["ENFORCED", "HARNESS", "PLACEHOLDER"]),
+    help="Only those of a status, as CodeBatch 1.0.2 had them: today all are ENFORCED, and can fail.",
+)
+@click.option("--tag", metavar="TAG", help="Only those of a tag: program, store, batch, phase1, …")
+@answering
+def gate_list(answering: Answering, status: str | None, tag: str | None) -> None:
+    """The gates, in the order in which `gate-bundle` runs them, with their names in CodeBatch 1.0.2."""
+    gates = tuple(
+        about(each) for each in GATES if (not status or each.status == status) and (not tag or tag in each.tags)
+    )
+    rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.promise) for each in gates]
+    answering.print(
+        GateListAnswer(gates=gates, bundles=BUNDLES),
+        table(rows, ("gate", "status", "aliases", "promise")) if rows else [],
+        if_none="no such gate",
+    )
+
+
+@click.command("run")
+@click.argument("name", metavar="GATE")
+@batch_option
+@answering
+def gate_run(answering: Answering, name: str, batch_reference: str | None) -> int:
+    """Hold one gate against the store, the batch or the program.
+
+    Exit status 1 where it fails, 3 where what it needs is not there, so that it is skipped.
+    """
+    chosen = find_gate(name)
+    with Teller(answering) as teller:
+        subject = _subject(answering, batch_reference, teller)
+        subject.check_names()
+        result = _suggested(answering, run_gate(chosen, subject))
+    answering.print(result, _result_lines(result))
+    return _status(answering, [result])
+
+
+@click.command("bundle")
+@click.argument("name", metavar="[all]", default="all")
+@batch_option
+@click.option("--fail-fast", is_flag=True, help="Stop at the first gate that fails.")
+@answering
+def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fail_fast: bool) -> int:
+    """Hold all gates against what there is; phase1, phase2, phase3 and release are other names for all.
+
+    Exit status 1 where one fails, 3 where all are skipped. What a gate needs that is not there has it skipped.
+    """
+    check_bundle(name)
+    with Teller(answering) as teller:
+        subject = _subject(answering, batch_reference, teller)
+        subject.check_names()
+        bundle = run_all(name, subject, is_stopping=fail_fast)
+    bundle = replace(bundle, results=tuple(_suggested(answering, result) for result in bundle.results))
+    lines = [line for result in bundle.results for line in _result_lines(result)]
+    counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
+    lines.append(", ".join(f"{count:,} {word}" for word, count in counts.items() if count))
+    answering.print(bundle, lines)
+    return _status(answering, bundle.results)
+
+
+@click.command("explain")
+@click.argument("name", metavar="GATE")
+@answering
+def gate_explain(answering: Answering, name: str) -> None:
+    """What a gate promises, what it looks at and what it writes. Nothing is looked at."""
+    told = about(find_gate(name))
+    lines = [
+        f"{told.gate_id} ({told.status}): {told.promise}",
+        f"names      {' '.join((told.gate_id, *told.aliases))}",
+        f"needs      {told.needs}",
+        f"looks at   {told.looks_at}",
+        f"writes     {told.writes or 'nothing'}",
+    ]
+    answering.print(GateExplainAnswer(**asdict(told)), lines)
+
+
+for _command in (gate_list, gate_run, gate_bundle, gate_explain):
+    gate.add_command(_command)
+
+
+def _subject(answering: Answering, reference: str | None, teller: Teller) -> Subject:
+    return Subject(
+        answering.place,
+        reference,
+        execution=lambda: Execution(configuration=load_configuration(Path.cwd())),
+        program=program_of,
+        listener=teller,
+    )
+
+
+def program_of() -> Program:
+    """All commands there are, each imported; and the names that `--help` tells."""
+    from codebatch.cli import SECTIONS, cli  # which imports us
+
+    commands: list[Command] = []
+    broken: list[str] = []
+    left: list[tuple[str, click.Group]] = [("", cli)]
+    while left:
+        before, group = left.pop()
+        ctx = click.Context(group)
+        for name in group.list_commands(ctx):
+            try:
+                command = group.get_command(ctx, name)
+            except (ImportError, AttributeError) as error:
+                broken.append(f"{before}{name} cannot be had: {error}")
+                continue
+            if command is None:
+                continue
+            options = frozenset(option for param in command.params for option in param.opts)
+            commands.append(Command(f"{before}{name}", command.help or "", options))
+            if isinstance(command, click.Group):
+                left.append((f"{before}{name} ", command))
+    told = tuple(name for section in SECTIONS.values() for name in section)
+    return Program(tuple(commands), told, tuple(broken))
+
+
+def _suggested(answering: Answering, result: GateResult) -> GateResult:
+    """A result whose hints name the store that was named."""
+    failures = tuple(
+        replace(failure, suggestion=failure.suggestion and answering.suggest(failure.suggestion))
+        for failure in result.failures
+    )
+    return replace(result, failures=failures, reason=answering.suggest(result.reason))
+
+
+def _result_lines(result: GateResult) -> Iterator[str]:
+    looked = ", ".join(count_of(count, noun.removesuffix("s")) for noun, count in result.details.items())
+    failed = count_of(result.failures_count, "failure")
+    told = {"passed": looked, "failed": f"{failed}; {looked}" if looked else failed, "skipped": result.reason}
+    yield f"{result.outcome:7}  {result.gate_id:25}  {told[result.outcome]}".rstrip()
+    for failure in result.failures[:_SHOWN_MAX]:
+        yield f"    {failure.location}: {failure.message}" if failure.location else f"    {failure.message}"
+        differs = (("expected", failure.expected), ("actual", failure.actual), ("hint", failure.suggestion))
+        yield from (f"      {word}: {text}" for word, text in differs if text)
+    if (more := result.failures_count - _SHOWN_MAX) > 0:
+        yield f"    {count_of(more, 'more failure')}"
+
+
+def _status(answering: Answering, results: Sequence[GateResult]) -> int:
+    """The exit status. That gates are skipped for want of what they need is said, also to whom wants no notes."""
+    lacking = [result.gate_id for result in results if result.outcome == "skipped"]
+    if lacking:
+        answering.tell(f"incomplete: skipped, so not known, are {', '.join(lacking)}")
+    outcomes = {result.outcome for result in results}
+    if "failed" in outcomes:
+        return EXIT_FAILED
+    return BatchIncomplete.exit_status if outcomes == {"skipped"} else 0

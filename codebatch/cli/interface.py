@@ -1,0 +1,242 @@
+"""What the command line is: its commands, and what each answers under `--json`. Imports every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+import click
+import msgspec
+
+from codebatch import __version__
+from codebatch.application.batches import ShardStatus, TaskStatus
+from codebatch.application.diagnosis import Diagnosis
+from codebatch.application.indexing import IndexAnswer
+from codebatch.application.misses import MissesAnswer
+from codebatch.cli import answers
+from codebatch.cli.asking import PartAnswer
+from codebatch.cli.batches import StatusAnswer
+from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.explaining import EXPLAINED, Explained
+from codebatch.cli.groups import FLAGS, schema_of
+from codebatch.cli.objects import ObjectShown
+from codebatch.cli.reuse import VerifyAnswer
+from codebatch.cli.run import RunAnswer
+from codebatch.cli.snapshots import SnapshotShown
+from codebatch.cli.trying import TaskTested
+from codebatch.errors import CodebatchError
+from codebatch.gates.catalogue import GateExplainAnswer, GateListAnswer
+from codebatch.gates.findings import BundleResult, GateResult
+from codebatch.model.record import Record
+from codebatch.model.task import PIPELINES
+from codebatch.query.dependencies import Cycle, Dependent, Import
+from codebatch.query.summary import SummaryAnswer
+from codebatch.store.untrusted import UntrustedKey
+
+_EVERYWHERE = {"store", *FLAGS}
+
+
+class Argument(msgspec.Struct, frozen=True, kw_only=True):
+    """An argument of a command, as its help names it."""
+
+    name: str
+    required: bool
+    many: bool
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """An option. `value` is what its help calls the value, null for a flag; `many`: it may be repeated."""
+
+    names: tuple[str, ...]
+    value: str | None
+    choices: tuple[str, ...]
+    required: bool
+    many: bool
+    description: str
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A command. `answer` is the schema of what it says under `--json`; `is_explained`: `explain` tells of it."""
+
+    name: str
+    other_names: tuple[str, ...]
+    description: str
+    arguments: tuple[Argument, ...]
+    options: tuple[Option, ...]
+    answer: str | None
+    is_explained: bool
+
+
+class Error(msgspec.Struct, frozen=True, kw_only=True):
+    """A code that errors have, and the exit status that comes with it."""
+
+    code: str
+    exit: int
+    description: str
+
+
+class Api(msgspec.Struct, frozen=True, kw_only=True):
+    """`api`. `options` are those of every command; `kinds` of records; `schemas` those of the answers, by name."""
+
+    version: str
+    commands: tuple[Command, ...]
+    options: tuple[Option, ...]
+    kinds: dict[str, str]
+    pipelines: dict[str, tuple[str, ...]]
+    errors: tuple[Error, ...]
+    schemas: dict[str, object]
+
+
+ANSWERS: dict[str, object] = {
+    "gate-bundle": BundleResult,
+    "gate-explain": GateExplainAnswer,
+    "gate-list": GateListAnswer,
+    "gate-run": GateResult,
+    "index-build": IndexAnswer,
+    "api": Api,
+    "batch-init": answers.BatchMade,
+    "batch-list": list[answers.BatchRow],
+    "batch-outputs": answers.BatchOutputs,
+    "batch-show": answers.BatchShown,
+    "cat-object": ObjectShown,
+    "completion": answers.Completion,
+    "config-show": dict[str, answers.Setting],
+    "diagnose": Diagnosis,
+    "error": answers.ErrorAnswer,
+    "errors": list[answers.ErrorFound | answers.FailureFound],
+    "explain": Explained,
+    "explain-miss": MissesAnswer,
+    "files": list[answers.FileRow],
+    "files-why": answers.WhyTaken,
+    "gc": CollectedAnswer,
+    "graph": list[Import],
+    "graph-cycles": list[Cycle],
+    "graph-dot": list[tuple[str, str]],
+    "impact": list[Dependent],
+    "init": answers.StoreMade,
+    "inspect": answers.InspectAnswer,
+    "part": PartAnswer,
+    "pin": answers.Pinned,
+    "pipeline": answers.PipelineShown,
+    "pipelines": list[answers.PipelineRow],
+    "query-diagnostics": list[Record],
+    "query-outputs": list[Record],
+    "references": list[answers.ReferenceRow],
+    "resume": RunAnswer,
+    "rules-list": list[answers.RuleRow],
+    "rules-show": answers.RuleShown,
+    "rules-test": answers.RulesTested,
+    "run": RunAnswer,
+    "run-shard": answers.ShardsRan,
+    "shards": list[ShardStatus],
+    "snapshot-list": list[answers.ListedSnapshot],
+    "snapshot-show": SnapshotShown,
+    "snapshot-take": answers.SnapshotTaken,
+    "status": StatusAnswer,
+    "store-stats": StoreStatsAnswer,
+    "summary": SummaryAnswer,
+    "task-test": TaskTested,
+    "tasks": list[TaskStatus],
+    "top": dict[str, int],
+    "unpin": answers.Unpinned,
+    "verify": VerifyAnswer,
+    "verify-trust": UntrustedKey,
+}
+"""The type of each answer, by name: the words of the command, or what else the member `schema` says."""
+
+
+def answer_schema(name: str) -> dict[str, object]:
+    """The JSON Schema of an answer, draft 2020-12."""
+    type_ = ANSWERS[name]
+    (body,), parts = msgspec.json.schema_components((type_,), schema_hook=lambda _: {"description": "any JSON value"})
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        described = parts[type_.__name__]
+        described["properties"]["schema"] = {"const": schema_of(name)}
+        described["required"].append("schema")
+    return {**schema_head(f"{name}-answer"), **body, "$defs": parts}
+
+
+def schema_head(name: str) -> dict[str, object]:
+    """What every schema of ours begins with."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"codebatch {name}"}
+
+
+def describe(group: click.Group) -> Api:
+    """All that the command line is, from its commands themselves. The same bytes each time."""
+    listed = [(words, command) for words, command in iter_commands(group) if not isinstance(command, click.Group)]
+    names: dict[int, list[str]] = {}
+    for words, command in listed:
+        names.setdefault(id(command), []).append(" ".join(words))
+    once = {id(command): command for _, command in listed}
+    return Api(
+        version=__version__,
+        commands=tuple(_described(names[each], command) for each, command in once.items()),
+        options=tuple(map(_option, _options_of(group))),
+        kinds={kind.__struct_config__.tag: _sentence(kind.__doc__) for kind in get_args(Record)},
+        pipelines={each.name: each.tasks for each in PIPELINES.values()},
+        errors=_errors(),
+        schemas={schema_of(name): answer_schema(name) for name in sorted(ANSWERS)},
+    )
+
+
+def iter_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and group below one, with its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from iter_commands(command, (*words, name))
+
+
+def _described(names: list[str], command: click.Command) -> Command:
+    name = names[0].replace(" ", "-")
+    return Command(
+        name=names[0],
+        other_names=tuple(names[1:]),
+        description=_sentence(command.help),
+        arguments=tuple(_argument(each) for each in command.params if isinstance(each, click.Argument)),
+        options=tuple(_option(each) for each in _options_of(command) if each.name not in _EVERYWHERE),
+        answer=schema_of(name) if name in ANSWERS else None,
+        is_explained=name in EXPLAINED,
+    )
+
+
+def _options_of(command: click.Command) -> list[click.Option]:
+    return [each for each in command.params if isinstance(each, click.Option)]
+
+
+def _argument(argument: click.Argument) -> Argument:
+    return Argument(
+        name=argument.make_metavar(click.Context(click.Command(""))),
+        required=argument.required,
+        many=argument.nargs != 1,
+    )
+
+
+def _option(option: click.Option) -> Option:
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    return Option(
+        names=tuple(option.opts),
+        value=None if option.is_flag else option.metavar or option.type.name,
+        choices=tuple(map(str, choices)),
+        required=option.required,
+        many=option.multiple,
+        description=option.help or "",
+    )
+
+
+def _errors() -> tuple[Error, ...]:
+    kinds: list[type[CodebatchError]] = [CodebatchError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    coded = [kind for kind in kinds[1:] if "code" in kind.__dict__]
+    told = [Error(code=kind.code, exit=kind.exit_status, description=_sentence(kind.__doc__)) for kind in coded]
+    usage = Error(code="usage", exit=2, description="The command line names a command or an option that there is not.")
+    return tuple(sorted([*told, usage], key=lambda error: error.code))
+
+
+def _sentence(text: str | None) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())

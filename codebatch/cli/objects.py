@@ -1,0 +1,46 @@
+"""`cat-object`: the bytes of an object."""
+
+from __future__ import annotations
+
+import base64
+import sys
+
+import click
+import msgspec
+
+from codebatch.cli.options import Answering, answering
+from codebatch.errors import InvalidId, UnknownId
+from codebatch.model.digest import DIGEST_PATTERN, Digest
+
+_OF_VERSION_1 = "sha256:"
+
+
+class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`cat-object`: an object, `bytes` long."""
+
+    object: str
+    bytes: int
+    content_b64: str
+
+
+@click.command("cat-object")
+@click.argument("name", metavar="SHA256")
+@answering
+def cat_object(answering: Answering, name: str) -> None:
+    """The bytes of an object: of a file of a snapshot, by the digest that `codebatch files --json` tells.
+
+    On a terminal what would steer it is shown as escapes.
+    """
+    digest = name.removeprefix(_OF_VERSION_1)
+    if not DIGEST_PATTERN.match(digest):
+        raise InvalidId(f"{name!r} is no sha256 of 64 hex digits", hint="see `object` in: codebatch files --json")
+    objects = answering.place.open().objects()
+    if objects.location(Digest(digest)) is None:
+        raise UnknownId(f"no pack of the store has a sound object {digest}", hint="see: codebatch files --json")
+    content = objects.read(Digest(digest))
+    if answering.as_json or sys.stdout.isatty():
+        shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))
+        answering.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
+        return
+    sys.stdout.buffer.write(content)
+    sys.stdout.flush()

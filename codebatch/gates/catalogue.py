@@ -1,0 +1,211 @@
+"""The gates by name, with the names that CodeBatch 1.0.2 gave them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from codebatch.errors import InvalidInput
+from codebatch.gates.documents import check_documents, check_objects
+from codebatch.gates.findings import Findings, Status
+from codebatch.gates.index import check_answers, check_optional, check_rebuilt, check_writes
+from codebatch.gates.names import check_names
+from codebatch.gates.program import check_program
+from codebatch.gates.results import SAMPLE_SHARE, check_again, check_covered, check_order, check_outputs
+from codebatch.gates.subject import Subject
+
+Needs = Literal["program", "store", "batch"]
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise that can be looked at.
+
+    `aliases` are its names in CodeBatch 1.0.2. `needs` is what it is held against, of which what is not there has it
+    skipped. `writes` is what it changes, empty where nothing.
+    """
+
+    id: str
+    aliases: tuple[str, ...] = ()
+    promise: str
+    looks_at: str
+    needs: Needs
+    writes: str = ""
+    check: Callable[[Subject, Findings], None]
+    status: Status = "ENFORCED"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """What it needs, and the phases of CodeBatch 1.0.2 that it is of."""
+        phases = {f"phase{alias[1]}" for alias in self.aliases if alias[:1] == "P" and alias[2:4] == "-G"}
+        phases |= {"phase3" for alias in self.aliases if alias.startswith("P3-")}
+        return (self.needs, *sorted(phases))
+
+
+class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate as `gate-list --json` and `gate-explain --json` describe it. `writes`: empty where it changes nothing."""
+
+    gate_id: str
+    aliases: tuple[str, ...]
+    status: Status
+    tags: tuple[str, ...]
+    promise: str
+    looks_at: str
+    needs: Needs
+    writes: str
+
+
+class GateListAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`gate-list --json`, in the order in which they run; and the names under which `gate-bundle` runs all of them."""
+
+    schema: Literal["codebatch.gate-list/1"] = "codebatch.gate-list/1"
+    gates: tuple[GateAbout, ...]
+    bundles: tuple[str, ...]
+
+
+class GateExplainAnswer(GateAbout, frozen=True, kw_only=True):
+    """`gate-explain --json`."""
+
+    schema: Literal["codebatch.gate-explain/1"] = "codebatch.gate-explain/1"
+
+
+GATES = (
+    Gate(
+        id="store-schema",
+        aliases=("P1-G1",),
+        promise="every document of the store is what was written, and of a format that this version reads",
+        looks_at="store.json, untrusted.json, and of every batch and snapshot its documents, with their checksums",
+        needs="store",
+        check=check_documents,
+    ),
+    Gate(
+        id="no-foreign-files",
+        aliases=("P2-G6", "truth-guard", "P5-G2", "no-new-truth"),
+        promise="the store holds what its layout says, and nothing else",
+        looks_at='every name in it but below indexes/ and scratch/, against SPEC.md "Store layout"',
+        needs="store",
+        check=check_names,
+    ),
+    Gate(
+        id="objects",
+        promise="every object that a snapshot or a record names is there, whole",
+        looks_at="every byte of these objects, against the hash that is their name",
+        needs="store",
+        writes="the name of a damaged object beside its pack, so that the next snapshot stores it again",
+        check=check_objects,
+    ),
+    Gate(
+        id="plan-covered",
+        aliases=("P2-G1", "pipeline-exec"),
+        promise="every file of the batch has a result of every task",
+        looks_at="the plan against its snapshot, and the results against the plan, row by row where they are merged",
+        needs="batch",
+        check=check_covered,
+    ),
+    Gate(
+        id="task-order",
+        aliases=("P2-G7", "deps-check"),
+        promise="every task comes behind those that it needs",
+        looks_at="the tasks of the plan, and those of the outputs",
+        needs="batch",
+        check=check_order,
+    ),
+    Gate(
+        id="outputs-match",
+        aliases=("P5-G1", "workflow-equiv"),
+        promise="the records of the batch are those that its counts and digests are of",
+        looks_at="every byte of the merged outputs: frames, item tables, counts, digests",
+        needs="batch",
+        check=check_outputs,
+    ),
+    Gate(
+        id="resume-equals",
+        aliases=("P5-G3", "resume-equiv"),
+        promise="what is executed again gives the same bytes",
+        looks_at=f"{SAMPLE_SHARE:.0%} of the files, at least one, executed again as `codebatch verify` does",
+        needs="batch",
+        writes="a batch that nobody finds, for the time being; a task that says otherwise is taken over no more",
+        check=check_again,
+    ),
+    Gate(
+        id="index-equals-scan",
+        aliases=("P3-A1", "A1", "cache-equiv"),
+        promise="with an index the answers are those without",
+        looks_at="a sample of names, beginnings of names and codes, asked for with the index of the batch and without",
+        needs="batch",
+        check=check_answers,
+    ),
+    Gate(
+        id="index-optional",
+        aliases=("P3-A2", "A2", "cache-fallback"),
+        promise="without an index every question is answered",
+        looks_at="each kind and a sample of codes, asked for without an index, against what is counted of them",
+        needs="batch",
+        check=check_optional,
+    ),
+    Gate(
+        id="index-rebuilt",
+        aliases=("P3-A3", "A3", "cache-rebuild"),
+        promise="an index that is made anew says the same",
+        looks_at="every key and value of the index of the batch, as `codebatch index-build --verify` does",
+        needs="batch",
+        check=check_rebuilt,
+    ),
+    Gate(
+        id="index-writes-only-indexes",
+        aliases=("P3-A4", "A4", "cache-guard"),
+        promise="who makes an index writes nothing but indexes",
+        looks_at="every name in the store but below indexes/, before and after an index of the batch is made",
+        needs="batch",
+        writes="an index of the batch, in the place of an older one",
+        check=check_writes,
+    ),
+    Gate(
+        id="api-complete",
+        aliases=("P5-G4", "discover", "P5-G5", "ux-smoke"),
+        promise="every command and pipeline that is told of is there",
+        looks_at="the commands, their help and options, and the tasks of every pipeline",
+        needs="program",
+        check=check_program,
+    ),
+)
+
+BUNDLES = ("all", "phase1", "phase2", "phase3", "release")
+"""Names of all gates together: `all`, and those that CodeBatch 1.0.2 had for some of them."""
+
+
+def find_gate(name: str) -> Gate:
+    """The gate of a name, today's or one that it had. Raises InvalidInput."""
+    by_name = {known: gate for gate in GATES for known in (gate.id, *gate.aliases)}
+    if name in by_name:
+        return by_name[name]
+    hint = "see: codebatch gate-list"
+    if name in BUNDLES:
+        hint = f"those are several: codebatch gate-bundle {name}"
+    elif close := difflib.get_close_matches(name, by_name, n=1):
+        hint = f"did you mean {close[0]!r}? see: codebatch gate-list"
+    raise InvalidInput(f"there is no gate {name!r}", hint=hint)
+
+
+def check_bundle(name: str) -> None:
+    """Raises InvalidInput where that is no name of all gates."""
+    if name not in BUNDLES:
+        known = any(name in (gate.id, *gate.aliases) for gate in GATES)
+        one = f"it is a single gate: codebatch gate-run {name}"
+        raise InvalidInput(f"there is no bundle {name!r}", hint=one if known else f"one of: {', '.join(BUNDLES)}")
+
+
+def about(gate: Gate) -> GateAbout:
+    """A gate, described."""
+    return GateAbout(
+        gate_id=gate.id,
+        aliases=gate.aliases,
+        status=gate.status,
+        tags=gate.tags,
+        promise=gate.promise,
+        looks_at=gate.looks_at,
+        needs=gate.needs,
+        writes=gate.writes,
+    )

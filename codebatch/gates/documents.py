@@ -1,0 +1,64 @@
+"""`store-schema` and `objects`: whether what stands in a store is what was written."""
+
+from __future__ import annotations
+
+from codebatch.errors import StoreCorrupt
+from codebatch.gates.findings import Findings
+from codebatch.gates.subject import Subject
+from codebatch.model.digest import Digest
+from codebatch.store import layout
+from codebatch.store.batches import batch_ids, open_batch, snapshot_of
+from codebatch.store.collection import objects_of_records
+from codebatch.store.outputs import current_outputs
+from codebatch.store.snapshots import load_snapshot, snapshot_ids
+from codebatch.store.store import Store
+from codebatch.store.untrusted import load_untrusted
+
+
+def check_documents(subject: Subject, findings: Findings) -> None:
+    """Every document decodes as the type of its format, with its checksum, and is of the thing that it lies in."""
+    store = subject.store
+    findings.count("documents")
+    with findings.damage_told(layout.UNTRUSTED_FILE):
+        load_untrusted(store)
+    # Those first: whoever makes a batch has published its snapshot before.
+    for batch_id in batch_ids(store):
+        with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
+            _check_batch(store, batch_id, findings)
+    for snapshot_id in snapshot_ids(store.files, store.root):
+        with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):
+            load_snapshot(store.files, store.root, snapshot_id).check()
+            findings.count("documents", 2)
+
+
+def _check_batch(store: Store, batch_id: str, findings: Findings) -> None:
+    batch = open_batch(store, batch_id)
+    findings.count("documents", 2)
+    batch.plan()
+    if current_outputs(batch) is not None:
+        findings.count("documents")
+    if store.files.stat(store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
+        snapshot_of(store, batch)
+
+
+def check_objects(subject: Subject, findings: Findings) -> None:
+    """Every object that a snapshot or a record names is in a pack, and has the bytes that its name is the hash of."""
+    store = subject.store
+    wanted: dict[str, str] = {}
+    for batch_id in batch_ids(store):
+        with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
+            try:
+                wanted.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
+            except ValueError as error:
+                raise StoreCorrupt(f"its records cannot be read: {error}") from error
+    objects = store.objects()
+    for snapshot_id in snapshot_ids(store.files, store.root):
+        with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):
+            snapshot = load_snapshot(store.files, store.root, snapshot_id, objects=objects)
+            wanted.update(dict.fromkeys(snapshot.objects(), snapshot_id))
+    located = ((objects.location(Digest(name)), name) for name in wanted)
+    # As they lie in their packs; what lies nowhere first.
+    for _, name in sorted(located, key=lambda pair: (pair[0] is not None, *(pair[0] or ()))):
+        findings.count("objects")
+        with findings.damage_told(wanted[name]):
+            objects.read(Digest(name))

@@ -1,0 +1,132 @@
+"""What a gate finds, and what is told of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from codebatch.errors import StoreError, UnknownId
+
+FAILURES_SHOWN_MAX = 100
+
+Outcome = Literal["passed", "failed", "skipped"]
+Status = Literal["ENFORCED"]
+"""Every gate can fail. CodeBatch 1.0.2 had others, which could not."""
+
+
+class GateFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as promised: what, where, what there should be and is, and what to do. Null: not known."""
+
+    message: str
+    location: str | None = None
+    expected: str | None = None
+    actual: str | None = None
+    suggestion: str | None = None
+
+
+class GateEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate ran on."""
+
+    os: str
+    python: str
+    codebatch_version: str
+
+
+class GateContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate was held against; null where there is none, or it cannot be read."""
+
+    store: str | None
+    batch_id: str | None
+    snapshot_id: str | None
+
+
+class GateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`gate-run --json`: what became of a gate.
+
+    `reason` is why it was skipped, else empty. `details` count what was looked at. `failures` are the first, of
+    `failures_count`. `artifacts` are files that it left, of which no gate leaves any.
+    """
+
+    schema: Literal["codebatch.gate-run/1"] = "codebatch.gate-run/1"
+    gate_id: str
+    status: Status
+    outcome: Outcome
+    passed: bool
+    reason: str
+    duration_ms: int
+    details: dict[str, int]
+    artifacts: tuple[str, ...] = ()
+    failures_count: int
+    failures: tuple[GateFailure, ...]
+    environment: GateEnvironment
+    context: GateContext
+
+
+class BundleResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`gate-bundle --json`: what became of several. `passed`: none failed, and not all were skipped."""
+
+    schema: Literal["codebatch.gate-bundle/1"] = "codebatch.gate-bundle/1"
+    bundle_name: str
+    passed: bool
+    total: int
+    passed_count: int
+    failed_count: int
+    skipped_count: int
+    duration_ms: int
+    results: tuple[GateResult, ...]
+
+
+class Findings:
+    """What a gate has found so far: failures, counts of what it looked at, and why it could not look, if so."""
+
+    def __init__(self) -> None:
+        self.failures: list[GateFailure] = []
+        self.failures_count = 0
+        self.details: dict[str, int] = {}
+        self.skipped = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What becomes of the gate: what was found failing before it could not go on fails it."""
+        if self.failures_count:
+            return "failed"
+        return "skipped" if self.skipped else "passed"
+
+    def count(self, noun: str, number: int = 1) -> None:
+        """So much more was looked at."""
+        self.details[noun] = self.details.get(noun, 0) + number
+
+    def fail(
+        self,
+        message: str,
+        *,
+        location: str | None = None,
+        expected: object = None,
+        actual: object = None,
+        suggestion: str | None = None,
+    ) -> None:
+        """Something is not as promised."""
+        self.failures_count += 1
+        if len(self.failures) < FAILURES_SHOWN_MAX:
+            self.failures.append(
+                GateFailure(
+                    message=message,
+                    location=location,
+                    expected=None if expected is None else str(expected),
+                    actual=None if actual is None else str(actual),
+                    suggestion=suggestion,
+                )
+            )
+
+    @contextlib.contextmanager
+    def damage_told(self, location: str) -> Iterator[None]:
+        """Have what is damaged there be a failure, and go on behind it; what was collected meanwhile is none."""
+        try:
+            yield
+        except UnknownId:
+            pass
+        except StoreError as error:
+            self.fail(error.message, location=location, suggestion=error.hint)

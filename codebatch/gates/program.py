@@ -1,0 +1,59 @@
+"""`api-complete`: whether this program has what it tells of."""
+
+from __future__ import annotations
+
+import re
+
+from codebatch.errors import InvalidConfiguration
+from codebatch.gates.findings import Findings
+from codebatch.gates.subject import Subject
+from codebatch.model.record import KINDS
+from codebatch.model.task import PIPELINES
+from codebatch.system.plugins import load_declaration
+
+OF_EVERY_COMMAND = frozenset(("--store", "--json", "--quiet"))
+
+# In help: a command line between backquotes, or at the beginning of a line.
+_TOLD_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
+
+
+def check_program(subject: Subject, findings: Findings) -> None:
+    """Every command that is told of is there, with help and the options of all; every pipeline can be planned."""
+    program = subject.program
+    names = {command.name for command in program.commands}
+    for reason in program.broken:
+        findings.fail(reason, suggestion="install codebatch again")
+    for name in program.told:
+        findings.count("names")
+        if name not in names:
+            findings.fail("no command has this name, which is told of", location=name)
+    for command in program.commands:
+        findings.count("commands")
+        if not command.help:
+            findings.fail("the command has no help", location=command.name)
+        if lacking := sorted(OF_EVERY_COMMAND - command.options):
+            findings.fail("the command lacks options that all have", location=command.name, expected=", ".join(lacking))
+        for told in sorted(set(_TOLD_IN_HELP.findall(command.help)) - names):
+            findings.fail("its help names a command that there is not", location=command.name, actual=told)
+    _check_pipelines(subject, findings)
+
+
+def _check_pipelines(subject: Subject, findings: Findings) -> None:
+    catalogue = subject.execution.configuration.catalogue
+    for pipeline in PIPELINES.values():
+        findings.count("pipelines")
+        before: set[str] = set()
+        for task in pipeline.tasks:
+            place = f"{pipeline.name}: {task}"
+            try:
+                declaration = load_declaration(catalogue, task)
+            except InvalidConfiguration as error:
+                findings.fail(error.message, location=place, suggestion=error.hint)
+                continue
+            if late := sorted(set(declaration.needs) - before):
+                findings.fail(
+                    "a pipeline lacks what its task needs before it", location=place, expected=", ".join(late)
+                )
+            if strange := sorted(set(declaration.records) - set(KINDS)):
+                findings.fail("a task gives records of no kind", location=place, actual=", ".join(strange))
+            before.add(task)

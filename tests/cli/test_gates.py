@@ -1,0 +1,85 @@
+"""`gate`: what is told of gates that pass, fail and are skipped, and with which status."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]  # its stubs are another distribution
+import pytest
+
+from .conftest import Ran
+from .process import CommandLine, write
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+
+def _check_schema(answer: dict[str, object]) -> None:
+    name = str(answer["schema"]).removeprefix("codebatch.").removesuffix("/1")
+    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}-answer.json").read_bytes()))
+
+
+@pytest.fixture
+def copied(ran: Ran, tmp_path: Path) -> CommandLine:
+    """A copy of the store that was run once, to damage."""
+    shutil.copytree(ran.store, tmp_path / "store", symlinks=True)
+    return CommandLine(tmp_path)
+
+
+def test_a_sound_store_passes_under_every_name_of_all(copied: CommandLine) -> None:
+    told = copied("gate-bundle", "release", "--store", "store", "--json").json
+    _check_schema(told)
+    assert (told["bundle_name"], told["passed"], told["failed_count"]) == ("release", True, 0)
+    assert told["results"][0]["context"]["store"] == str(copied.directory / "store")
+    skipped = [result["gate_id"] for result in told["results"] if result["outcome"] == "skipped"]
+    assert skipped == ["index-equals-scan", "index-rebuilt"]
+    assert copied("gate", "bundle", "--store", "store").lines[-1] == "12 passed", "one of them has made an index"
+
+
+def test_a_gate_that_fails_ends_with_1_and_says_what_where_and_what_to_do(copied: CommandLine) -> None:
+    write(copied.directory / "store" / "stray", "")
+    ended = copied("gate", "run", "P2-G6", "--store", "store", status=1)
+    assert ended.lines[0].startswith("failed   no-foreign-files           1 failure; ")
+    assert ended.lines[1:] == [
+        "    stray: no name of a store",
+        f"      hint: move it away: {copied.directory / 'store' / 'stray'}",
+    ]
+    told = copied("gate-run", "truth-guard", "--store", "store", "--json", status=1).json
+    _check_schema(told)
+    assert (told["gate_id"], told["failures"][0]["location"]) == ("no-foreign-files", "stray")
+    (copied.directory / "store" / "store.json").write_text("{")
+    told = copied("gate-bundle", "--store", "store", "--fail-fast", "--json", status=1).json
+    assert [result["gate_id"] for result in told["results"]] == ["store-schema"]
+
+
+def test_hints_name_the_store_that_was_named(copied: CommandLine) -> None:
+    copied("batch", "init", "--pipeline", "parse", "--store", "store")
+    told = copied("gate-run", "plan-covered", "--store", "store", "--json", status=1).json
+    assert told["failures"][0]["suggestion"].endswith(f"{told['context']['batch_id']} --store store")
+    ended = copied("gate-run", "outputs-match", "--store", "store", "-q", status=3)
+    assert ended.lines[0].endswith(" --store store")
+    assert ended.notes == "incomplete: skipped, so not known, are outputs-match\n"
+
+
+def test_without_a_store_what_needs_one_is_skipped_and_told(codebatch: CommandLine) -> None:
+    ended = codebatch("gate-bundle", "-q")
+    assert ended.lines[-1] == "1 passed, 11 skipped"
+    assert ended.notes.startswith("incomplete: skipped, so not known, are store-schema, ")
+    assert codebatch("gate-run", "store-schema", "--json", status=3).json["outcome"] == "skipped"
+    assert codebatch("gate-run", "objects", "--store", "none", "--json", status=4).error["code"] == "store_not_found"
+    assert codebatch("gate-run", "all", status=2).notes.splitlines()[1].endswith("codebatch gate-bundle all")
+    assert not (codebatch.directory / "none").exists()
+
+
+def test_gates_are_listed_and_explained_without_a_store(codebatch: CommandLine) -> None:
+    told = codebatch("gate", "list", "--json")
+    _check_schema(told.json)
+    assert codebatch("gate-list", "--json").stdout == told.stdout
+    chosen = codebatch("gate-list", "--tag", "phase2", "--status", "ENFORCED").lines[1:]
+    assert [line.split()[0] for line in chosen] == ["no-foreign-files", "plan-covered", "task-order"]
+    assert codebatch("gate-list", "--tag", "nope").text == ""
+    explained = codebatch("gate-explain", "P5-G3", "--json").json
+    _check_schema(explained)
+    assert codebatch("gate", "explain", "resume-equals").lines[-1] == f"writes     {explained['writes']}"
+    assert codebatch("gate", "explain", "task-order").lines[-1] == "writes     nothing"

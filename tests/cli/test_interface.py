@@ -1,0 +1,117 @@
+"""What the command line says of itself holds."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.explaining import EXPLAINED, explain
+from codebatch.cli.interface import ANSWERS
+from codebatch.system.counted_files import CountedFiles
+
+from .conftest import Ran
+from .process import CommandLine
+from .test_help import command_of, every_command
+
+NOT_OF_COMMANDS = {"batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "part", "verify-trust"}
+WITHOUT_JSON_OF_OURS = {"ast"}
+"""What they answer is whole as it comes: a syntax tree."""
+MORE_WORDS = {
+    "ast": "src/main.py --batch latest",
+    "cat-object": hashlib.sha256(b"export interface Point { x: number }\n").hexdigest(),
+    "impact": "src/main.py",
+    "inspect": "src/main.py",
+    "references": "Main",
+    "rules-show": "F401",
+    "shards": "--task lint",
+    "snapshot-show": "--files",
+}
+
+
+def commands_alone() -> dict[str, tuple[str, ...]]:
+    """The words of every command that is no group, by the name of its answer; once, where it has several names."""
+    found: dict[int, tuple[str, ...]] = {}
+    for words in every_command():
+        command = command_of(words)
+        if not isinstance(command, click.Group):
+            found[id(command)] = max(words, found.get(id(command), ()), key=len)
+    return {"-".join(words): words for words in found.values()}
+
+
+def test_every_command_has_an_answer_with_a_schema() -> None:
+    assert commands_alone().keys() == (ANSWERS.keys() - NOT_OF_COMMANDS) | WITHOUT_JSON_OF_OURS
+
+
+def test_the_api_is_all_of_the_command_line_and_the_same_bytes_each_time(codebatch: CommandLine) -> None:
+    answer = codebatch("api", "--json")
+    assert CommandLine(codebatch.directory, {"PYTHONHASHSEED": "7"})("--json", "api").stdout == answer.stdout
+    assert list(codebatch.directory.iterdir()) == []
+    described = answer.json
+    commands = {each["name"].replace(" ", "-"): each for each in described["commands"]}
+    assert commands.keys() == commands_alone().keys()
+    everywhere = {name for option in described["options"] for name in option["names"]}
+    for name, words in commands_alone().items():
+        shown = {each for option in commands[name]["options"] for each in option["names"]}
+        options = [param for param in command_of(words).params if isinstance(param, click.Option)]
+        assert shown | everywhere >= {each for option in options for each in option.opts}, name
+        assert commands[name]["answer"] == (None if name in WITHOUT_JSON_OF_OURS else f"codebatch.{name}/1")
+    assert commands["batch-show"]["other_names"] == ["batch-show"]
+    assert {"symbol", "failure"} <= described["kinds"].keys()
+    assert {"code": "nothing_to_do", "exit": 5} in [
+        {key: error[key] for key in ("code", "exit")} for error in described["errors"]
+    ]
+    assert {f"codebatch.{name}/1" for name in ANSWERS} == described["schemas"].keys()
+
+
+@pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "not merged"])
+@pytest.mark.parametrize("name", sorted(EXPLAINED))
+def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_merged: bool
+) -> None:
+    store = ran.store
+    if not is_merged:
+        store = tmp_path / "store"
+        shutil.copytree(ran.store, store, symlinks=True)
+        for outputs in store.glob("batches/*/outputs/*"):
+            outputs.rename(tmp_path / "away")
+    made: list[CountedFiles] = []
+
+    def make() -> CountedFiles:
+        made.append(CountedFiles())
+        return made[0]
+
+    monkeypatch.setattr("codebatch.cli.options.CountedFiles", make)
+    words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "-v"]
+    assert run_to_exit_status(cli, words) == 0
+    told = [path for source in explain(name).reads for path in source.paths]
+    read = {str(path.relative_to(store)) for path in made[0].paths}
+    assert read
+    assert [path for path in read if not any(fnmatch.fnmatch(path, pattern) for pattern in told)] == []
+
+
+def test_what_is_no_reading_command_is_not_explained(codebatch: CommandLine) -> None:
+    assert codebatch("explain", "query", "outputs").stdout == codebatch("explain", "query-outputs").stdout
+    assert codebatch("explain", "sumary", status=2).notes.endswith("hint: did you mean 'summary'?\n")
+    assert codebatch("explain", "gc", "--json", status=2).error["hint"].startswith("one of: ast, ")
+    assert json.loads(codebatch("explain", "top", "--json").stdout)["answer"] == "codebatch.top/1"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_our_words(codebatch: CommandLine, shell: str) -> None:
+    script = codebatch("completion", shell).text
+    assert f"_CODEBATCH_COMPLETE={shell}_complete" in script
+    assert codebatch("completion", shell, "--json").json["script"].splitlines() == script.splitlines()
+
+
+def test_a_word_is_completed(codebatch: CommandLine) -> None:
+    asked = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch sta", "COMP_CWORD": "1"}
+    ended = CommandLine(codebatch.directory, asked)()
+    assert (ended.stdout, ended.stderr) == (b"plain,status\n", b"")

@@ -1,0 +1,1 @@
+"""What a store, a batch and this program are held against."""

@@ -1,0 +1,51 @@
+"""A store of one batch that gates are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.stores import StorePlace
+from codebatch.cli.gates import program_of
+from codebatch.gates.catalogue import find_gate
+from codebatch.gates.findings import GateResult
+from codebatch.gates.running import run_gate
+from codebatch.gates.subject import Program, Subject
+
+MOODY = """
+from pathlib import Path
+from codebatch.model.record import Metric
+def task(file):
+    mood = Path({mood!r}).read_text()
+    if mood == "bad":
+        raise ValueError(mood)
+    yield Metric(path=file.path.decode(), metric="mood", value=len(mood))
+"""
+
+
+class Stored:
+    """A store with one batch, and what it was made of."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = root / "store"
+
+    def one(self, pattern: str) -> Path:
+        """The first file of the store that fits a pattern."""
+        return min(self.store.glob(pattern))
+
+    def subject(self, reference: str | None = None, program: Callable[[], Program] = program_of) -> Subject:
+        """What gates are held against."""
+        return Subject(
+            StorePlace(self.store),
+            reference,
+            execution=lambda: Execution(configuration=load_configuration(self.root / "tree"), jobs=1),
+            program=program,
+            listener=Listener(),
+        )
+
+    def gate(self, name: str) -> GateResult:
+        """What becomes of a gate."""
+        return run_gate(find_gate(name), self.subject())
