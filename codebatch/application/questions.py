@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
 from codebatch.model.counts import add_counts
-from codebatch.model.entry import Entry, display_path, path_from_fields, path_row
+from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import human_bytes
 from codebatch.model.record import KINDS
 from codebatch.model.shard import path_of
@@ -21,7 +21,8 @@ from codebatch.query.completeness import (
     lacks_files,
     tasks_that_give,
 )
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord
+from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
 from codebatch.query.summary import Summary
 from codebatch.query.summary import summarise as summary_of
@@ -57,26 +58,37 @@ def search(
     limit: int | None = None,
     kinds: Collection[str] | None = None,
 ) -> Answer[list[JsonRecord]]:
-    """The records that a filter lets pass, by task and path. Raises InvalidInput or StoreCorrupt.
+    """The records that a filter lets pass, by path, task and place. Raises InvalidInput or StoreCorrupt.
 
     `kinds` are those that the question names, where they are not those that the filter lets pass.
     """
     refuse_below_one(limit=limit)
+    answer = search_lazily(question, asked, task=task, kinds=kinds)
+    return Answer(question=question, found=list(islice(answer.found, limit)), whole=answer.whole)
+
+
+def search_lazily(
+    question: Question, asked: RecordFilter, *, task: str | None = None, kinds: Collection[str] | None = None
+) -> Answer[Iterator[JsonRecord]]:
+    """As `search`; but for the first, records are read when they are wanted, and may then raise StoreCorrupt."""
     asked.check()
     records = question.records
     if kinds is None:
-        kinds = asked.kinds or (("symbol",) if asked.names else ())
+        kinds = asked.named_kinds
     refuse_text(kinds=kinds)
     refuse_unknown("kind", kinds, KINDS)
     names = records.choose_tasks(task)
-    every = chain.from_iterable(records.iter_records(name, asked) for name in names)
-    found = list(islice(every, limit))
-    if not found:
+    every = records.iter_by_path(names, asked)
+    first = next(every, None)
+    if first is None:
         check_kinds(question.catalogue, records, kinds)
-    is_told = asked.matches({"kind": "failure", "path": asked.path})
+        _tell_unknown_languages(question, asked)
     needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    if asked.needs_languages:
+        needed = tuple(dict.fromkeys(("parse", *needed)))
     lacks = lacks_files(question.catalogue, records, names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, lacks_files=lacks)
+    whole = completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
+    found = iter(()) if first is None else chain((first,), every)
     return Answer(question=question, found=found, whole=whole)
 
 
@@ -91,7 +103,7 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
     found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
     journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
     evidence = _evidence(records, journal)
-    told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
+    told = [{**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures]
     whole = completeness(records, names, tells_failures=True)
     return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
 
@@ -106,7 +118,7 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
     names = records.choose_tasks(task)
     if by == "path":
         asked = RecordFilter(kinds=("diagnostic",))
-        counted = Counter(display_path(_path(r)) for name in names for r in records.iter_records(name, asked))
+        counted = Counter(display_path(path_bytes(r)) for name in names for r in records.iter_records(name, asked))
     else:
         counts = add_counts(records.counts(name) for name in names)
         counted = Counter(
@@ -131,8 +143,11 @@ def inspect(
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
+    languages = records.languages if asked.needs_languages else NO_LANGUAGES
     # The failure of a project task stands at the first item of all, and is none of that file's.
-    found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
+    found = [
+        r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
+    ]
     lacks = lacks_files(catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
@@ -150,7 +165,7 @@ def list_files(question: Question, limit: int | None = None) -> Answer[list[tupl
     needed = {"parse"} & set(records.task_names)
     if needed:
         asked = RecordFilter(kinds=("file",))
-        about = {_path(record): record for record in records.iter_records("parse", asked)}
+        about = {path_bytes(record): record for record in records.iter_records("parse", asked)}
     found = [(entry, about.get(entry.path)) for entry in records.items[:limit]]
     return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
 
@@ -181,13 +196,15 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     return found
 
 
-def _path(record: JsonRecord) -> bytes:
-    path, path_b64 = record.get("path"), record.get("path_b64")
-    return path_from_fields(path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None)
+def _tell_unknown_languages(question: Question, asked: RecordFilter) -> None:
+    if asked.languages:
+        known = sorted(set(question.records.languages.values()))
+        for language in set(asked.languages) - set(known):
+            question.note(f"no file of the batch is {language}; there are: {', '.join(known)}")
 
 
 def _place(record: JsonRecord) -> tuple[bytes, int, int, str]:
     line, column = record["line"], record["column"]
     assert isinstance(line, int)
     assert isinstance(column, int)
-    return _path(record), line, column, str(record["code"])
+    return path_bytes(record), line, column, str(record["code"])

@@ -9,11 +9,11 @@ from codebatch.application import questions
 from codebatch.application.asking import Question
 from codebatch.application.questions import Inspected, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, ask
+from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
 from codebatch.model.entry import display_path, path_row
-from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.query.filters import JsonRecord, RecordFilter
 from codebatch.query.summary import worst_findings
 
@@ -101,53 +101,37 @@ def query() -> None:
     """Records of a batch, filtered."""
 
 
-@query.command()
-@asked_batch_option
-@task_option
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated.")
-@click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
-@answering
-def outputs(
-    answering: Answering,
-    batch_reference: str | None,
-    task: str | None,
-    kinds: tuple[str, ...],
-    path: str,
-    names: tuple[str, ...],
-    limit: int | None,
-) -> int:
-    """Records of every kind; for people, without those that are for machines."""
-    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names)
-    named = kinds or (("symbol",) if names else ())
-    answer = questions.search(ask(answering, batch_reference), asked, task=task, limit=limit, kinds=named)
+def _add_noun(noun: str, told: str) -> None:
+    @answering
+    @asked_batch_option
+    @filtering(noun)
+    def records(answering: Answering, batch_reference: str | None, asked: Asked) -> int:
+        return _answer_records(answering, ask(answering, batch_reference), asked)
+
+    query.command(noun, cls=NounCommand, help=told)(records)
+
+
+def _answer_records(answering: Answering, question: Question, asked: Asked) -> int:
+    wanted = asked.records.check()
+    wanted.refuse_impossible()
+    named = wanted.named_kinds
+    if not wanted.kinds:
+        wanted = msgspec.structs.replace(wanted, kinds=_kinds_shown(answering))
+    answer = questions.search(question, wanted, task=asked.task, limit=asked.limit, kinds=named)
     return answer_rows(answering, answer, answer.found, map(record_line, answer.found))
 
 
-@query.command()
-@asked_batch_option
-@task_option
-@click.option("--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated.")
-@click.option("--code", "codes", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix.")
-@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Who found it.")
-@click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
-@answering
-def diagnostics(
-    answering: Answering,
-    batch_reference: str | None,
-    task: str | None,
-    severities: tuple[str, ...],
-    codes: tuple[str, ...],
-    tools: tuple[str, ...],
-    path: str,
-    limit: int | None,
-) -> int:
-    """Diagnostics."""
-    asked = RecordFilter(kinds=("diagnostic",), severities=severities, codes=codes, tools=tools, path=path)
-    answer = questions.search(ask(answering, batch_reference), asked, task=task, limit=limit)
-    return answer_rows(answering, answer, answer.found, map(record_line, answer.found))
+for noun, told in (
+    ("outputs", "Records of every kind; for people, without those that are for machines."),
+    ("diagnostics", "Diagnostics."),
+    ("symbols", "What is defined where."),
+    ("edges", "Imports, calls, inheritance, and which file depends on which."),
+    ("metrics", "Numbers about files and functions."),
+    ("files", "What each file is."),
+    ("failures", "What a task could not do."),
+    ("duplicates", "Blocks of code that stand at several places."),
+):
+    _add_noun(noun, told)
 
 
 def _kinds_shown(answering: Answering) -> tuple[str, ...]:
