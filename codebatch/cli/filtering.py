@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar, get_args
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
@@ -14,6 +15,13 @@ from codebatch.query.filters import RecordFilter
 
 F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[F], F]
+
+
+def _refuse_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if not value and ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
+        raise click.BadParameter("it is empty", ctx, param)  # An unset variable, which asks for nothing.
+    return value
+
 
 path_option = click.option(
     "--path",
@@ -48,10 +56,18 @@ _OPTIONS: dict[str, Option[Callable[..., object]]] = {
         "--lang", "languages", multiple=True, metavar="NAME", help="Only in files of this language."
     ),
     "--path": path_option,
+    "--where": click.option(
+        "--where",
+        "where",
+        metavar="CONDITION",
+        default="",
+        callback=_refuse_empty,
+        help="A condition on fields, such as 'value > 20 and not glob(path, \"tests/**\")'.",
+    ),
     "--task": click.option("--task", "task", metavar="NAME", help="Only what this task said."),
     "--limit": click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many."),
 }
-_OF_ALL = ("--lang", "--path", "--task", "--limit")
+_OF_ALL = ("--lang", "--path", "--where", "--task", "--limit")
 
 
 class Noun(NamedTuple):

@@ -65,5 +65,7 @@ def _defaults() -> dict[str, dict[str, Json]]:
     for type_ in RECORD_TYPES:
         for field in msgspec.structs.fields(type_):
             is_set = field.default not in (msgspec.NODEFAULT, UNSET)
-            found[TAGS[type_]][field.encode_name] = msgspec.to_builtins(field.default) if is_set else None
+            found[TAGS[type_]][field.encode_name] = (
+                msgspec.json.decode(msgspec.json.encode(field.default)) if is_set else None
+            )
     return found

@@ -192,6 +192,8 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
     }
     assert {record.get("lang") for record in query("files", "--lang", "python")} == {"python"}
     assert {record["path"] for record in query("symbols", "--lang", "javascript")} == {"web/app.js"}
+    assert query("symbols", "--where", "lang == 'javascript'") == query("symbols", "--lang", "javascript")
+    assert query("diagnostics", "--where", "severity == 'error'") == errors
     paths = [str(record.get("path", "")) for record in every if "path" in record]
     assert paths == sorted(paths), "by path"
 
@@ -200,6 +202,8 @@ def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
     assert error["message"] == "--severity means nothing for edges"
     assert error["hint"] == "those that have it: query outputs, query diagnostics"
+    error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
+    assert (error["message"], error["hint"]) == ("there is no field 'lnes'", "did you mean 'lines'?")
     asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")
     assert ran.codebatch(*asked, status=2).error["message"] == "no record has all that is asked for"
 
