@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
@@ -15,15 +15,17 @@ from codebatch.model.record import KINDS
 from codebatch.model.shard import path_of
 from codebatch.query.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.completeness import (
+    Completeness,
     check_kinds,
     completeness,
     completeness_at,
     lacks_files,
     tasks_that_give,
 )
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord
+from codebatch.query.fields import JsonRecord, fields_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
+from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
 from codebatch.query.summary import Summary
 from codebatch.query.summary import summarise as summary_of
 
@@ -62,34 +64,59 @@ def search(
 
     `kinds` are those that the question names, where they are not those that the filter lets pass.
     """
-    refuse_below_one(limit=limit)
-    answer = search_lazily(question, asked, task=task, kinds=kinds)
-    return Answer(question=question, found=list(islice(answer.found, limit)), whole=answer.whole)
+    answer = search_lazily(question, asked, task=task, kinds=kinds, shape=Shape(limit=limit))
+    return Answer(question=question, found=list(answer.found), whole=answer.whole)
 
 
 def search_lazily(
-    question: Question, asked: RecordFilter, *, task: str | None = None, kinds: Collection[str] | None = None
+    question: Question,
+    asked: RecordFilter,
+    *,
+    task: str | None = None,
+    kinds: Collection[str] | None = None,
+    shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
-    """As `search`; but for the first, records are read when they are wanted, and may then raise StoreCorrupt."""
-    asked.check()
+    """As `search`, in a shape; but for the first, records are read when they are wanted, or StoreCorrupt is raised."""
+    shape.check(fields_of(asked.check().possible_kinds))
     records = question.records
-    if kinds is None:
-        kinds = asked.named_kinds
-    refuse_text(kinds=kinds)
-    refuse_unknown("kind", kinds, KINDS)
-    names = records.choose_tasks(task)
-    every = records.iter_by_path(names, asked)
+    kinds = _named_kinds(asked, kinds)
+    every = records.iter_by_path(records.choose_tasks(task), asked)
     first = next(every, None)
     if first is None:
         check_kinds(question.catalogue, records, kinds)
         _tell_unknown_languages(question, asked)
-    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    if asked.needs_languages:
-        needed = tuple(dict.fromkeys(("parse", *needed)))
-    lacks = lacks_files(question.catalogue, records, names, kinds)
-    whole = completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
-    found = iter(()) if first is None else chain((first,), every)
-    return Answer(question=question, found=found, whole=whole)
+    found = () if first is None else chain((first,), every)
+    whole = _wholeness(question, asked, task, kinds, shape.needed)
+    arranged = shape.arrange(found, records.languages_for(asked, shape.needed))
+    return Answer(question=question, found=arranged, whole=whole)
+
+
+def count_by(
+    question: Question,
+    asked: RecordFilter,
+    field: str,
+    *,
+    task: str | None = None,
+    kinds: Collection[str] | None = None,
+) -> Answer[Groups]:
+    """How many records that a filter lets pass have which value of a field. Raises InvalidInput or StoreCorrupt.
+
+    From the counts that are kept with outputs, where they tell it. `kinds` as in `search`.
+    """
+    refuse_unknown_fields((field,), fields_of(asked.check().possible_kinds))
+    records = question.records
+    names = records.choose_tasks(task)
+    kinds = _named_kinds(asked, kinds)
+    if field == "kind" and asked == RecordFilter(kinds=asked.kinds):
+        total = add_counts(records.counts(name) for name in names).kinds
+        found = group(Counter({kind: total[kind] for kind in total if kind in asked.possible_kinds}), 0)
+    else:
+        every = records.iter_by_path(names, asked)
+        found = group_records(every, field, records.languages_for(asked, (field,)))
+    if not found.total:
+        check_kinds(question.catalogue, records, kinds)
+        _tell_unknown_languages(question, asked)
+    return Answer(question=question, found=found, whole=_wholeness(question, asked, task, kinds, (field,)))
 
 
 def find_errors(question: Question, task: str | None = None) -> Answer[list[JsonRecord]]:
@@ -143,7 +170,7 @@ def inspect(
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
-    languages = records.languages if asked.needs_languages else NO_LANGUAGES
+    languages = records.languages_for(asked)
     # The failure of a project task stands at the first item of all, and is none of that file's.
     found = [
         r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
@@ -194,6 +221,28 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
             death = "" if event.reason == "needs" else deaths.get((path, event.task)) or deaths.get((path, None), "")
             found[path, event.task] = {"evidence": event.evidence or death}
     return found
+
+
+def _named_kinds(asked: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
+    """The kinds that a question names. Raises InvalidInput where there is no such."""
+    if kinds is None:
+        return asked.named_kinds
+    refuse_text(kinds=kinds)
+    refuse_unknown("kind", kinds, KINDS)
+    return kinds
+
+
+def _wholeness(
+    question: Question, asked: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
+) -> Completeness:
+    """How complete an answer is that rests on the tasks which give some kinds, and on the languages for some fields."""
+    records = question.records
+    names = records.choose_tasks(task)
+    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    if asked.needs_languages(fields):
+        needed = tuple(dict.fromkeys(("parse", *needed)))
+    lacks = lacks_files(question.catalogue, records, names, kinds)
+    return completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
 
 
 def _tell_unknown_languages(question: Question, asked: RecordFilter) -> None:

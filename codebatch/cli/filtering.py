@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar, get_args
 
 import click
 import msgspec
 from click.core import ParameterSource
 
+from codebatch.cli.formats import Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.query.filters import RecordFilter
+from codebatch.query.shaping import Shape
 
 F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[F], F]
@@ -65,9 +67,30 @@ _OPTIONS: dict[str, Option[Callable[..., object]]] = {
         help="A condition on fields, such as 'value > 20 and not glob(path, \"tests/**\")'.",
     ),
     "--task": click.option("--task", "task", metavar="NAME", help="Only what this task said."),
-    "--limit": click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many."),
 }
-_OF_ALL = ("--lang", "--path", "--where", "--task", "--limit")
+_OF_SHAPE = {
+    "--sort": click.option(
+        "--sort", "sort", metavar="FIELD", default="", callback=_refuse_empty, help="By this field; -FIELD: downwards."
+    ),
+    "--limit": click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many."),
+    "--offset": click.option(
+        "--offset", "offset", type=click.IntRange(min=0), default=0, help="Without the first so many."
+    ),
+    "--fields": click.option(
+        "--fields", "fields", metavar="A,B", default="", callback=_refuse_empty, help="Only these fields of each."
+    ),
+    "--count": click.option("--count", "is_count", is_flag=True, help="Only how many there are."),
+    "--group-by": click.option(
+        "--group-by", "group_by", metavar="FIELD", default="", callback=_refuse_empty, help="How many have which value."
+    ),
+    "--output": click.option(
+        "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
+    ),
+}
+_OPTIONS.update(_OF_SHAPE)
+_OF_ALL = ("--lang", "--path", "--where", "--task")
+_OF_RECORDS = (*_OF_ALL, *_OF_SHAPE)
+_OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
 
 
 class Noun(NamedTuple):
@@ -78,24 +101,28 @@ class Noun(NamedTuple):
 
 
 NOUNS = {
-    "outputs": Noun((), ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", *_OF_ALL)),
-    "diagnostics": Noun(("diagnostic",), ("--severity", "--code", "--tool", *_OF_ALL)),
-    "symbols": Noun(("symbol",), ("--name", "--symbol-type", *_OF_ALL)),
-    "edges": Noun(("edge",), _OF_ALL),
-    "metrics": Noun(("metric",), ("--metric", *_OF_ALL)),
-    "files": Noun(("file",), _OF_ALL),
-    "failures": Noun(("failure",), _OF_ALL),
-    "duplicates": Noun(("duplicate",), _OF_ALL),
+    "outputs": Noun((), (*_OF_OUTPUTS, *_OF_RECORDS)),
+    "diagnostics": Noun(("diagnostic",), ("--severity", "--code", "--tool", *_OF_RECORDS)),
+    "symbols": Noun(("symbol",), ("--name", "--symbol-type", *_OF_RECORDS)),
+    "edges": Noun(("edge",), _OF_RECORDS),
+    "metrics": Noun(("metric",), ("--metric", *_OF_RECORDS)),
+    "files": Noun(("file",), _OF_RECORDS),
+    "failures": Noun(("failure",), _OF_RECORDS),
+    "duplicates": Noun(("duplicate",), _OF_RECORDS),
+    "stats": Noun((), (*_OF_OUTPUTS, *_OF_ALL, "--limit", "--offset", "--group-by", "--output")),
 }
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of a noun ask for: which records, of which task, how many."""
+    """What the options of a noun ask for: which records, of which task, in what order and form; or how many."""
 
     noun: str
     records: RecordFilter
+    shape: Shape
     task: str | None
-    limit: int | None
+    form: Form | None
+    is_count: bool
+    group_by: str
 
 
 class NounCommand(click.Command):
@@ -117,11 +144,14 @@ def filtering(noun: str) -> Callable[[F], F]:
     """Give a command the options of a noun, as one `asked` argument."""
 
     def decorate(function: F) -> F:
-        def wrapped(*, task: str | None, limit: int | None, **arguments: object) -> object:
-            fields = {name: arguments.pop(name) for name in RecordFilter.__struct_fields__ if name in arguments}
-            fields.setdefault("kinds", NOUNS[noun].kinds)
-            asked = msgspec.convert(fields, RecordFilter)
-            return function(asked=Asked(noun=noun, records=asked, task=task, limit=limit), **arguments)
+        def wrapped(**arguments: object) -> object:
+            filtered, rest = _split(arguments, RecordFilter.__struct_fields__)
+            shaped, rest = _split(rest, Shape.__struct_fields__)
+            told, rest = _split(rest, Asked.__struct_fields__)
+            records = msgspec.convert({"kinds": NOUNS[noun].kinds, **filtered}, RecordFilter)
+            shape = msgspec.convert({**shaped, "fields": _names(shaped.get("fields", ""))}, Shape)
+            asked = {"is_count": False, "group_by": "", **told, "noun": noun, "records": records, "shape": shape}
+            return function(asked=_checked(msgspec.convert(asked, Asked)), **rest)
 
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
@@ -130,3 +160,31 @@ def filtering(noun: str) -> Callable[[F], F]:
         return wrapped  # type: ignore[return-value]
 
     return decorate
+
+
+def _split(arguments: dict[str, object], names: Collection[str]) -> tuple[dict[str, object], dict[str, object]]:
+    """The arguments of some names, and the others."""
+    chosen = {name: value for name, value in arguments.items() if name in names}
+    return chosen, {name: value for name, value in arguments.items() if name not in names}
+
+
+def _names(given: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(given).split(","))) if given else ()
+
+
+def _checked(asked: Asked) -> Asked:
+    """The same. Raises InvalidInput for options of which one makes the other mean nothing."""
+    shape = asked.shape
+    given = {"--group-by": asked.group_by, "--sort": shape.sort, "--fields": shape.fields}
+    taken = {"--limit": shape.limit, "--offset": shape.offset}
+    if asked.is_count:
+        _refuse_beside("--count", {**given, **taken})
+    if asked.group_by:
+        _refuse_beside("--group-by", {"--sort": shape.sort, "--fields": shape.fields})
+    return asked
+
+
+def _refuse_beside(option: str, others: Mapping[str, object]) -> None:
+    for other, value in others.items():
+        if value:
+            raise InvalidInput(f"{other} means nothing beside {option}")

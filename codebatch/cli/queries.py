@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 import click
 import msgspec
 
 from codebatch.application import questions
 from codebatch.application.asking import Question
 from codebatch.application.questions import Inspected, Ranking
-from codebatch.cli.asking import answer_document, answer_rows, ask
+from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import Asked, NounCommand, filtering
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_row
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.model.quantities import count_of
+from codebatch.query.fields import JsonRecord, chosen, value_of
+from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import worst_findings
 
 ERRORS_SHOWN = 50
@@ -112,13 +119,64 @@ def _add_noun(noun: str, told: str) -> None:
 
 
 def _answer_records(answering: Answering, question: Question, asked: Asked) -> int:
+    form, answering = _form(answering, asked)
     wanted = asked.records.check()
     wanted.refuse_impossible()
+    if asked.is_count or asked.group_by or asked.noun == "stats":
+        return _answer_counts(answering, question, asked, form)
     named = wanted.named_kinds
-    if not wanted.kinds:
-        wanted = msgspec.structs.replace(wanted, kinds=_kinds_shown(answering))
-    answer = questions.search(question, wanted, task=asked.task, limit=asked.limit, kinds=named)
-    return answer_rows(answering, answer, answer.found, map(record_line, answer.found))
+    if not wanted.kinds and form not in FOR_PROGRAMS:
+        wanted = msgspec.structs.replace(wanted, kinds=KINDS_SHOWN)
+    fields = asked.shape.fields
+    answer = questions.search_lazily(question, wanted, task=asked.task, kinds=named, shape=asked.shape)
+    languages = question.records.languages_for(wanted, fields)
+
+    def as_json(record: JsonRecord) -> JsonRecord:
+        return chosen(record, fields, languages) if fields else record
+
+    if form in STREAMED:
+        rows: Iterable[JsonRecord] = answer.found
+    else:
+        rows = list(answer.found)  # What is damaged is met before anything is written.
+    if form == "json":
+        return answer_rows(answering, answer, list(map(as_json, rows)), ())
+    if form == "plain" and not fields:
+        return answer_rows(answering, answer, (), map(record_line, rows))
+    columns = fields or columns_of(form, wanted.possible_kinds)
+    write = partial(write_rows, form, rows, columns, lambda row, field: value_of(row, field, languages), as_json)
+    return answer_written(answering, answer, write)
+
+
+def _answer_counts(answering: Answering, question: Question, asked: Asked, form: Form) -> int:
+    field = asked.group_by or "kind"
+    kinds = asked.records.named_kinds
+    answer = questions.count_by(question, asked.records, field, task=asked.task, kinds=kinds)
+    rows: list[JsonRecord]
+    columns: tuple[str, ...]
+    if asked.is_count:
+        rows, columns = [{"count": answer.found.total}], ("count",)
+        document: dict[str, int] = {"count": answer.found.total}
+    else:
+        end = asked.shape.limit and asked.shape.offset + asked.shape.limit
+        groups = answer.found.counts[asked.shape.offset : end]
+        rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
+        document = dict(groups)
+        if answer.found.absent:
+            answering.note(f"{count_of(answer.found.absent, 'record')} without {field}")
+    if form == "json":
+        return answer_rows(answering, answer, document, ())
+    if asked.form is None and not asked.is_count:
+        return answer_rows(answering, answer, (), table(((row["count"], row[field]) for row in rows), columns))
+    write = partial(write_rows, form, rows, columns, JsonRecord.get, lambda row: row)
+    return answer_written(answering, answer, write)
+
+
+def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
+    """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
+    if answering.as_json and asked.form not in (None, "json"):
+        raise InvalidInput(f"-o {asked.form} means nothing beside --json")
+    form: Form = "json" if answering.as_json else asked.form or "plain"
+    return form, msgspec.structs.replace(answering, as_json=form == "json")
 
 
 for noun, told in (
@@ -130,6 +188,7 @@ for noun, told in (
     ("files", "What each file is."),
     ("failures", "What a task could not do."),
     ("duplicates", "Blocks of code that stand at several places."),
+    ("stats", "How many records of every kind there are, or of every value of another field."),
 ):
     _add_noun(noun, told)
 

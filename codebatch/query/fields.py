@@ -45,6 +45,18 @@ def fields_of(kinds: Iterable[str]) -> tuple[str, ...]:
     return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
 
 
+def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
+    """Some fields of a record alone. A path that is no UTF-8 is under `path_b64`, as in the record."""
+    row: JsonRecord = {}
+    for field in fields:
+        encoded = f"{field}_b64"
+        if field in _PATHS and encoded in record:
+            row[encoded] = record[encoded]
+        else:
+            row[field] = value_of(record, field, languages)
+    return row
+
+
 def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
     """The value of a field; None where the record has none. Paths are as people are shown them."""
     if field in record and field not in _PATHS:
@@ -52,7 +64,7 @@ def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
     if field == "lang":
         return languages.get(path_key(record))
     if field == "dir":
-        return os.path.dirname(record_path(record))
+        return os.path.dirname(record_path(record)) or "."
     if field in _PATHS and (field in record or f"{field}_b64" in record):
         return record_path(record, field)
     return _defaults()[str(record["kind"])].get(field)

@@ -98,11 +98,10 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         possible = self.possible_kinds
         return tuple(kind for kind in KINDS if kind in possible) if len(possible) < len(KINDS) else ()
 
-    @property
-    def needs_languages(self) -> bool:
-        """Whether it must know of what language files are."""
-        of_fields = self._where is not None and "lang" in self._where.fields
-        return (bool(self.languages) or of_fields) and self.possible_kinds != {"file"}
+    def needs_languages(self, fields: Collection[str] = ()) -> bool:
+        """Whether it must be known of what language files are, be it for what is asked of some fields besides."""
+        named = {*fields, *(self._where.fields if self._where is not None else ())}
+        return (bool(self.languages) or "lang" in named) and self.possible_kinds != {"file"}
 
     @property
     def tells_failures(self) -> bool:
@@ -119,7 +118,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
-        """Whether a record is asked for. `languages` are there where it `needs_languages`."""
+        """Whether a record is asked for. `languages` are there where it needs them."""
         return all(test(record, languages) for test in self._tests)
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:

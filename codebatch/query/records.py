@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from codebatch.errors import InvalidInput, StoreCorrupt
@@ -71,7 +71,7 @@ class BatchRecords:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         for piece in self.source.iter_pieces(task):
             if asked.may_match(piece.counts):
-                yield from asked.iter_matching(piece.read(), self._languages_for(asked))
+                yield from asked.iter_matching(piece.read(), self.languages_for(asked))
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
@@ -80,7 +80,7 @@ class BatchRecords:
         """
         for pieces in zip(*map(self.source.iter_pieces, tasks), strict=True):
             wanted = [piece for piece in pieces if asked.may_match(piece.counts)]
-            languages = self._languages_for(asked) if wanted else NO_LANGUAGES
+            languages = self.languages_for(asked) if wanted else NO_LANGUAGES
             found = [asked.iter_matching(piece.read(), languages) for piece in wanted]
             yield from heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
 
@@ -110,8 +110,9 @@ class BatchRecords:
         with self._look_again():
             return self._objects.read(entry.object, entry.size)
 
-    def _languages_for(self, asked: RecordFilter) -> Languages:
-        return self.languages if asked.needs_languages else NO_LANGUAGES
+    def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
+        """The languages of files where they must be known. Raises InvalidInput or StoreCorrupt."""
+        return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
 
     @cached_property
     def _objects(self) -> ObjectStore:

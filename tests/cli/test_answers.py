@@ -37,6 +37,8 @@ READING = {
     "inspect src/main.py --explain": 4,
     "query outputs": 9,
     "query diagnostics": 2,
+    "query stats": 4,
+    "query symbols --count": 1,
     "explain-miss": 3,
 }
 
@@ -201,7 +203,7 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
 def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
     error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
     assert error["message"] == "--severity means nothing for edges"
-    assert error["hint"] == "those that have it: query outputs, query diagnostics"
+    assert error["hint"] == "those that have it: query outputs, query diagnostics, query stats"
     error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("there is no field 'lnes'", "did you mean 'lines'?")
     asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")

@@ -143,9 +143,9 @@ def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
 
 
 def test_a_filter_asks_for_what_its_condition_needs() -> None:
-    assert RecordFilter(where="lang == 'c'").needs_languages
-    assert not RecordFilter(where="lang == 'c'", kinds=("file",)).needs_languages
-    assert not RecordFilter(where="path == 'lang'").needs_languages
+    assert RecordFilter(where="lang == 'c'").needs_languages()
+    assert not RecordFilter(where="lang == 'c'", kinds=("file",)).needs_languages()
+    assert not RecordFilter(where="path == 'lang'").needs_languages()
     assert not RecordFilter(where="line > 1").tells_failures
     assert RecordFilter(where="lang == 'c'").matches(SYMBOL, {("b.py", None): "c"})
     assert not RecordFilter(where="lang == 'c'").matches(SYMBOL)
