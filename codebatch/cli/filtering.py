@@ -9,7 +9,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from codebatch.cli.formats import Form
+from codebatch.cli.formats import Color, Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.query.filters import RecordFilter
@@ -86,6 +86,13 @@ _OF_SHAPE = {
     "--output": click.option(
         "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
     ),
+    "--color": click.option(
+        "--color",
+        "color",
+        type=click.Choice(get_args(Color)),
+        default="auto",
+        help="Severities and names of plain lines in color; auto: on a terminal, but for NO_COLOR and FORCE_COLOR.",
+    ),
 }
 _OPTIONS.update(_OF_SHAPE)
 _OF_ALL = ("--lang", "--path", "--where", "--task")
@@ -123,6 +130,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     form: Form | None
     is_count: bool
     group_by: str
+    color: Color = "auto"
 
 
 class NounCommand(click.Command):

@@ -13,7 +13,7 @@ from codebatch.application.asking import Question
 from codebatch.application.questions import Inspected, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import Asked, NounCommand, filtering
-from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
@@ -140,6 +140,8 @@ def _answer_records(answering: Answering, question: Question, asked: Asked) -> i
         rows = list(answer.found)  # What is damaged is met before anything is written.
     if form == "json":
         return answer_rows(answering, answer, list(map(as_json, rows)), ())
+    if form == "plain" and not fields and is_colored(asked.color):
+        return answer_written(answering, answer, partial(write_colored, rows))
     if form == "plain" and not fields:
         return answer_rows(answering, answer, (), map(record_line, rows))
     columns = fields or columns_of(form, wanted.possible_kinds)

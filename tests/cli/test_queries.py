@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 
 import pytest
 
 from .conftest import Ran
-from .process import Ended
+from .process import CommandLine, Ended, write
 
 
 def query(ran: Ran, *arguments: str, status: int = 0) -> Ended:
@@ -29,6 +30,36 @@ def test_every_form_tells_the_same_records(ran: Ran) -> None:
     assert query(ran, "outputs", "-o", "md").lines[1].startswith("| --- | --- |")
     assert query(ran, "outputs", "-o", "plain").stdout == query(ran, "outputs").stdout
     assert query(ran, "outputs", "-o", "table", "--json", status=2).error["message"].startswith("-o table means")
+
+
+def test_severities_and_names_are_in_color_where_that_is_wanted(ran: Ran) -> None:
+    plain = query(ran, "outputs").text
+    painted = query(ran, "outputs", "--color", "always").text
+    assert "\x1b[31merror\x1b[0m" in painted
+    assert "class \x1b[1mMain\x1b[0m\n" in painted
+    assert re.sub(r"\x1b\[\d+m", "", painted) == plain
+    assert "\x1b" not in query(ran, "outputs", "--color", "always", "-o", "table").text
+
+    def ask(*arguments: str, **environment: str) -> str:
+        return CommandLine(ran.codebatch.directory, environment)(
+            "query", "outputs", "--store", "store", *arguments
+        ).text
+
+    assert ask(FORCE_COLOR="1") == painted
+    assert ask(FORCE_COLOR="") == ask(FORCE_COLOR="1", NO_COLOR="1") == plain
+    assert ask("--color", "never", FORCE_COLOR="1") == plain
+    assert ask("--color", "always", NO_COLOR="1") == painted
+
+
+def test_a_name_cannot_paint_a_terminal_either(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "project" / "\x1b[31m.py", "def f(:\n")
+    codebatch("run", "project", "-q")
+    for line in codebatch("query", "diagnostics", "--color", "always").lines:
+        assert line.startswith("\\x1b[31m.py:")
+    for form in ("table", "md", "plain"):
+        assert "\x1b" not in codebatch("query", "diagnostics", "-o", form, "--fields", "path,message").text
+    (found,) = {row["path"] for row in csv.DictReader(codebatch("query", "files", "-o", "csv").text.splitlines())}
+    assert found == "\x1b[31m.py", "as it is, for a program"
 
 
 def test_fields_are_all_that_is_told_of_each_record(ran: Ran) -> None:
