@@ -8,8 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.errors import InvalidInput
 from codebatch.model.counts import add_counts
-from codebatch.model.entry import Entry, display_path, path_row
+from codebatch.model.entry import Entry, path_row
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import human_bytes
 from codebatch.model.record import KINDS
 from codebatch.model.shard import path_of
@@ -22,7 +24,7 @@ from codebatch.query.completeness import (
     lacks_files,
     tasks_that_give,
 )
-from codebatch.query.fields import JsonRecord, fields_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, fields_of, record_path, value_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
 from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
@@ -32,7 +34,7 @@ from codebatch.query.summary import summarise as summary_of
 if TYPE_CHECKING:
     from codebatch.store.journal import JournalLine
 
-Ranking = Literal["kind", "code", "severity", "lang", "path"]
+Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
 
 
 class Inspected(NamedTuple):
@@ -136,16 +138,18 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
 
 
 def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[list[tuple[str, int]]]:
-    """How often each kind, code, severity or language is there, and diagnostics by path; most first.
+    """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
     Raises InvalidInput or StoreCorrupt.
     """
     refuse_unknown("ranking", (by,), get_args(Ranking))
     records = question.records
     names = records.choose_tasks(task)
-    if by == "path":
+    if by in ("path", "file", "dir"):
         asked = RecordFilter(kinds=("diagnostic",))
-        counted = Counter(display_path(path_bytes(r)) for name in names for r in records.iter_records(name, asked))
+        field = "dir" if by == "dir" else "path"
+        every = (r for name in names for r in records.iter_records(name, asked))
+        counted = Counter(str(value_of(r, field, NO_LANGUAGES)) for r in every)
     else:
         counts = add_counts(records.counts(name) for name in names)
         counted = Counter(
@@ -154,6 +158,29 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     whole = completeness(records, names, tells_failures=by == "kind")
     return Answer(question=question, found=ranked, whole=whole)
+
+
+def rank_metric(
+    question: Question, metric: str, *, limit: int, task: str | None = None
+) -> Answer[list[tuple[str, int]]]:
+    """Where a metric is greatest, at most so many places; each a path, or a path, line and function.
+
+    Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("metric",), metrics=(metric,))
+    answer = search_lazily(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
+    found: list[tuple[str, int]] = []
+    for record in answer.found:
+        place, value = record_path(record), record["value"]
+        assert isinstance(value, int)
+        if "symbol" in record:
+            place += f":{record.get('line', 1)} {record['symbol']}"
+        found.append((place, value))
+    if not found:
+        every = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
+        if known := [name for name, _ in every.found.counts]:
+            raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
+    return Answer(question=question, found=found, whole=answer.whole)
 
 
 def inspect(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import get_args
 
 import click
 import msgspec
@@ -26,8 +27,15 @@ from codebatch.query.summary import worst_findings
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
+METRIC = "metric:"
 
 task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
+
+
+def _check_ranking(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if value not in get_args(Ranking) and not value.startswith(METRIC):
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(get_args(Ranking))}, {METRIC}NAME", ctx, param)
+    return value
 
 
 @click.command()
@@ -64,16 +72,23 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 @task_option
 @click.option(
     "--by",
-    type=click.Choice(["kind", "code", "severity", "lang", "path"]),
+    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME]",
     default="kind",
     show_default=True,
-    help="What to count.",
+    callback=_check_ranking,
+    help="What to count; of metric:NAME the greatest.",
 )
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: Ranking, limit: int) -> int:
-    """Most frequent kinds, codes, severities or languages; paths with most diagnostics."""
-    answer = questions.rank(ask(answering, batch_reference), by, task)
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> int:
+    """Most frequent kinds, codes, severities or languages; paths with most diagnostics; where a metric is greatest."""
+    question = ask(answering, batch_reference)
+    if by.startswith(METRIC):
+        metric = by.removeprefix(METRIC)
+        greatest = questions.rank_metric(question, metric, limit=limit, task=task)
+        lines = table(((value, place) for place, value in greatest.found), ("value", metric))
+        return answer_rows(answering, greatest, dict(greatest.found), lines)
+    answer = questions.rank(question, msgspec.convert(by, Ranking), task)
     ranked = answer.found[:limit]
     return answer_rows(answering, answer, dict(ranked), table(((count, name) for name, count in ranked), ("count", by)))
 

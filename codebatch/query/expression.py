@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.task import Json
 from codebatch.query.paths import PathFilter
 
@@ -44,14 +45,6 @@ def compile_expression(text: str, fields: Collection[str]) -> Expression:
     compiler = _Compiler(fields)
     part = compiler.compile(_parse(text), 0)
     return Expression(frozenset(compiler.named), lambda value_of: bool(part(value_of)))
-
-
-def did_you_mean(given: str, known: Collection[str]) -> str:
-    """A hint for a name that there is not."""
-    import difflib  # only those who mistype pay for it
-
-    close = difflib.get_close_matches(given, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"one of: {', '.join(sorted(known))}"
 
 
 def _parse(text: str) -> ast.expr:

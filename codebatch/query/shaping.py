@@ -10,6 +10,7 @@ from itertools import islice
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_below_one
@@ -113,8 +114,6 @@ def refuse_unknown_fields(asked: Iterable[str], known: Collection[str]) -> None:
     """Raise InvalidInput for a field that records of the kinds asked for have not."""
     for field in asked:
         if field not in known:
-            from codebatch.query.expression import did_you_mean  # only those who mistype pay for it
-
             raise InvalidInput(f"there is no field {field!r}", hint=did_you_mean(field, known))
 
 
