@@ -24,7 +24,7 @@ from codebatch.query.completeness import (
     lacks_files,
     tasks_that_give,
 )
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, fields_of, record_path, value_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
 from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
@@ -79,7 +79,7 @@ def search_lazily(
     shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
     """As `search`, in a shape; but for the first, records are read when they are wanted, or StoreCorrupt is raised."""
-    shape.check(fields_of(asked.check().possible_kinds))
+    shape.check(asked.check().possible_kinds)
     records = question.records
     kinds = _named_kinds(asked, kinds)
     every = records.iter_by_path(records.choose_tasks(task), asked)
@@ -105,7 +105,7 @@ def count_by(
 
     From the counts that are kept with outputs, where they tell it. `kinds` as in `search`.
     """
-    refuse_unknown_fields((field,), fields_of(asked.check().possible_kinds))
+    refuse_unknown_fields((field,), asked.check().possible_kinds)
     records = question.records
     names = records.choose_tasks(task)
     kinds = _named_kinds(asked, kinds)

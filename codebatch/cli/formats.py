@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import sys
@@ -75,6 +74,8 @@ def write_rows(
     cells = ([text if is_raw else printable(text) for text in _texts(row, columns, value)] for row in rows)
     match form:
         case "csv":
+            import csv
+
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(cells)

@@ -119,7 +119,10 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
         """Whether a record is asked for. `languages` are there where it needs them."""
-        return all(test(record, languages) for test in self._tests)
+        for test in self._tests:  # noqa: SIM110 - of every record, and `all` takes three times as long
+            if not test(record, languages):
+                return False
+        return True
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
         """The records that are asked for among blocks of whole record lines, in their order."""
@@ -165,6 +168,8 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def path_bytes(record: JsonRecord) -> bytes:
     """The path of a record's file."""
     path, path_b64 = record.get("path"), record.get("path_b64")
+    if isinstance(path, str) and path_b64 is None:  # All but a few, and asked of every record.
+        return path.encode()
     return path_from_fields(path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
-from codebatch.model.globs import GlobSet
-from codebatch.model.patterns import parse_pattern
+
+if TYPE_CHECKING:
+    from codebatch.model.globs import GlobSet
 
 _OF_PATTERNS = frozenset("*?[")
 
@@ -21,6 +24,9 @@ class PathFilter:
         self._part = wanted.casefold()
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
+            from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
+            from codebatch.model.patterns import parse_pattern
+
             pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
             if pattern is None:
                 raise InvalidInput(f"the pattern {wanted!r} matches no path", hint="write \\[ for a bracket")

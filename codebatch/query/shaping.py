@@ -14,7 +14,7 @@ from codebatch.model.likeness import did_you_mean
 from codebatch.model.record import SEVERITIES
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_below_one
-from codebatch.query.fields import JsonRecord, Languages, value_of
+from codebatch.query.fields import JsonRecord, Languages, fields_of, value_of
 
 _SortKey = tuple[bool, int, Json]
 
@@ -42,12 +42,12 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         """The fields that must be known."""
         return frozenset((*self.fields, *([self.sort_field] if self.sort else [])))
 
-    def check(self, known: Collection[str]) -> Shape:
-        """The same shape. Raises InvalidInput for a field that there is not, and numbers that are none of rows."""
+    def check(self, kinds: Collection[str]) -> Shape:
+        """The same shape. Raises InvalidInput for a field that no kind has, and numbers that are none of rows."""
         refuse_below_one(limit=self.limit)
         if self.offset < 0:
             raise InvalidInput(f"`offset` must be at least 0, and is {self.offset}")
-        refuse_unknown_fields((*self.fields, *([self.sort_field] if self.sort else [])), known)
+        refuse_unknown_fields((*self.fields, *([self.sort_field] if self.sort else [])), kinds)
         return self
 
     def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
@@ -110,8 +110,9 @@ def cell(value: Json) -> str:
             return str(value)
 
 
-def refuse_unknown_fields(asked: Iterable[str], known: Collection[str]) -> None:
-    """Raise InvalidInput for a field that records of the kinds asked for have not."""
+def refuse_unknown_fields(asked: Collection[str], kinds: Collection[str]) -> None:
+    """Raise InvalidInput for a field that records of none of the kinds have."""
+    known = fields_of(kinds) if asked else ()  # To know them takes 5 ms.
     for field in asked:
         if field not in known:
             raise InvalidInput(f"there is no field {field!r}", hint=did_you_mean(field, known))

@@ -49,7 +49,7 @@ def test_no_more_is_read_than_is_wanted_where_the_order_stays() -> None:
 )
 def test_a_shape_that_no_answer_has_is_refused(shape: Shape) -> None:
     with pytest.raises(InvalidInput):
-        shape.check(("kind", "lines"))
+        shape.check(("file",))
 
 
 def test_records_are_counted_by_the_values_of_a_field() -> None:
