@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import add_counts
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.likeness import did_you_mean
@@ -171,8 +171,9 @@ def rank_metric(
     answer = search_lazily(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
     found: list[tuple[str, int]] = []
     for record in answer.found:
-        place, value = record_path(record), record["value"]
-        assert isinstance(value, int)
+        place, value = record_path(record), record.get("value")
+        if not isinstance(value, int):
+            raise StoreCorrupt(f"a metric of {place} has no value")
         if "symbol" in record:
             place += f":{record.get('line', 1)} {record['symbol']}"
         found.append((place, value))

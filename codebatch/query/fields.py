@@ -67,7 +67,7 @@ def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
         return os.path.dirname(record_path(record)) or "."
     if field in _PATHS and (field in record or f"{field}_b64" in record):
         return record_path(record, field)
-    return _defaults()[str(record["kind"])].get(field)
+    return _defaults().get(str(record.get("kind")), {}).get(field)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.entry import path_from_fields
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
@@ -166,11 +166,16 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def path_bytes(record: JsonRecord) -> bytes:
-    """The path of a record's file."""
+    """The path of a record's file. Raises StoreCorrupt where it has none."""
     path, path_b64 = record.get("path"), record.get("path_b64")
     if isinstance(path, str) and path_b64 is None:  # All but a few, and asked of every record.
         return path.encode()
-    return path_from_fields(path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None)
+    try:
+        return path_from_fields(
+            path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None
+        )
+    except ValueError as error:
+        raise StoreCorrupt(f"a record has no path: {error}") from error
 
 
 def last_name(target: Json) -> Json:

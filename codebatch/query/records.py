@@ -90,7 +90,7 @@ class BatchRecords:
         if "parse" not in self.task_names:
             raise InvalidInput("the batch does not know of what language files are", hint="run the pipeline `parse`")
         every = self.iter_records("parse", RecordFilter(kinds=("file",)))
-        return {path_key(record): str(record["lang"]) for record in every}
+        return {path_key(record): str(record.get("lang")) for record in every}
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""

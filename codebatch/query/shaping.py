@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
@@ -52,7 +53,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
     def arrange(self, records: Iterable[JsonRecord], languages: Languages) -> Iterator[JsonRecord]:
         """The records that are wanted, in the order that is wanted. Sorted with a limit, no more are kept than that."""
-        end = None if self.limit is None else self.offset + self.limit
+        offset = min(self.offset, sys.maxsize)
+        end = None if self.limit is None else min(offset + self.limit, sys.maxsize)
         if self.sort:
             is_down = self.sort.startswith("-")
             key = _key(self.sort_field, languages, is_down)
@@ -60,7 +62,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
                 records = sorted(records, key=key, reverse=is_down)
             else:
                 records = (heapq.nlargest if is_down else heapq.nsmallest)(end, records, key=key)
-        return islice(records, self.offset, end)
+        return islice(records, offset, end)
 
 
 AS_FOUND = Shape()

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.query.fields import Languages
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
@@ -146,6 +146,14 @@ def test_a_path_is_asked_for_by_a_pattern_or_by_a_part(wanted: str, passed: list
     assert [
         path for path in ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9") if paths.matches(os.fsencode(path))
     ] == passed
+
+
+@pytest.mark.parametrize("record", [{}, {"path": "a", "path_b64": "YQ=="}, {"path_b64": "?"}, {"path": 3}])
+def test_a_record_without_a_path_is_damage(record: JsonRecord) -> None:
+    """The tests of a filter see them, and a kind that there is not, in stores that somebody else wrote."""
+    with pytest.raises(StoreCorrupt, match="no path"):
+        RecordFilter(path="a").matches({"kind": "file", **record})
+    assert not RecordFilter(where="line > 1").matches({"kind": "odd", **record})
 
 
 @pytest.mark.parametrize("wanted", ["[", "a[", "!*.py"])

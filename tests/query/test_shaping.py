@@ -44,6 +44,12 @@ def test_no_more_is_read_than_is_wanted_where_the_order_stays() -> None:
     assert len(list(records)) == 2
 
 
+def test_numbers_may_be_greater_than_any_answer() -> None:
+    for sort in ("", "lines", "-lines"):
+        assert len(list(Shape(limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES))) == 2
+        assert list(Shape(offset=1 << 80, limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES)) == []
+
+
 @pytest.mark.parametrize(
     "shape", [Shape(limit=0), Shape(offset=-1), Shape(sort="nope"), Shape(sort="--lines"), Shape(fields=("lines", ""))]
 )
