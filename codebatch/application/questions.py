@@ -13,7 +13,7 @@ from codebatch.model.counts import add_counts
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import human_bytes
-from codebatch.model.record import KINDS
+from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.shard import path_of
 from codebatch.query.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.completeness import (
@@ -158,6 +158,23 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     whole = completeness(records, names, tells_failures=by == "kind")
     return Answer(question=question, found=ranked, whole=whole)
+
+
+def describe_codes(question: Question, codes: Collection[str], task: str | None = None) -> dict[str, tuple[str, str]]:
+    """Of some codes with what severities they stand in the batch, the gravest first, and the first message of each.
+
+    Raises StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
+    records = question.records
+    pairs: set[tuple[str, str]] = set()
+    messages: dict[str, str] = {}
+    for record in records.iter_by_path(records.choose_tasks(task), asked):
+        code = str(record.get("code"))
+        pairs.add((code, str(record.get("severity"))))
+        messages.setdefault(code, str(record.get("message")))
+    ordered = {code: ", ".join(each for each in SEVERITIES if (code, each) in pairs) for code in codes}
+    return {code: (ordered[code], messages.get(code, "")) for code in codes}
 
 
 def rank_metric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import get_args
+from typing import cast, get_args
 
 import click
 import msgspec
@@ -18,12 +18,14 @@ from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_c
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
+from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord, chosen, value_of
 from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import worst_findings
+from codebatch.system.plugins import load_question
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
@@ -90,6 +92,8 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
         return answer_rows(answering, greatest, dict(greatest.found), lines)
     answer = questions.rank(question, msgspec.convert(by, Ranking), task)
     ranked = answer.found[:limit]
+    if by == "code" and not answering.as_json:
+        return answer_rows(answering, answer, (), _code_lines(question, ranked, task))
     return answer_rows(answering, answer, dict(ranked), table(((count, name) for name, count in ranked), ("count", by)))
 
 
@@ -208,6 +212,15 @@ for noun, told in (
     ("stats", "How many records of every kind there are, or of every value of another field."),
 ):
     _add_noun(noun, told)
+
+
+def _code_lines(question: Question, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
+    """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
+    found = questions.describe_codes(question, [code for code, _ in ranked], task)
+    rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
+    finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
+    cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
+    return table(([printable(str(cell)) for cell in row] for row in cells), ("count", "code", "severity", "finds"))
 
 
 def _kinds_shown(answering: Answering) -> tuple[str, ...]:

@@ -72,6 +72,15 @@ def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLi
     assert (error["message"], error["hint"]) == ("the batch has no metric 'linez'", "did you mean 'lines'?")
 
 
+def test_codes_are_told_with_their_severity_and_what_they_find(named: CommandLine) -> None:
+    header, *rows = named("top", "--by", "code").lines
+    assert header.split() == ["count", "code", "severity", "finds"]
+    assert rows, "os and sys are not used"
+    assert all(row.split()[2] in ("error", "warning", "info") and len(row.split()) > 4 for row in rows)
+    counts = named("top", "--by", "code", "--json").json
+    assert {row.split()[1]: int(row.split()[0]) for row in rows} == counts
+
+
 def test_a_batch_without_symbols_is_not_asked_for_names(ran: Ran, codebatch: CommandLine) -> None:
     write(codebatch.directory / "a.py", "def f(): f()\n")
     codebatch("run", "a.py", "--pipeline", "parse", "-q")
