@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from itertools import chain, islice
+from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import add_counts
-from codebatch.model.entry import Entry, display_path, path_from_fields, path_row
+from codebatch.model.entry import Entry, path_row
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import human_bytes
-from codebatch.model.record import KINDS
+from codebatch.model.record import KINDS, SEVERITIES
 from codebatch.model.shard import path_of
 from codebatch.query.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.completeness import (
+    Completeness,
     check_kinds,
     completeness,
     completeness_at,
     lacks_files,
     tasks_that_give,
 )
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
+from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
 from codebatch.query.summary import Summary
 from codebatch.query.summary import summarise as summary_of
 
 if TYPE_CHECKING:
     from codebatch.store.journal import JournalLine
 
-Ranking = Literal["kind", "code", "severity", "lang", "path"]
+Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
 
 
 class Inspected(NamedTuple):
@@ -57,27 +62,63 @@ def search(
     limit: int | None = None,
     kinds: Collection[str] | None = None,
 ) -> Answer[list[JsonRecord]]:
-    """The records that a filter lets pass, by task and path. Raises InvalidInput or StoreCorrupt.
+    """The records that a filter lets pass, by path, task and place. Raises InvalidInput or StoreCorrupt.
 
     `kinds` are those that the question names, where they are not those that the filter lets pass.
     """
-    refuse_below_one(limit=limit)
-    asked.check()
+    answer = search_lazily(question, asked, task=task, kinds=kinds, shape=Shape(limit=limit))
+    return Answer(question=question, found=list(answer.found), whole=answer.whole)
+
+
+def search_lazily(
+    question: Question,
+    asked: RecordFilter,
+    *,
+    task: str | None = None,
+    kinds: Collection[str] | None = None,
+    shape: Shape = AS_FOUND,
+) -> Answer[Iterator[JsonRecord]]:
+    """As `search`, in a shape; but for the first, records are read when they are wanted, or StoreCorrupt is raised."""
+    shape.check(asked.check().possible_kinds)
     records = question.records
-    if kinds is None:
-        kinds = asked.kinds or (("symbol",) if asked.names else ())
-    refuse_text(kinds=kinds)
-    refuse_unknown("kind", kinds, KINDS)
-    names = records.choose_tasks(task)
-    every = chain.from_iterable(records.iter_records(name, asked) for name in names)
-    found = list(islice(every, limit))
-    if not found:
+    kinds = _named_kinds(asked, kinds)
+    every = records.iter_by_path(records.choose_tasks(task), asked)
+    first = next(every, None)
+    if first is None:
         check_kinds(question.catalogue, records, kinds)
-    is_told = asked.matches({"kind": "failure", "path": asked.path})
-    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
-    lacks = lacks_files(question.catalogue, records, names, kinds)
-    whole = completeness(records, needed, tells_failures=is_told, path=asked.path, lacks_files=lacks)
-    return Answer(question=question, found=found, whole=whole)
+        _tell_unknown_languages(question, asked)
+    found = () if first is None else chain((first,), every)
+    whole = _wholeness(question, asked, task, kinds, shape.needed)
+    arranged = shape.arrange(found, records.languages_for(asked, shape.needed))
+    return Answer(question=question, found=arranged, whole=whole)
+
+
+def count_by(
+    question: Question,
+    asked: RecordFilter,
+    field: str,
+    *,
+    task: str | None = None,
+    kinds: Collection[str] | None = None,
+) -> Answer[Groups]:
+    """How many records that a filter lets pass have which value of a field. Raises InvalidInput or StoreCorrupt.
+
+    From the counts that are kept with outputs, where they tell it. `kinds` as in `search`.
+    """
+    refuse_unknown_fields((field,), asked.check().possible_kinds)
+    records = question.records
+    names = records.choose_tasks(task)
+    kinds = _named_kinds(asked, kinds)
+    if field == "kind" and asked == RecordFilter(kinds=asked.kinds):
+        total = add_counts(records.counts(name) for name in names).kinds
+        found = group(Counter({kind: total[kind] for kind in total if kind in asked.possible_kinds}), 0)
+    else:
+        every = records.iter_by_path(names, asked)
+        found = group_records(every, field, records.languages_for(asked, (field,)))
+    if not found.total:
+        check_kinds(question.catalogue, records, kinds)
+        _tell_unknown_languages(question, asked)
+    return Answer(question=question, found=found, whole=_wholeness(question, asked, task, kinds, (field,)))
 
 
 def find_errors(question: Question, task: str | None = None) -> Answer[list[JsonRecord]]:
@@ -91,22 +132,24 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
     found = [{**record, "task_id": name} for name in names for record in records.iter_records(name, asked)]
     journal = read_journal(question.store.files, question.batch.root, question.note) if failures else []
     evidence = _evidence(records, journal)
-    told = [{**record, **evidence.get((_path(record), str(record["task"])), {})} for record in failures]
+    told = [{**record, **evidence.get((path_bytes(record), str(record["task"])), {})} for record in failures]
     whole = completeness(records, names, tells_failures=True)
     return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
 
 
 def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[list[tuple[str, int]]]:
-    """How often each kind, code, severity or language is there, and diagnostics by path; most first.
+    """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
     Raises InvalidInput or StoreCorrupt.
     """
     refuse_unknown("ranking", (by,), get_args(Ranking))
     records = question.records
     names = records.choose_tasks(task)
-    if by == "path":
+    if by in ("path", "file", "dir"):
         asked = RecordFilter(kinds=("diagnostic",))
-        counted = Counter(display_path(_path(r)) for name in names for r in records.iter_records(name, asked))
+        field = "dir" if by == "dir" else "path"
+        every = (r for name in names for r in records.iter_records(name, asked))
+        counted = Counter(str(value_of(r, field, NO_LANGUAGES)) for r in every)
     else:
         counts = add_counts(records.counts(name) for name in names)
         counted = Counter(
@@ -115,6 +158,47 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
     whole = completeness(records, names, tells_failures=by == "kind")
     return Answer(question=question, found=ranked, whole=whole)
+
+
+def describe_codes(question: Question, codes: Collection[str], task: str | None = None) -> dict[str, tuple[str, str]]:
+    """Of some codes with what severities they stand in the batch, the gravest first, and the first message of each.
+
+    Raises StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
+    records = question.records
+    pairs: set[tuple[str, str]] = set()
+    messages: dict[str, str] = {}
+    for record in records.iter_by_path(records.choose_tasks(task), asked):
+        code = str(record.get("code"))
+        pairs.add((code, str(record.get("severity"))))
+        messages.setdefault(code, str(record.get("message")))
+    ordered = {code: ", ".join(each for each in SEVERITIES if (code, each) in pairs) for code in codes}
+    return {code: (ordered[code], messages.get(code, "")) for code in codes}
+
+
+def rank_metric(
+    question: Question, metric: str, *, limit: int, task: str | None = None
+) -> Answer[list[tuple[str, int]]]:
+    """Where a metric is greatest, at most so many places; each a path, or a path, line and function.
+
+    Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("metric",), metrics=(metric,))
+    answer = search_lazily(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
+    found: list[tuple[str, int]] = []
+    for record in answer.found:
+        place, value = record_path(record), record.get("value")
+        if not isinstance(value, int):
+            raise StoreCorrupt(f"a metric of {place} has no value")
+        if "symbol" in record:
+            place += f":{record.get('line', 1)} {record['symbol']}"
+        found.append((place, value))
+    if not found:
+        every = count_by(question, RecordFilter(kinds=("metric",)), "metric", task=task)
+        if known := [name for name, _ in every.found.counts]:
+            raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, known))
+    return Answer(question=question, found=found, whole=answer.whole)
 
 
 def inspect(
@@ -131,8 +215,11 @@ def inspect(
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
+    languages = records.languages_for(asked)
     # The failure of a project task stands at the first item of all, and is none of that file's.
-    found = [r for task in by_task.values() for r in task or () if asked.matches(r) and place.items() <= r.items()]
+    found = [
+        r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
+    ]
     lacks = lacks_files(catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
@@ -150,7 +237,7 @@ def list_files(question: Question, limit: int | None = None) -> Answer[list[tupl
     needed = {"parse"} & set(records.task_names)
     if needed:
         asked = RecordFilter(kinds=("file",))
-        about = {_path(record): record for record in records.iter_records("parse", asked)}
+        about = {path_bytes(record): record for record in records.iter_records("parse", asked)}
     found = [(entry, about.get(entry.path)) for entry in records.items[:limit]]
     return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
 
@@ -181,13 +268,37 @@ def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[byt
     return found
 
 
-def _path(record: JsonRecord) -> bytes:
-    path, path_b64 = record.get("path"), record.get("path_b64")
-    return path_from_fields(path if isinstance(path, str) else None, path_b64 if isinstance(path_b64, str) else None)
+def _named_kinds(asked: RecordFilter, kinds: Collection[str] | None) -> Collection[str]:
+    """The kinds that a question names. Raises InvalidInput where there is no such."""
+    if kinds is None:
+        return asked.named_kinds
+    refuse_text(kinds=kinds)
+    refuse_unknown("kind", kinds, KINDS)
+    return kinds
+
+
+def _wholeness(
+    question: Question, asked: RecordFilter, task: str | None, kinds: Collection[str], fields: Collection[str]
+) -> Completeness:
+    """How complete an answer is that rests on the tasks which give some kinds, and on the languages for some fields."""
+    records = question.records
+    names = records.choose_tasks(task)
+    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    if asked.needs_languages(fields):
+        needed = tuple(dict.fromkeys(("parse", *needed)))
+    lacks = lacks_files(question.catalogue, records, names, kinds)
+    return completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
+
+
+def _tell_unknown_languages(question: Question, asked: RecordFilter) -> None:
+    if asked.languages:
+        known = sorted(set(question.records.languages.values()))
+        for language in set(asked.languages) - set(known):
+            question.note(f"no file of the batch is {language}; there are: {', '.join(known)}")
 
 
 def _place(record: JsonRecord) -> tuple[bytes, int, int, str]:
     line, column = record["line"], record["column"]
     assert isinstance(line, int)
     assert isinstance(column, int)
-    return _path(record), line, column, str(record["code"])
+    return path_bytes(record), line, column, str(record["code"])

@@ -10,7 +10,8 @@ from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_row
 from codebatch.query.arguments import refuse_text, refuse_unknown
 from codebatch.query.completeness import Completeness
-from codebatch.query.filters import JsonRecord
+from codebatch.query.fields import JsonRecord
+from codebatch.query.paths import PathFilter
 from codebatch.system.plugins import load_question
 
 ROLES = ("definition", "import", "call", "reference")
@@ -19,7 +20,7 @@ ROLES = ("definition", "import", "call", "reference")
 def references(
     question: Question, name: str, *, roles: Collection[str] = (), path: str = ""
 ) -> Answer[list[JsonRecord]]:
-    """Every place where a name stands, in some roles, all where none is named, and in paths that contain `path`.
+    """Every place where a name stands, in some roles, all where none is named, in paths as a PathFilter has it.
 
     Each has `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. Raises InvalidInput or StoreCorrupt.
     """
@@ -37,8 +38,9 @@ def _found(question: Question, name: str, path: str, lost: list[bytes]) -> Itera
     """The rows, file by file; of which files the content is not there is noted in `lost`."""
     find = load_question("references_in")
     records = question.records
+    paths = PathFilter(path)
     for item, entry in enumerate(records.items):
-        if path not in display_path(entry.path):
+        if not paths.matches(entry.path):
             continue
         try:
             content = records.read_object(entry)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,15 @@ def answer_rows(
     answering.print(document, lines, if_none=if_none, name=name)
     _tell_changes(answering, question)
     return _status(whole)
+
+
+def answer_written(answering: Answering, answer: Answer[object], write: Callable[[], None]) -> int:
+    """Answer in a form of its own, which `write` puts on standard output; returns the exit status."""
+    _tell(answering, answer.question, answer.whole)
+    write()
+    sys.stdout.flush()
+    _tell_changes(answering, answer.question)
+    return _status(answer.whole)
 
 
 def answer_document(

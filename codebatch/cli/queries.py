@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from typing import cast, get_args
+
 import click
 import msgspec
 
 from codebatch.application import questions
 from codebatch.application.asking import Question
 from codebatch.application.questions import Inspected, Ranking
-from codebatch.cli.asking import answer_document, answer_rows, ask
+from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.filtering import Asked, NounCommand, filtering
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
+from codebatch.cli.terminal import printable
+from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_row
-from codebatch.model.record import KINDS, SEVERITIES
-from codebatch.query.filters import JsonRecord, RecordFilter
+from codebatch.model.quantities import count_of
+from codebatch.query.fields import JsonRecord, chosen, value_of
+from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import worst_findings
+from codebatch.system.plugins import load_question
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
+METRIC = "metric:"
 
 task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
+
+
+def _check_ranking(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if value not in get_args(Ranking) and not value.startswith(METRIC):
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(get_args(Ranking))}, {METRIC}NAME", ctx, param)
+    return value
 
 
 @click.command()
@@ -57,17 +74,26 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 @task_option
 @click.option(
     "--by",
-    type=click.Choice(["kind", "code", "severity", "lang", "path"]),
+    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME]",
     default="kind",
     show_default=True,
-    help="What to count.",
+    callback=_check_ranking,
+    help="What to count; of metric:NAME the greatest.",
 )
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: Ranking, limit: int) -> int:
-    """Most frequent kinds, codes, severities or languages; paths with most diagnostics."""
-    answer = questions.rank(ask(answering, batch_reference), by, task)
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> int:
+    """Most frequent kinds, codes, severities or languages; paths with most diagnostics; where a metric is greatest."""
+    question = ask(answering, batch_reference)
+    if by.startswith(METRIC):
+        metric = by.removeprefix(METRIC)
+        greatest = questions.rank_metric(question, metric, limit=limit, task=task)
+        lines = table(((value, place) for place, value in greatest.found), ("value", metric))
+        return answer_rows(answering, greatest, dict(greatest.found), lines)
+    answer = questions.rank(question, msgspec.convert(by, Ranking), task)
     ranked = answer.found[:limit]
+    if by == "code" and not answering.as_json:
+        return answer_rows(answering, answer, (), _code_lines(question, ranked, task))
     return answer_rows(answering, answer, dict(ranked), table(((count, name) for name, count in ranked), ("count", by)))
 
 
@@ -101,53 +127,100 @@ def query() -> None:
     """Records of a batch, filtered."""
 
 
-@query.command()
-@asked_batch_option
-@task_option
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated.")
-@click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
-@answering
-def outputs(
-    answering: Answering,
-    batch_reference: str | None,
-    task: str | None,
-    kinds: tuple[str, ...],
-    path: str,
-    names: tuple[str, ...],
-    limit: int | None,
-) -> int:
-    """Records of every kind; for people, without those that are for machines."""
-    asked = RecordFilter(kinds=kinds or _kinds_shown(answering), path=path, names=names)
-    named = kinds or (("symbol",) if names else ())
-    answer = questions.search(ask(answering, batch_reference), asked, task=task, limit=limit, kinds=named)
-    return answer_rows(answering, answer, answer.found, map(record_line, answer.found))
+def _add_noun(noun: str, told: str) -> None:
+    @answering
+    @asked_batch_option
+    @filtering(noun)
+    def records(answering: Answering, batch_reference: str | None, asked: Asked) -> int:
+        return _answer_records(answering, ask(answering, batch_reference), asked)
+
+    query.command(noun, cls=NounCommand, help=told)(records)
 
 
-@query.command()
-@asked_batch_option
-@task_option
-@click.option("--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated.")
-@click.option("--code", "codes", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix.")
-@click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Who found it.")
-@click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
-@answering
-def diagnostics(
-    answering: Answering,
-    batch_reference: str | None,
-    task: str | None,
-    severities: tuple[str, ...],
-    codes: tuple[str, ...],
-    tools: tuple[str, ...],
-    path: str,
-    limit: int | None,
-) -> int:
-    """Diagnostics."""
-    asked = RecordFilter(kinds=("diagnostic",), severities=severities, codes=codes, tools=tools, path=path)
-    answer = questions.search(ask(answering, batch_reference), asked, task=task, limit=limit)
-    return answer_rows(answering, answer, answer.found, map(record_line, answer.found))
+def _answer_records(answering: Answering, question: Question, asked: Asked) -> int:
+    form, answering = _form(answering, asked)
+    wanted = asked.records.check()
+    wanted.refuse_impossible()
+    if asked.is_count or asked.group_by or asked.noun == "stats":
+        return _answer_counts(answering, question, asked, form)
+    named = wanted.named_kinds
+    if not wanted.kinds and form not in FOR_PROGRAMS:
+        wanted = msgspec.structs.replace(wanted, kinds=KINDS_SHOWN)
+    fields = asked.shape.fields
+    answer = questions.search_lazily(question, wanted, task=asked.task, kinds=named, shape=asked.shape)
+    languages = question.records.languages_for(wanted, fields)
+
+    def as_json(record: JsonRecord) -> JsonRecord:
+        return chosen(record, fields, languages) if fields else record
+
+    if form in STREAMED:
+        rows: Iterable[JsonRecord] = answer.found
+    else:
+        rows = list(answer.found)  # What is damaged is met before anything is written.
+    if form == "json":
+        return answer_rows(answering, answer, list(map(as_json, rows)), ())
+    if form == "plain" and not fields and is_colored(asked.color):
+        return answer_written(answering, answer, partial(write_colored, rows))
+    if form == "plain" and not fields:
+        return answer_rows(answering, answer, (), map(record_line, rows))
+    columns = fields or columns_of(form, wanted.possible_kinds)
+    write = partial(write_rows, form, rows, columns, lambda row, field: value_of(row, field, languages), as_json)
+    return answer_written(answering, answer, write)
+
+
+def _answer_counts(answering: Answering, question: Question, asked: Asked, form: Form) -> int:
+    field = asked.group_by or "kind"
+    kinds = asked.records.named_kinds
+    answer = questions.count_by(question, asked.records, field, task=asked.task, kinds=kinds)
+    rows: list[JsonRecord]
+    columns: tuple[str, ...]
+    if asked.is_count:
+        rows, columns = [{"count": answer.found.total}], ("count",)
+        document: dict[str, int] = {"count": answer.found.total}
+    else:
+        end = asked.shape.limit and asked.shape.offset + asked.shape.limit
+        groups = answer.found.counts[asked.shape.offset : end]
+        rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
+        document = dict(groups)
+        if answer.found.absent:
+            answering.note(f"{count_of(answer.found.absent, 'record')} without {field}")
+    if form == "json":
+        return answer_rows(answering, answer, document, ())
+    if asked.form is None and not asked.is_count:
+        return answer_rows(answering, answer, (), table(((row["count"], row[field]) for row in rows), columns))
+    write = partial(write_rows, form, rows, columns, JsonRecord.get, lambda row: row)
+    return answer_written(answering, answer, write)
+
+
+def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
+    """The form of the answer; under `-o json` all is as under `--json`. Raises InvalidInput."""
+    if answering.as_json and asked.form not in (None, "json"):
+        raise InvalidInput(f"-o {asked.form} means nothing beside --json")
+    form: Form = "json" if answering.as_json else asked.form or "plain"
+    return form, msgspec.structs.replace(answering, as_json=form == "json")
+
+
+for noun, told in (
+    ("outputs", "Records of every kind; for people, without those that are for machines."),
+    ("diagnostics", "Diagnostics."),
+    ("symbols", "What is defined where."),
+    ("edges", "Imports, calls, inheritance, and which file depends on which."),
+    ("metrics", "Numbers about files and functions."),
+    ("files", "What each file is."),
+    ("failures", "What a task could not do."),
+    ("duplicates", "Blocks of code that stand at several places."),
+    ("stats", "How many records of every kind there are, or of every value of another field."),
+):
+    _add_noun(noun, told)
+
+
+def _code_lines(question: Question, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
+    """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
+    found = questions.describe_codes(question, [code for code, _ in ranked], task)
+    rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
+    finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
+    cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
+    return table(([printable(str(cell)) for cell in row] for row in cells), ("count", "code", "severity", "finds"))
 
 
 def _kinds_shown(answering: Answering) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import click
 from codebatch.application.references import ROLES
 from codebatch.application.references import references as references_of
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.filtering import path_option
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.query.filters import JsonRecord, record_path
 
@@ -15,7 +16,7 @@ from codebatch.query.filters import JsonRecord, record_path
 @click.argument("name")
 @asked_batch_option
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="Only these; may be repeated.")
-@click.option("--path", "path", metavar="TEXT", default="", help="Only paths that contain this.")
+@path_option
 @answering
 def references(answering: Answering, name: str, batch_reference: str | None, roles: tuple[str, ...], path: str) -> int:
     """Every place where NAME stands as a name in the files of a batch, and as what.

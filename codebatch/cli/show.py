@@ -21,32 +21,38 @@ KINDS_SHOWN = tuple(kind for kind in KINDS if kind != "fingerprints")
 
 def record_line(record: JsonRecord) -> str:
     """One record as `path:line:col: …`, which editors and grep understand."""
+    return "".join(record_parts(record))
+
+
+def record_parts(record: JsonRecord) -> tuple[str, str, str]:
+    """The line of a record in three: what is before its severity or its name, that, and what is behind."""
     path = record_path(record)
     match record["kind"]:
         case "diagnostic":
-            place = f"{path}:{record['line']}:{record['column']}"
-            return f"{place}: {record['severity']} {record['code']} {record['message']} [{record['tool']}]"
+            told = f" {record['code']} {record['message']} [{record['tool']}]"
+            return f"{path}:{record['line']}:{record['column']}: ", str(record["severity"]), told
         case "symbol":
             place = f"{path}:{record['line']}:{record['column']}"
-            return f"{place}: {record['symbol_type']} {record['qualified']}"
+            return f"{place}: {record['symbol_type']} ", str(record["qualified"]), ""
         case "edge":
-            told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} {record['target']}"
-            return f"{told} ({record['resolution']})" if "resolution" in record else told
+            told = f"{path}:{record['line']}: {record['source'] or '(file)'} {record['edge_type']} "
+            return told, str(record["target"]), f" ({record['resolution']})" if "resolution" in record else ""
         case "metric":
             place = f"{path}:{record.get('line', 1)}: {record['symbol']}" if "symbol" in record else f"{path}:"
-            return f"{place} {record['metric']} = {record['value']}"
+            return f"{place} ", str(record["metric"]), f" = {record['value']}"
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
-            return f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
+            told = f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
         case "file":
-            return f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
+            told = f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
         case "failure":
-            return f"{path}: {record['task']} failed: {record['reason']}"
+            told = f"{path}: {record['task']} failed: {record['reason']}"
         case _:
             rest = ", ".join(
                 f"{key}={value}" for key, value in record.items() if key not in ("kind", "path", "path_b64")
             )
-            return f"{path}: {record['kind']} {rest}"
+            told = f"{path}: {record['kind']} {rest}"
+    return told, "", ""
 
 
 def summary_lines(summary: Summary, worst: Iterable[JsonRecord]) -> Iterator[str]:

@@ -10,7 +10,8 @@ import msgspec
 from codebatch.errors import InvalidConfiguration, InvalidInput
 from codebatch.model.quantities import percent_of
 from codebatch.model.shard import PROJECT_PATH
-from codebatch.query.filters import JsonRecord, RecordFilter, record_path
+from codebatch.query.filters import JsonRecord, RecordFilter, path_bytes
+from codebatch.query.paths import PathFilter
 from codebatch.query.records import BatchRecords
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def completeness(
 ) -> Completeness:
     """How complete a batch is for a question that needs some of its tasks.
 
-    `tells_failures`: failures are part of the answer. `path`: only those of paths that contain it matter. `lacks_files`
-    is as in Completeness.
+    `tells_failures`: failures are part of the answer. `path`: only those matter at paths that it asks for, as a
+    PathFilter has it. `lacks_files` is as in Completeness.
     """
     tally = records.source.tally(tasks)
     failed: dict[str, int] = {}
@@ -139,5 +140,5 @@ def _is_untold_failure(
 
 def _failures(records: BatchRecords, task: str, path: str) -> int:
     every = records.iter_records(task, RecordFilter(kinds=("failure",)))
-    project = PROJECT_PATH.decode()
-    return sum(path in (found := record_path(record)) or found == project for record in every)
+    paths = PathFilter(path)
+    return sum(paths.matches(found := path_bytes(record)) or found == PROJECT_PATH for record in every)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
@@ -12,7 +14,8 @@ from codebatch.model.entry import Entry
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.plan import Plan, items_of
 from codebatch.model.task import task_name
-from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages, path_key
+from codebatch.query.filters import RecordFilter, decode_records, path_bytes
 from codebatch.query.narrowing import Narrowing, lookups_of
 from codebatch.query.sources import RecordSource, find_source
 from codebatch.store.batches import Batch, check_is_there, snapshot_of
@@ -72,7 +75,27 @@ class BatchRecords:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         for piece in self.source.iter_pieces(task, lookups_of(asked)):
             if asked.may_match(piece.counts):
-                yield from asked.iter_matching(piece.read())
+                yield from asked.iter_matching(piece.read(), self.languages_for(asked))
+
+    def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
+        """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
+
+        Nothing is read of a shard before the first of its records is wanted. Raises StoreCorrupt.
+        """
+        lookups = lookups_of(asked)
+        for pieces in zip(*(self.source.iter_pieces(task, lookups) for task in tasks), strict=True):
+            wanted = [piece for piece in pieces if asked.may_match(piece.counts)]
+            languages = self.languages_for(asked) if wanted else NO_LANGUAGES
+            found = [asked.iter_matching(piece.read(), languages) for piece in wanted]
+            yield from heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
+
+    @cached_property
+    def languages(self) -> Languages:
+        """The languages of files, as `parse` tells them so far. Raises InvalidInput where the batch is without it."""
+        if "parse" not in self.task_names:
+            raise InvalidInput("the batch does not know of what language files are", hint="run the pipeline `parse`")
+        every = self.iter_records("parse", RecordFilter(kinds=("file",)))
+        return {path_key(record): str(record.get("lang")) for record in every}
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
@@ -91,6 +114,10 @@ class BatchRecords:
         """The content of an entry. Raises ObjectMissing."""
         with self._look_again():
             return self._objects.read(entry.object, entry.size)
+
+    def languages_for(self, asked: RecordFilter, fields: Collection[str] = ()) -> Languages:
+        """The languages of files where they must be known. Raises InvalidInput or StoreCorrupt."""
+        return self.languages if asked.needs_languages(fields) else NO_LANGUAGES
 
     @cached_property
     def _objects(self) -> ObjectStore:

@@ -22,9 +22,10 @@ from codebatch.application.references import references
 from codebatch.application.running import run, run_batch, run_paths, scope_of
 from codebatch.application.stores import StorePlace, open_store
 from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNotFound, UnknownId
+from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry, decode_entries
-from codebatch.query.filters import JsonRecord, RecordFilter
-from codebatch.query.records import BatchRecords
+from codebatch.query.filters import RecordFilter
+from codebatch.query.sources import Piece
 from codebatch.store import index_frames, snapshots
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
@@ -229,20 +230,25 @@ def test_what_would_be_answered_falsely_or_never_is_refused(
         asked(question)
 
 
-def test_search_that_has_enough_reads_no_further_task(question: Question) -> None:
-    read: list[str] = []
+def test_search_that_has_enough_reads_no_further_shard(question: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
+    counts, read = Counts(kinds={"file": 1}), list[str]()
 
-    class Watched(BatchRecords):
-        @property
-        def task_names(self) -> tuple[str, ...]:
-            return ("one", "two", "three")
+    def pieces(task: str) -> Iterator[Piece]:
+        for path in ("one", "two"):
 
-        def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
-            read.append(task)
-            yield {"kind": "file", "path": task}
+            def lines(path: str = path) -> Iterator[bytes]:
+                read.append(f"{task} {path}")
+                yield b'{"kind":"file","path":"%s","lang":"%s"}\n' % (path.encode(), task.encode())
 
-    question.__dict__["records"] = Watched(question.store, question.batch)
-    assert [record["path"] for record in search(question, RecordFilter(), limit=2).found] == read == ["one", "two"]
+            yield Piece(counts, lines, "")
+
+    source = question.records.source
+    monkeypatch.setattr(source, "iter_pieces", pieces)
+    monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
+    found = search(question, RecordFilter(), limit=2).found
+    assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
+    assert read == ["c one", "b one", "a one"]
 
 
 def test_limits_under_which_no_file_can_be_worked_on_are_refused(tree: Path) -> None:

@@ -41,6 +41,8 @@ READING = {
     "inspect src/main.py --explain": 4,
     "query outputs": 9,
     "query diagnostics": 2,
+    "query stats": 4,
+    "query symbols --count": 1,
     "explain-miss": 3,
 }
 
@@ -267,6 +269,34 @@ def test_filters_narrow_what_is_queried(ran: Ran) -> None:
     assert [record["qualified"] for record in query("outputs", "--name", "Mai*", "--path", "src/")] == ["Main"]
     assert len(query("outputs", "--limit", "2")) == 2
     assert query("outputs", "--task", "analyze") == query("outputs", "--kind", "metric")
+    kinds = {"symbols": "symbol", "edges": "edge", "metrics": "metric", "files": "file"}
+    for noun, kind in {**kinds, "failures": "failure", "duplicates": "duplicate"}.items():
+        assert query(noun) == [record for record in every if record["kind"] == kind], noun
+    assert {record["path"] for record in query("files", "--path", "SRC/*.py")} == set()
+    assert {record["path"] for record in query("files", "--path", "SRC/")} == {
+        record["path"] for record in query("outputs", "--path", "src/*")
+    }
+    assert {record.get("lang") for record in query("files", "--lang", "python")} == {"python"}
+    assert {record["path"] for record in query("symbols", "--lang", "javascript")} == {"web/app.js"}
+    assert query("symbols", "--where", "lang == 'javascript'") == query("symbols", "--lang", "javascript")
+    assert query("diagnostics", "--where", "severity == 'error'") == errors
+    paths = [str(record.get("path", "")) for record in every if "path" in record]
+    assert paths == sorted(paths), "by path"
+
+
+def test_an_option_of_other_nouns_is_refused_with_their_names(ran: Ran) -> None:
+    error = ran.codebatch("query", "edges", "--severity=x", "--store", "store", "--json", status=2).error
+    assert error["message"] == "--severity means nothing for edges"
+    assert error["hint"] == "those that have it: query outputs, query diagnostics, query stats"
+    error = ran.codebatch("query", "files", "--where", "lnes > 3", "--store", "store", "--json", status=2).error
+    assert (error["message"], error["hint"]) == ("there is no field 'lnes'", "did you mean 'lines'?")
+    asked = ("query", "outputs", "--name", "x", "--code", "y", "--store", "store", "--json")
+    assert ran.codebatch(*asked, status=2).error["message"] == "no record has all that is asked for"
+
+
+def test_a_language_that_no_file_is_of_is_said(ran: Ran) -> None:
+    ended = ran.codebatch("query", "files", "--lang", "Python", "--store", "store")
+    assert (ended.lines, ended.notes.startswith("no file of the batch is Python; there are: ")) == ([], True)
 
 
 def test_counts_agree_between_commands(ran: Ran) -> None:

@@ -142,6 +142,8 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
         "top --by colour",
         "top --limit 0",
         "query outputs --kind nope",
+        "query outputs --where=",
+        "query outputs --where 9**9**9",
         "query diagnostics --severity nope",
         "query outputs --task nope",
         "inspect",

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
-from codebatch.errors import InvalidInput
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts
+from codebatch.query.fields import Languages
 from codebatch.query.filters import JsonRecord, RecordFilter, decode_records
+from codebatch.query.paths import PathFilter
 
 FINDING: JsonRecord = {
     "kind": "diagnostic", "path": "src/a.py", "severity": "error", "code": "E501", "tool": "ruff", "name": "x",
 }  # fmt: skip
-SYMBOL: JsonRecord = {"kind": "symbol", "path": "src/b.py", "name": "parse_line"}
-NAMELESS: JsonRecord = {"kind": "file", "path_b64": "/w=="}
-RECORDS = [FINDING, SYMBOL, NAMELESS]
+SYMBOL: JsonRecord = {"kind": "symbol", "path": "src/b.py", "name": "parse_line", "symbol_type": "function"}
+NAMELESS: JsonRecord = {"kind": "file", "path_b64": "/w==", "lang": "text"}
+CALL: JsonRecord = {"kind": "edge", "path": "src/b.py", "target": "std::io.read", "name": "no"}
+SIZE: JsonRecord = {"kind": "metric", "path": "src/b.py", "metric": "lines", "value": 3}
+RECORDS = [FINDING, SYMBOL, NAMELESS, CALL, SIZE]
+LANGUAGES: Languages = {("src/b.py", None): "python", ("src/a.py", None): "rust"}
 
 
 @pytest.mark.parametrize(
     ("asked", "passed"),
     [
-        (RecordFilter(), [FINDING, SYMBOL, NAMELESS]),
+        (RecordFilter(), RECORDS),
         (RecordFilter(kinds=("symbol", "file")), [SYMBOL, NAMELESS]),
         (RecordFilter(severities=("warning", "error")), [FINDING]),
         (RecordFilter(severities=("warning",)), []),
@@ -34,8 +40,16 @@ RECORDS = [FINDING, SYMBOL, NAMELESS]
         (RecordFilter(names=("parse_line",)), [SYMBOL]),
         (RecordFilter(names=("parse*",)), [SYMBOL]),
         (RecordFilter(names=("parse",)), []),
-        (RecordFilter(path="src/"), [FINDING, SYMBOL]),
-        (RecordFilter(path="b.p"), [SYMBOL]),
+        (RecordFilter(symbol_types=("class", "function")), [SYMBOL]),
+        (RecordFilter(symbol_types=("class",)), []),
+        (RecordFilter(metrics=("lines",)), [SIZE]),
+        (RecordFilter(metrics=("bytes",)), []),
+        (RecordFilter(targets=("read",)), [CALL]),
+        (RecordFilter(targets=("io", "std::io.read")), []),
+        (RecordFilter(languages=("python", "text")), [SYMBOL, NAMELESS, CALL, SIZE]),
+        (RecordFilter(languages=("rust",), kinds=("diagnostic", "edge")), [FINDING]),
+        (RecordFilter(path="src/"), [FINDING, SYMBOL, CALL, SIZE]),
+        (RecordFilter(path="B.P"), [SYMBOL, CALL, SIZE]),
         (RecordFilter(path="\\xff"), [NAMELESS]),
         (RecordFilter(kinds=("diagnostic",), path="b.p"), []),
     ],
@@ -43,7 +57,7 @@ RECORDS = [FINDING, SYMBOL, NAMELESS]
 def test_a_record_passes_where_every_field_that_is_asked_for_fits(
     asked: RecordFilter, passed: list[JsonRecord]
 ) -> None:
-    assert [record for record in RECORDS if asked.matches(record)] == passed
+    assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
 
 
 COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, severities={"error": 2}, codes={"E501": 2})
@@ -64,6 +78,9 @@ COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, severities={"er
         (RecordFilter(kinds=("file",), severities=("error",)), False),
         (RecordFilter(kinds=("file",), tools=("ruff",)), False),
         (RecordFilter(names=("x",)), False),
+        (RecordFilter(targets=("x",)), False),
+        (RecordFilter(metrics=("x",)), False),
+        (RecordFilter(languages=("x",)), True),
         (RecordFilter(path="nowhere"), True),
     ],
 )
@@ -91,9 +108,88 @@ def test_lines_of_another_kind_are_not_decoded() -> None:
     assert list(RecordFilter(kinds=("symbol",)).iter_matching([b'{"kind":"edge"\n', _line(SYMBOL)])) == [SYMBOL]
 
 
-@pytest.mark.parametrize("asked", [RecordFilter(kinds=("symbols",)), RecordFilter(severities=("grave",))])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        RecordFilter(kinds=("symbols",)),
+        RecordFilter(severities=("grave",)),
+        RecordFilter(symbol_types=("klass",)),
+    ],
+)
 def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) -> None:
     with pytest.raises(InvalidInput, match="there is no"):
         asked.check()
     sound = RecordFilter(kinds=("symbol",), severities=("error",))
     assert sound.check() is sound
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passed"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/sub/c.py"]),
+        ("/*.py", ["a.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("src/[s]*", ["src/sub/c.py"]),
+        ("s*c/", ["src/b.py", "src/sub/c.py"]),
+        ("?.py/", []),
+        ("src/**/c.py", ["src/sub/c.py"]),
+        ("SRC", ["src/b.py", "src/sub/c.py"]),
+        ("SR*", []),
+        ("\\xE9", ["caf\udce9"]),
+        ("caf?", ["caf\udce9"]),
+        ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9"]),
+    ],
+)
+def test_a_path_is_asked_for_by_a_pattern_or_by_a_part(wanted: str, passed: list[str]) -> None:
+    """What a directory matches is asked for with all below it; parts ignore case, patterns do not."""
+    paths = PathFilter(wanted)
+    assert [
+        path for path in ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9") if paths.matches(os.fsencode(path))
+    ] == passed
+
+
+@pytest.mark.parametrize("record", [{}, {"path": "a", "path_b64": "YQ=="}, {"path_b64": "?"}, {"path": 3}])
+def test_a_record_without_a_path_is_damage(record: JsonRecord) -> None:
+    """The tests of a filter see them, and a kind that there is not, in stores that somebody else wrote."""
+    with pytest.raises(StoreCorrupt, match="no path"):
+        RecordFilter(path="a").matches({"kind": "file", **record})
+    assert not RecordFilter(where="line > 1").matches({"kind": "odd", **record})
+
+
+@pytest.mark.parametrize("wanted", ["[", "a[", "!*.py"])
+def test_a_pattern_that_can_match_nothing_is_refused(wanted: str) -> None:
+    with pytest.raises(InvalidInput, match="pattern"):
+        RecordFilter(path=wanted).check()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        RecordFilter(kinds=("file",), codes=("E5*",)),
+        RecordFilter(names=("x",), severities=("error",)),
+        RecordFilter(targets=("x",), metrics=("lines",)),
+    ],
+)
+def test_what_no_record_can_have_is_refused(asked: RecordFilter) -> None:
+    with pytest.raises(InvalidInput, match="no record"):
+        asked.check().refuse_impossible()
+
+
+def test_the_kinds_that_are_asked_for_follow_from_what_they_alone_have() -> None:
+    assert RecordFilter().named_kinds == RecordFilter(path="a", languages=("c",)).named_kinds == ()
+    assert RecordFilter(names=("f",)).named_kinds == ("symbol",)
+    assert RecordFilter(kinds=("edge", "file")).named_kinds == ("file", "edge")
+
+
+@pytest.mark.parametrize(
+    ("asked", "does"),
+    [
+        (RecordFilter(path="a"), True),
+        (RecordFilter(kinds=("failure", "file")), True),
+        (RecordFilter(kinds=("file",)), False),
+        (RecordFilter(languages=("c",)), False),
+        (RecordFilter(languages=("c",), kinds=("failure",)), True),
+    ],
+)
+def test_failures_are_told_where_they_are_asked_for(asked: RecordFilter, does: bool) -> None:
+    assert asked.tells_failures is does

@@ -1,0 +1,65 @@
+"""What is known of a name by name alone: where it is defined, and what calls it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from codebatch.application import questions
+from codebatch.application.asking import Answer, Question
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
+from codebatch.query.filters import RecordFilter, last_name
+
+
+class Caller(NamedTuple):
+    """A scope that calls a name: the first call in it, and how many there are. The scope of a file is empty."""
+
+    call: JsonRecord
+    calls: int
+
+    @property
+    def row(self) -> JsonRecord:
+        """As JSON has it: `path` or `path_b64`, `scope`, `line`, `target` as written and `calls`."""
+        place = chosen(self.call, ("path",), NO_LANGUAGES)
+        told = {"scope": self.call["source"], "line": self.call["line"], "target": self.call["target"]}
+        return {**place, **told, "calls": self.calls}
+
+
+def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
+    """The symbols of a name, be it qualified in part or whole, but for imports; by path and place.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
+    answer = questions.search_lazily(question, asked)
+    found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
+    return Answer(question=question, found=found, whole=answer.whole)
+
+
+def callers(question: Question, name: str) -> Answer[list[Caller]]:
+    """The scopes that call what is written so, be it qualified in part or whole; by path and first call.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    asked = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
+    answer = questions.search_lazily(question, asked)
+    by_scope: dict[tuple[Json, ...], Caller] = {}
+    for call in answer.found:
+        if _ends_with(call["target"], name):
+            scope = (*path_key(call), call["source"])
+            first = by_scope.get(scope)
+            by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
+    return Answer(question=question, found=list(by_scope.values()), whole=answer.whole)
+
+
+def _last(name: str) -> str:
+    """The last of the names of which one is made. Raises InvalidInput where there is none."""
+    last = last_name(name)
+    if not isinstance(last, str) or not last or any(character.isspace() or character == "*" for character in name):
+        raise InvalidInput(f"{name!r} is no name", hint="name one, such as f or Class.method")
+    return last
+
+
+def _ends_with(whole: Json, name: str) -> bool:
+    return isinstance(whole, str) and (whole == name or whole.endswith((f".{name}", f":{name}", f"/{name}")))

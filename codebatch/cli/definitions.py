@@ -1,0 +1,70 @@
+"""`def`, `callers`, `outline`: where a name is defined, what calls it, and what a file defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from codebatch.application import questions
+from codebatch.application.definitions import callers as callers_of
+from codebatch.application.definitions import definitions
+from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.show import record_line
+from codebatch.model.entry import display_path
+from codebatch.query.fields import JsonRecord, record_path
+
+
+@click.command("def")
+@click.argument("name")
+@asked_batch_option
+@answering
+def define(answering: Answering, name: str, batch_reference: str | None) -> int:
+    """Where NAME is defined; it may be qualified, as Class.method is. Imports of it are no definitions."""
+    answer = definitions(ask(answering, batch_reference), name)
+    lines = map(record_line, answer.found)
+    return answer_rows(answering, answer, answer.found, lines, if_none=f"no file of the batch defines {name}")
+
+
+@click.command()
+@click.argument("name")
+@asked_batch_option
+@answering
+def callers(answering: Answering, name: str, batch_reference: str | None) -> int:
+    """The functions that call NAME, each with its first call and how many there are.
+
+    By name alone, as calls are written: what else is called so is told too.
+    """
+    answer = callers_of(ask(answering, batch_reference), name)
+    rows = [caller.row for caller in answer.found]
+    return answer_rows(answering, answer, rows, map(_call, rows), if_none=f"no file of the batch calls {name}")
+
+
+@click.command()
+@click.argument("path", metavar="FILE")
+@asked_batch_option
+@answering
+def outline(answering: Answering, path: str, batch_reference: str | None) -> int:
+    """What FILE defines, in its order, each below what encloses it."""
+    answer = questions.inspect(ask(answering, batch_reference), path, kinds=("symbol",))
+    found = [record for record in answer.found.records if record["symbol_type"] != "import"]
+    if_none = f"nothing is defined in {display_path(answer.found.path)}"
+    return answer_rows(answering, answer, found, _nested(found), if_none=if_none)
+
+
+def _call(row: JsonRecord) -> str:
+    times = f", {row['calls']} times" if row["calls"] != 1 else ""
+    return f"{record_path(row)}:{row['line']}: {row['scope'] or '(file)'} calls {row['target']}{times}"
+
+
+def _nested(symbols: Iterable[JsonRecord]) -> Iterator[str]:
+    """A line each, the deeper the more of those before enclose it."""
+    enclosing: list[object] = []
+    for symbol in symbols:
+        while enclosing and symbol["scope"] != enclosing[-1]:
+            enclosing.pop()
+        parameters = symbol.get("parameters", [])
+        told = f"({', '.join(map(str, parameters))})" if isinstance(parameters, list) and parameters else ""
+        yield f"{symbol['line']:>6}  {'  ' * len(enclosing)}{symbol['symbol_type']} {symbol['name']}{told}"
+        enclosing.append(symbol["qualified"])

@@ -1,0 +1,115 @@
+"""Records in the form that was asked for: a table, JSON, a line of JSON each, CSV, Markdown, or plain lines."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.cli.options import table
+from codebatch.cli.show import record_parts
+from codebatch.cli.terminal import printable
+from codebatch.model.record import KINDS
+from codebatch.model.task import Json
+from codebatch.query.fields import DERIVED, JsonRecord, fields_of
+from codebatch.query.shaping import cell
+
+Form = Literal["table", "json", "jsonl", "csv", "md", "plain"]
+FOR_PROGRAMS = ("json", "jsonl", "csv")
+"""Forms that leave out nothing and change nothing."""
+STREAMED = ("jsonl", "csv", "md")
+"""Forms whose first row goes out before the last is read."""
+
+Color = Literal["auto", "always", "never"]
+
+_NAME = 1
+_COLORS = {"error": 31, "warning": 33, "info": 36, "hint": 32}
+"""By ECMA-48: bold, red, yellow, cyan, green."""
+
+_COLUMNS = {
+    "file": ("path", "lang", "lines", "class", "parse"),
+    "diagnostic": ("path", "line", "column", "severity", "code", "message"),
+    "metric": ("path", "line", "symbol", "metric", "value"),
+    "symbol": ("path", "line", "symbol_type", "qualified"),
+    "edge": ("path", "line", "edge_type", "source", "target"),
+    "failure": ("path", "task", "reason"),
+    "ast": ("path", "format", "object"),
+    "fingerprints": ("path",),
+    "duplicate": ("path", "line", "lines", "copies", "other_path", "other_line"),
+}
+
+
+def columns_of(form: Form, kinds: Iterable[str]) -> tuple[str, ...]:
+    """The columns of records of some kinds where no fields are named: for programs all, for people those to read."""
+    ordered = [kind for kind in KINDS if kind in frozenset(kinds)]
+    if form in FOR_PROGRAMS:
+        written = (field for field in fields_of(ordered) if not field.endswith("_b64"))
+        return tuple(field for field in written if field not in DERIVED or ("file" in ordered and field == "lang"))
+    several = ("kind",) if len(ordered) > 1 else ()
+    return tuple(dict.fromkeys([*several, *(field for kind in ordered for field in _COLUMNS[kind])]))
+
+
+def write_rows(
+    form: Form,
+    rows: Iterable[JsonRecord],
+    columns: Sequence[str],
+    value: Callable[[JsonRecord, str], Json],
+    as_json: Callable[[JsonRecord], JsonRecord],
+) -> None:
+    """Write rows to standard output, in any form but JSON as a whole. What `as_json` makes of each goes into lines.
+
+    Text that would steer a terminal is shown as escapes, but in what is for programs and goes to none.
+    """
+    if form == "jsonl":
+        for row in rows:
+            sys.stdout.buffer.write(msgspec.json.encode(as_json(row)) + b"\n")
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    is_raw = form == "csv" and not sys.stdout.isatty()
+    cells = ([text if is_raw else printable(text) for text in _texts(row, columns, value)] for row in rows)
+    match form:
+        case "csv":
+            import csv
+
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(cells)
+        case "md":
+            sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
+            sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
+        case "table":
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns))
+        case _:
+            sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
+
+
+def is_colored(color: Color) -> bool:
+    """Whether what is written to standard output now is to have colors (no-color.org, force-color.org)."""
+    if color != "auto":
+        return color == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def write_colored(records: Iterable[JsonRecord]) -> None:
+    """Write records as plain lines, their severities and names in color."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    for record in records:
+        before, named, after = map(printable, record_parts(record))
+        painted = f"\x1b[{_COLORS.get(named, _NAME)}m{named}\x1b[0m" if named else ""
+        sys.stdout.write(f"{before}{painted}{after}\n")
+
+
+def _texts(row: JsonRecord, columns: Sequence[str], value: Callable[[JsonRecord, str], Json]) -> list[str]:
+    return [cell(value(row, column)) for column in columns]
+
+
+def _md(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("\\", "\\\\").replace("|", "\\|") for text in cells) + " |"

@@ -1,0 +1,83 @@
+"""What fields records have, and what each is of a record: also where it is not written, since it is the default."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import os.path
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import UNSET
+
+from codebatch.model.entry import display_path
+from codebatch.model.record import KINDS, RECORD_TYPES, TAGS
+from codebatch.model.task import Json
+
+JsonRecord = dict[str, Json]
+PathKey = tuple[Json, Json]
+Languages = Mapping[PathKey, str]
+"""The language of each file, by `path_key`."""
+NO_LANGUAGES: Languages = {}
+
+DERIVED = ("dir", "lang")
+"""What every record has without it being written: the directory and the language of its file."""
+_PATHS = ("path", "other_path")
+
+
+def record_path(record: JsonRecord, field: str = "path") -> str:
+    """A record's path for people; the other one where `field` says so."""
+    path_b64 = record.get(f"{field}_b64")
+    if isinstance(path_b64, str):
+        return display_path(base64.b64decode(path_b64))
+    return str(record.get(field, ""))
+
+
+def path_key(record: JsonRecord) -> PathKey:
+    """By what a record's file is told from all others."""
+    return record.get("path"), record.get("path_b64")
+
+
+def fields_of(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The fields of records of some kinds, `kind` and `path` first; each once."""
+    defaults = _defaults()
+    named = {field: None for kind in kinds for field in defaults[kind]}
+    return tuple({"kind": None, "path": None, **named, **dict.fromkeys(DERIVED)})
+
+
+def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> JsonRecord:
+    """Some fields of a record alone. A path that is no UTF-8 is under `path_b64`, as in the record."""
+    row: JsonRecord = {}
+    for field in fields:
+        encoded = f"{field}_b64"
+        if field in _PATHS and encoded in record:
+            row[encoded] = record[encoded]
+        else:
+            row[field] = value_of(record, field, languages)
+    return row
+
+
+def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
+    """The value of a field; None where the record has none. Paths are as people are shown them."""
+    if field in record and field not in _PATHS:
+        return record[field]
+    if field == "lang":
+        return languages.get(path_key(record))
+    if field == "dir":
+        return os.path.dirname(record_path(record)) or "."
+    if field in _PATHS and (field in record or f"{field}_b64" in record):
+        return record_path(record, field)
+    return _defaults().get(str(record.get("kind")), {}).get(field)
+
+
+@functools.cache
+def _defaults() -> dict[str, dict[str, Json]]:
+    """What each field is where a line does not have it, by kind."""
+    found: dict[str, dict[str, Json]] = {kind: {} for kind in KINDS}
+    for type_ in RECORD_TYPES:
+        for field in msgspec.structs.fields(type_):
+            is_set = field.default not in (msgspec.NODEFAULT, UNSET)
+            found[TAGS[type_]][field.encode_name] = (
+                msgspec.json.decode(msgspec.json.encode(field.default)) if is_set else None
+            )
+    return found

@@ -1,0 +1,54 @@
+"""Which paths are asked for: a gitignore pattern where there is one of `* ? [`, else a part of the path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+
+if TYPE_CHECKING:
+    from codebatch.model.globs import GlobSet
+
+_OF_PATTERNS = frozenset("*?[")
+
+
+class PathFilter:
+    """The paths that some text asks for: all where it is empty, and those that hold it, case ignored, where it is no
+    pattern. A pattern that a directory matches asks for all below it, as in gitignore(5).
+
+    Raises InvalidInput for a pattern that matches nothing or takes back what another one says.
+    """
+
+    def __init__(self, wanted: str) -> None:
+        self._part = wanted.casefold()
+        self._globs: GlobSet[bool] | None = None
+        if _OF_PATTERNS & set(wanted):
+            from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
+            from codebatch.model.patterns import parse_pattern
+
+            pattern = parse_pattern(wanted.encode("utf-8", "surrogateescape"), 1)
+            if pattern is None:
+                raise InvalidInput(f"the pattern {wanted!r} matches no path", hint="write \\[ for a bracket")
+            if pattern.negated:
+                hint = f"""ask: --where 'not glob(path, "{wanted[1:]}")'"""
+                raise InvalidInput(f"the pattern {wanted!r} takes back what none has said", hint=hint)
+            self._globs = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
+            self._directory_only = pattern.directory_only
+        self._last = (b"", False)
+
+    def matches(self, path: bytes) -> bool:
+        """Whether a path is asked for."""
+        if path != self._last[0]:  # Records come file by file.
+            self._last = (path, self._decide(path))
+        return self._last[1]
+
+    def _decide(self, path: bytes) -> bool:
+        if self._globs is None:
+            return self._part in display_path(path).casefold()
+        slash = path.find(b"/")
+        while slash >= 0:
+            if self._globs.find(path[:slash]):
+                return True
+            slash = path.find(b"/", slash + 1)
+        return not self._directory_only and self._globs.find(path)

@@ -1,0 +1,180 @@
+"""`--where`: what conditions hold for, and that whatever is no condition is refused, soon."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.errors import InvalidInput
+from codebatch.query.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
+from codebatch.query.fields import JsonRecord, fields_of, value_of
+from codebatch.query.filters import RecordFilter
+
+METRIC: JsonRecord = {
+    "kind": "metric", "path": "src/a.py", "metric": "complexity", "value": 12, "symbol": "A.f", "line": 3,
+}  # fmt: skip
+SYMBOL: JsonRecord = {"kind": "symbol", "path": "b.py", "name": "f", "line": 9, "decorators": ["cache"]}
+FILE: JsonRecord = {"kind": "file", "path_b64": "ZC//LnB5", "class": "text", "lang": "python"}
+DUPLICATE: JsonRecord = {"kind": "duplicate", "path": "a", "line": 1, "other_path_b64": "/w=="}
+
+
+def holds(text: str, record: JsonRecord) -> bool:
+    """Whether a condition on the fields of the record's kind holds for it, whose file is of Rust."""
+    fields = fields_of([str(record["kind"])])
+    languages = {(record.get("path"), record.get("path_b64")): "rust"}
+    return compile_expression(text, fields).holds(lambda field: value_of(record, field, languages))
+
+
+@pytest.mark.parametrize(
+    ("text", "record"),
+    [
+        ("value > 10 and value <= 12", METRIC),
+        ("10 < value < 13 != line", METRIC),
+        ("not value < 12", METRIC),
+        ("value == 1 or symbol == 'A.f'", METRIC),
+        ("metric in ('lines', 'complexity') and metric not in ['lines']", METRIC),
+        ("'plex' in metric and 'x' not in symbol", METRIC),
+        ("glob(path, 'src/**') and not glob(path, '*.c')", METRIC),
+        ("glob(path, 'SR')", METRIC),
+        (" value > -1.5 ", METRIC),
+        ("dir == 'src' and lang == 'rust' and kind == 'metric'", METRIC),
+        ("'cache' in decorators", SYMBOL),
+        ("visibility == 'public' and parameters == []", SYMBOL),  # Not written, for it is the default.
+        ("lang == 'python' and class_ == 'text'", FILE),
+        ("path == 'd/\\\\xff.py' and dir == 'd'", FILE),
+        ("other_path == '\\\\xff'", DUPLICATE),
+        ("encoding == None and encoding != 'utf-8'", FILE),
+    ],
+)
+def test_a_condition_holds(text: str, record: JsonRecord) -> None:
+    assert holds(text, record)
+    assert not holds(f"not ({text})", record)
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "in", "not in"])
+def test_no_comparison_with_what_is_absent_or_has_no_order_is_true(operator: str) -> None:
+    for pair in (f"lines {operator} 3", f"3 {operator} lines", f"lines {operator} lines", f"class_ {operator} 3"):
+        assert not holds(pair, FILE), pair
+    assert not holds(f"lines {operator} (None, 3)", FILE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "value >",
+        "value = 3",
+        "value.__class__",
+        "__class__",
+        "().__class__ == ()",
+        "9**9**9",
+        "value + 1 > 2",
+        "open('x')",
+        "glob(path)",
+        "glob('a', path)",
+        "glob(path, '[')",
+        "glob(path, pattern='*')",
+        "[x for x in path]",
+        "(lambda: 1)()",
+        "path[0] == 'a'",
+        "f'{path}' == ''",
+        "value is 3",
+        "value in ((1,),)",
+        "value in (line, 3)",
+        "b'a' == path",
+        "1j == value",
+        "... == value",
+        "(value := 3)",
+        "value if line else 3",
+        "~value",
+        "-path == 3",
+        "*value",
+        "await value",
+        "yield",
+        "a\0b",
+        "\ud800 == 1",
+        "valeu > 3",
+        "9" * 9_999,
+        "(" * 5_000,
+        "(" * 90 + "1" + ")" * 90 + ".x",
+        "not " * 2_000 + "value",
+        "-" * 9_000 + "1",
+        "[" * 3_000 + "]" * 3_000 + " == value",
+        "value" + ".x" * 4_900,
+        "value" + "()" * 4_900,
+        "1 " * (EXPRESSION_CHARACTERS_MAX // 2 + 1),
+        "value" + " " * EXPRESSION_CHARACTERS_MAX,
+    ],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_what_is_no_condition_is_refused_soon(text: str) -> None:
+    begun = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInput):
+            compile_expression(text, fields_of(["metric"]))
+    assert time.process_time() - begun < 0.25
+
+
+def test_a_condition_may_be_as_deep_and_as_long_as_its_bounds() -> None:
+    deep = "not " * EXPRESSION_DEPTH_MAX + "value"
+    assert holds(deep, METRIC)
+    with pytest.raises(InvalidInput, match="deeper"):
+        holds("not " + deep, METRIC)
+    many = " or ".join(["value == 0"] * 700 + ["value == 12"])
+    assert len(many) < EXPRESSION_CHARACTERS_MAX
+    assert holds(many, METRIC)
+
+
+def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
+    with pytest.raises(InvalidInput, match="no field 'valeu'") as refused:
+        RecordFilter(kinds=("metric",), where="valeu > 3").check()
+    assert refused.value.hint == "did you mean 'value'?"
+    with pytest.raises(InvalidInput, match="no field 'severity'"):
+        RecordFilter(kinds=("metric",), where="severity == 'error'").check()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RecordFilter(where=r"path == '\d' and 1 == '1'").check()
+
+
+def test_a_filter_asks_for_what_its_condition_needs() -> None:
+    assert RecordFilter(where="lang == 'c'").needs_languages()
+    assert not RecordFilter(where="lang == 'c'", kinds=("file",)).needs_languages()
+    assert not RecordFilter(where="path == 'lang'").needs_languages()
+    assert not RecordFilter(where="line > 1").tells_failures
+    assert RecordFilter(where="lang == 'c'").matches(SYMBOL, {("b.py", None): "c"})
+    assert not RecordFilter(where="lang == 'c'").matches(SYMBOL)
+
+
+_TERMS = st.sampled_from(["line", "value", "symbol", "lines", "3", "'a'", "None", "True", "(1, 12)", "''"])
+_COMPARED = st.builds(" ".join, st.tuples(_TERMS, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), _TERMS))
+_CONDITIONS = st.recursive(
+    _COMPARED | _TERMS,
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner)
+        | st.builds("(not {})".format, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(_CONDITIONS)
+def test_a_condition_holds_as_python_would_have_it(text: str) -> None:
+    """But for what has no order, where Python raises, and a comparison is false."""
+    values = {"line": 3, "value": 12, "symbol": "A.f", "lines": None}
+    found = compile_expression(text, values).holds(lambda field: values[field])
+    try:
+        assert found == bool(eval(text, {"__builtins__": {}}, dict(values)))
+    except TypeError:
+        assert found in (True, False)
+
+
+@given(st.text(max_size=40) | st.text(alphabet="valuepath()[]'\"\\ .,=<>!not in*-+9", max_size=60))
+def test_no_text_does_anything_but_hold_or_be_refused(text: str) -> None:
+    with contextlib.suppress(InvalidInput):
+        holds(text, METRIC)

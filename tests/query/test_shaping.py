@@ -1,0 +1,76 @@
+"""In what order records come, which of them, and how they are counted: by tables, and as a sorted list has it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.errors import InvalidInput
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen
+from codebatch.query.shaping import Groups, Shape, cell, group_records
+
+
+def _records(values: list[int | str | None]) -> list[JsonRecord]:
+    return [{"kind": "file", "path": str(place), "lines": value} for place, value in enumerate(values)]
+
+
+_VALUES = st.lists(st.integers(0, 3) | st.sampled_from(["a", "b"]) | st.none())
+
+
+@given(_VALUES, st.booleans(), st.integers(0, 4), st.none() | st.integers(1, 4))
+def test_a_part_of_what_is_sorted_is_that_part_of_all(
+    values: list[int | str | None], is_down: bool, offset: int, limit: int | None
+) -> None:
+    """What is absent is last either way, and ties stay as they were."""
+    records = _records(values)
+    shape = Shape(sort="-lines" if is_down else "lines", offset=offset, limit=limit)
+    there = [record for record in records if record["lines"] is not None]
+    ordered = sorted(there, key=lambda record: (isinstance(record["lines"], str), record["lines"]), reverse=is_down)
+    ordered += [record for record in records if record["lines"] is None]
+    end = None if limit is None else offset + limit
+    assert list(shape.arrange(iter(records), NO_LANGUAGES)) == ordered[offset:end]
+
+
+def test_the_gravest_come_first_by_severity() -> None:
+    records: list[JsonRecord] = [{"kind": "diagnostic", "severity": each} for each in ("hint", "error", "info")]
+    ordered = Shape(sort="severity").arrange(records, NO_LANGUAGES)
+    assert [record["severity"] for record in ordered] == ["error", "info", "hint"]
+
+
+def test_no_more_is_read_than_is_wanted_where_the_order_stays() -> None:
+    records = iter(_records([1, 2, 3, 4]))
+    assert [record["lines"] for record in Shape(offset=1, limit=1).arrange(records, NO_LANGUAGES)] == [2]
+    assert len(list(records)) == 2
+
+
+def test_numbers_may_be_greater_than_any_answer() -> None:
+    for sort in ("", "lines", "-lines"):
+        assert len(list(Shape(limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES))) == 2
+        assert list(Shape(offset=1 << 80, limit=1 << 80, sort=sort).arrange(_records([1, 2]), NO_LANGUAGES)) == []
+
+
+@pytest.mark.parametrize(
+    "shape", [Shape(limit=0), Shape(offset=-1), Shape(sort="nope"), Shape(sort="--lines"), Shape(fields=("lines", ""))]
+)
+def test_a_shape_that_no_answer_has_is_refused(shape: Shape) -> None:
+    with pytest.raises(InvalidInput):
+        shape.check(("file",))
+
+
+def test_records_are_counted_by_the_values_of_a_field() -> None:
+    found = group_records(_records([3, 1, None, 3, 2]), "lines", NO_LANGUAGES)
+    assert found == Groups((("3", 2), ("1", 1), ("2", 1)), 1)
+    assert found.total == 5
+    assert group_records(_records([1, 2]), "lang", {("1", None): "c"}) == Groups((("c", 1),), 1)
+    assert group_records(_records([1]), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
+
+
+def test_values_are_told_as_text() -> None:
+    assert [cell(value) for value in (None, True, 3, "a", ["a", "b"], [])] == ["", "true", "3", "a", "a, b", ""]
+
+
+def test_chosen_fields_keep_a_path_that_is_no_utf8() -> None:
+    record: JsonRecord = {"kind": "symbol", "path_b64": "/w==", "name": "f"}
+    row = chosen(record, ("name", "path", "dir", "visibility"), NO_LANGUAGES)
+    assert row == {"name": "f", "path_b64": "/w==", "dir": ".", "visibility": "public"}
