@@ -13,7 +13,10 @@ import signal
 import sys
 
 _INTERRUPTED = b"error: interrupted\n"
-_INTERRUPTED_JSON = b'{"error": {"code": "interrupted", "message": "interrupted", "hint": null, "exit": 130}}\n'
+_INTERRUPTED_JSON = (
+    b'{"error": {"code": "interrupted", "message": "interrupted", "hint": null, "exit": 130},'
+    b' "schema": "codebatch.error/1"}\n'
+)
 
 
 def main() -> None:

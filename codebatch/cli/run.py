@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from codebatch.application import running
 from codebatch.application.asking import shown_paths
+from codebatch.application.batches import task_states
 from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
@@ -41,7 +42,8 @@ _ACTIONS: dict[Action, str] = {
 class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What `run --json` says. `action`: `ran`, `continued`, `helped`, `up to date`, or `ended before` with failures.
 
-    `success`: the exit status is 0.
+    `success`: the exit status is 0; `error` says what the batch lacks where that ends it. Tasks, and shards of all of
+    them, are as in `status`.
 
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
@@ -52,6 +54,11 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     batch_id: str
     status: str
     success: bool
+    error: str | None
+    tasks_completed: int
+    tasks_failed: int
+    shards_completed: int
+    shards_failed: int
     result_digest: str | None
     files: int
     records: int
@@ -248,6 +255,7 @@ def _answer(answering: Answering, ran: Ran) -> int:
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
         answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
+    tasks = task_states(ran.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
         batch_id=batch.id,
@@ -255,6 +263,11 @@ def _answer(answering: Answering, ran: Ran) -> int:
         success=not (
             ran.executed.signal_status or ran.shortfall or (stands.tally.failed and not stands.state.is_final)
         ),
+        error=None if ran.shortfall is None else ran.shortfall.message,
+        tasks_completed=sum(task.status == "done" for task in tasks),
+        tasks_failed=sum(task.status == "failed" for task in tasks),
+        shards_completed=sum(task.shards_done - task.shards_failed for task in tasks),
+        shards_failed=sum(task.shards_failed for task in tasks),
         result_digest=ran.result_digest,
         files=summary.files,
         records=summary.records,

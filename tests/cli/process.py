@@ -151,7 +151,7 @@ class CommandLine:
         if status in (2, 4, 5):
             assert bool(stdout) == has_answer, f"an error is no data: {ended.text}"
             assert "error" in ended.notes
-        if stdout.startswith(b"{") and b'"schema": "codebatch.' in stdout:
+        if stdout and stdout.startswith(b"{") and b'"schema": "codebatch.' in stdout:  # None where it goes elsewhere.
             check_schema(ended.json)
         return ended
 

@@ -58,7 +58,10 @@ def test_the_example_that_ships_works_as_it_is_documented(codebatch: CommandLine
 def test_failures_of_a_function_are_of_its_file_and_task_alone(codebatch: CommandLine) -> None:
     project(codebatch.directory, code="def task(file):\n    if file.path == b'b.txt': return [1]\n    return []\n")
     write(codebatch.directory / "src" / "b.txt", "b")
-    assert codebatch("run", "src", "--json", status=3).json["success"] is False
+    ran = codebatch("run", "src", "--json", status=3).json
+    assert (ran["success"], ran["error"]) == (False, "1 of 12 results failed")
+    assert (ran["tasks_completed"], ran["tasks_failed"]) == (6, 1)
+    assert (ran["shards_completed"], ran["shards_failed"]) == (6, 1)
     status = codebatch("status", "--json").json
     assert (status["failed_shards"], status["done_shards"]) == (1, status["total_shards"])
     assert {row["task_id"]: row["shards_failed"] for row in status["tasks"]}["words"] == 1

@@ -112,6 +112,7 @@ def test_where_there_is_none_but_a_restricted_batch_it_answers_and_says_so(
     assert f"of app/db alone: all that batch {batch_id} is of" in asked.notes
     answer = codebatch("errors", "--json").json
     assert answer == {
+        "schema": "codebatch.part/1",
         "complete": True,
         "percent": 100.0,
         "batch_id": batch_id,
