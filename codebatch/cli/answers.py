@@ -255,6 +255,15 @@ class ReferenceRow(Placed, frozen=True, kw_only=True):
     scope: str
 
 
+class CallerRow(Placed, frozen=True, kw_only=True):
+    """One of `callers`: a scope, its first call, and how many there are. The scope of a file is empty."""
+
+    scope: str
+    line: int
+    target: str
+    calls: int
+
+
 class ErrorFound(Diagnostic, frozen=True, kw_only=True, tag="diagnostic"):
     """A diagnostic in `errors`, with the task that said it."""
 

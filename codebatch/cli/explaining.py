@@ -42,6 +42,7 @@ _SOURCES = {
         what="counts and records where it is not merged, and who is at work on it",
     ),
     "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
+    "index": Source(paths=("indexes/*/*/*",), what="which files may have what is asked for, where there is an index"),
     "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
     "entries": Source(paths=("snapshots/*/files.index.jsonl.zst",), what="the files of the snapshot"),
     "contents": Source(paths=("objects/*.pack", "objects/*.idx"), what="what is in the files"),
@@ -55,20 +56,31 @@ _SOURCES = {
 _STANDING = ("store", "batch", "plan", "counts", "running")
 _ABOUT = (*_STANDING, "snapshot", "entries")
 _QUESTION = (*_ABOUT, "records", "change")
+_SEARCH = (*_QUESTION, "index")
 
 _READS: dict[str, tuple[str, ...]] = {
     "ast": (*_ABOUT, "contents", "file"),
     "batch-list": (*_STANDING, "names"),
     "batch-show": (*_STANDING, "names", "change"),
+    "callers": _SEARCH,
     "cat-object": ("store", "contents"),
+    "def": _SEARCH,
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
     "graph": _QUESTION,
     "impact": _QUESTION,
     "inspect": _QUESTION,
-    "query-diagnostics": _QUESTION,
-    "query-outputs": _QUESTION,
+    "outline": _QUESTION,
+    "query-diagnostics": _SEARCH,
+    "query-duplicates": _SEARCH,
+    "query-edges": _SEARCH,
+    "query-failures": _SEARCH,
+    "query-files": _SEARCH,
+    "query-metrics": _SEARCH,
+    "query-outputs": _SEARCH,
+    "query-stats": _SEARCH,
+    "query-symbols": _SEARCH,
     "references": (*_QUESTION, "contents"),
     "rules-show": _QUESTION,
     "shards": _ABOUT,

@@ -26,6 +26,9 @@ WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""
 MORE_WORDS = {
     "ast": "src/main.py --batch latest",
+    "callers": "Main",
+    "def": "Main",
+    "outline": "src/main.py",
     "cat-object": hashlib.sha256(b"export interface Point { x: number }\n").hexdigest(),
     "impact": "src/main.py",
     "inspect": "src/main.py",
@@ -42,7 +45,9 @@ def commands_alone() -> dict[str, tuple[str, ...]]:
     for words in every_command():
         command = command_of(words)
         if not isinstance(command, click.Group):
-            found[id(command)] = max(words, found.get(id(command), ()), key=len)
+            found[id(command)] = max(
+                words, found.get(id(command), ()), key=lambda each: (len(each), len("".join(each)))
+            )
     return {"-".join(words): words for words in found.values()}
 
 
