@@ -88,7 +88,7 @@ def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         match what:
             case "edit":
-                with open(path, "wb", opener=_open_at_once) as file:  # noqa: PTH123 - Path.open has no opener
+                with open(path, "wb", opener=_open_at_once) as file:
                     file.write(content)
             case "remove":
                 path.unlink()
