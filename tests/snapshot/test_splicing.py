@@ -76,6 +76,11 @@ def _take_both(bench: Workbench) -> None:
     assert all(snapshot.read(entry.path) is not None for entry in snapshot.entries if entry.kind == "file")
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    """open(2) that does not wait for a reader of a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
+
+
 def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
     what, name, other, content = step
     path, target = source / name, source / other
@@ -83,7 +88,8 @@ def _apply(source: Path, step: tuple[str, str, str, bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         match what:
             case "edit":
-                path.write_bytes(content)
+                with open(path, "wb", opener=_open_at_once) as file:
+                    file.write(content)
             case "remove":
                 path.unlink()
             case "rename":
