@@ -234,7 +234,7 @@ def test_search_that_has_enough_reads_no_further_shard(question: Question, monke
     """Records come by path, then in the order of the tasks; of a shard all that may be asked for is begun."""
     counts, read = Counts(kinds={"file": 1}), list[str]()
 
-    def pieces(task: str) -> Iterator[Piece]:
+    def pieces(task: str, _lookups: object) -> Iterator[Piece]:
         for path in ("one", "two"):
 
             def lines(path: str = path) -> Iterator[bytes]:
