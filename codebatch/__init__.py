@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from codebatch.store.batches import Batch
     from codebatch.store.store import Store
 
-__version__ = "2.0.0.dev0"
+__version__ = "2.0.0"
 
 __all__ = [
     "AmbiguousId",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 from msgspec.structs import replace
@@ -15,11 +17,12 @@ from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import StoreError, UnknownId
 from codebatch.index.build import build
 from codebatch.index.read import indexes_of, open_index
+from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
 from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
-from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
+from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 from codebatch.store.untrusted import load_untrusted
@@ -42,7 +45,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked at, and what of it is damaged. `full`: every byte of it; else lengths of shard files.
 
-    `files` are shard files, which have so many `names`.
+    `files` are shard files, which have so many `names`; of `read` of them every byte was read.
     """
 
     full: bool
@@ -50,16 +53,23 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int
     files: int
     names: int
+    read: int
     mended: tuple[Damage, ...] = ()
     damaged: tuple[Damage, ...] = ()
 
 
-def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
+def diagnose(store: Store, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
     """Look for damage in documents, in snapshots and in the shard files of all batches. Changes nothing.
 
-    Raises StoreError where the store itself cannot be read.
+    Where it is not full, of a `share` of the shard files, at least one where it is not 0, every byte is read all the
+    same: those that `chance` gives. Raises StoreError where the store itself cannot be read.
     """
-    return _Look(store, is_full=is_full).told()
+
+    def choose(digests: Sequence[Digest]) -> Container[Digest]:
+        count = min(math.ceil(share * len(digests)), len(digests))
+        return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
+
+    return _Look(store, is_full=is_full, choose=choose).told()
 
 
 def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
@@ -87,7 +97,7 @@ def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diag
 class _Look:
     """What a store looks like now."""
 
-    def __init__(self, store: Store, *, is_full: bool) -> None:
+    def __init__(self, store: Store, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
         self._store = store
         self._is_full = is_full
         self._unreadable: list[Damage] = []
@@ -104,7 +114,7 @@ class _Look:
                 snapshot = load_snapshot(store.files, store.root, snapshot_id)
                 if is_full:
                     snapshot.check()
-        self.survey = survey(store.files, names, is_full=is_full)
+        self.survey = survey(store.files, names, is_full=is_full, choose=choose)
         for batch in self.batches:
             self._look_at_index(batch)
 
@@ -160,6 +170,7 @@ class _Look:
             snapshots=len(self._snapshots),
             files=self.survey.files,
             names=self.survey.names,
+            read=self.survey.read,
             mended=(
                 *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
                 *self._remade,

@@ -178,9 +178,9 @@ def describe_codes(question: Question, codes: Collection[str], task: str | None 
 
 
 def rank_metric(
-    question: Question, metric: str, *, limit: int, task: str | None = None
+    question: Question, metric: str, *, limit: int | None = None, task: str | None = None
 ) -> Answer[list[tuple[str, int]]]:
-    """Where a metric is greatest, at most so many places; each a path, or a path, line and function.
+    """Where a metric is greatest, at most so many places, else all; each a path, or a path, line and function.
 
     Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
     """

@@ -51,7 +51,10 @@ def ask(answering: Answering, reference: str | None) -> Question:
 def answer_rows(
     answering: Answering, answer: Answer[object], rows: object, lines: Iterable[str], *, if_none: str = ""
 ) -> int:
-    """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status."""
+    """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status.
+
+    That there are none is a note, `if_none`, beside JSON too.
+    """
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
     document, name = rows, ""
@@ -65,18 +68,26 @@ def answer_rows(
             paths=shown_paths(question.batch),
             records=rows,
         )
-    if if_none and whole.done < whole.planned:
-        if_none += f" so far ({whole.percent} %)"
+    if_none = _so_far(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
+    if answering.as_json and if_none and not rows:
+        answering.note(if_none)
     _tell_changes(answering, question)
     return _status(whole)
 
 
-def answer_written(answering: Answering, answer: Answer[object], write: Callable[[], None]) -> int:
-    """Answer in a form of its own, which `write` puts on standard output; returns the exit status."""
+def answer_written(
+    answering: Answering, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+) -> int:
+    """Answer in a form of its own, which `write` puts on standard output; returns the exit status.
+
+    `if_none` says that nothing was found, where that is so.
+    """
     _tell(answering, answer.question, answer.whole)
     write()
     sys.stdout.flush()
+    if if_none:
+        answering.note(_so_far(if_none, answer.whole))
     _tell_changes(answering, answer.question)
     return _status(answer.whole)
 
@@ -155,6 +166,10 @@ def _tell_changes(answering: Answering, question: Question) -> None:
     others = " (and more)" if changes.is_cut else f" (and {more} more)" if more > 0 else ""
     again = rerun(question.store, question.batch, changes)
     answering.note(f"stale: {first} changed since{others}; look again with: {again}")
+
+
+def _so_far(if_none: str, whole: Completeness) -> str:
+    return f"{if_none} so far ({whole.percent} %)" if if_none and whole.done < whole.planned else if_none
 
 
 def _status(whole: Completeness) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from typing import cast, get_args
 
 import click
@@ -16,6 +17,7 @@ from codebatch.cli.asking import answer_document, answer_rows, answer_written, a
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
 from codebatch.cli.terminal import printable
@@ -28,6 +30,7 @@ from codebatch.query.summary import worst_findings
 from codebatch.system.plugins import load_question
 
 ERRORS_SHOWN = 50
+TOP_SHOWN = 10
 WORST_SHOWN = 10
 METRIC = "metric:"
 
@@ -80,11 +83,13 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     callback=_check_ranking,
     help="What to count; of metric:NAME the greatest.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {TOP_SHOWN}, with --json all.")
 @answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> int:
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
     """Most frequent kinds, codes, severities or languages; paths with most diagnostics; where a metric is greatest."""
     question = ask(answering, batch_reference)
+    if limit is None and not answering.as_json:
+        limit = TOP_SHOWN
     if by.startswith(METRIC):
         metric = by.removeprefix(METRIC)
         greatest = questions.rank_metric(question, metric, limit=limit, task=task)
@@ -154,18 +159,20 @@ def _answer_records(answering: Answering, question: Question, asked: Asked) -> i
         return chosen(record, fields, languages) if fields else record
 
     if form in STREAMED:
-        rows: Iterable[JsonRecord] = answer.found
+        first = next(answer.found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), answer.found)
     else:
         rows = list(answer.found)  # What is damaged is met before anything is written.
+    if_none = "" if rows else none_found(question, asked, wanted)
     if form == "json":
-        return answer_rows(answering, answer, list(map(as_json, rows)), ())
+        return answer_rows(answering, answer, list(map(as_json, rows)), (), if_none=if_none)
     if form == "plain" and not fields and is_colored(asked.color):
-        return answer_written(answering, answer, partial(write_colored, rows))
+        return answer_written(answering, answer, partial(write_colored, rows), if_none=if_none)
     if form == "plain" and not fields:
-        return answer_rows(answering, answer, (), map(record_line, rows))
+        return answer_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, wanted.possible_kinds)
     write = partial(write_rows, form, rows, columns, lambda row, field: value_of(row, field, languages), as_json)
-    return answer_written(answering, answer, write)
+    return answer_written(answering, answer, write, if_none=if_none)
 
 
 def _answer_counts(answering: Answering, question: Question, asked: Asked, form: Form) -> int:
@@ -184,12 +191,14 @@ def _answer_counts(answering: Answering, question: Question, asked: Asked, form:
         document = dict(groups)
         if answer.found.absent:
             answering.note(f"{count_of(answer.found.absent, 'record')} without {field}")
+    if_none = "" if rows or answer.found.absent else none_found(question, asked, asked.records)
     if form == "json":
-        return answer_rows(answering, answer, document, ())
+        return answer_rows(answering, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
-        return answer_rows(answering, answer, (), table(((row["count"], row[field]) for row in rows), columns))
+        lines = table(((row["count"], row[field]) for row in rows), columns) if rows else []
+        return answer_rows(answering, answer, (), lines, if_none=if_none)
     write = partial(write_rows, form, rows, columns, JsonRecord.get, lambda row: row)
-    return answer_written(answering, answer, write)
+    return answer_written(answering, answer, write, if_none=if_none)
 
 
 def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
