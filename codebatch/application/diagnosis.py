@@ -14,12 +14,14 @@ from msgspec.structs import replace
 from codebatch.application import ignore_note
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
-from codebatch.errors import StoreError, UnknownId
+from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
 from codebatch.index.read import indexes_of, open_index
 from codebatch.model.digest import Digest
+from codebatch.model.quantities import count_of
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
+from codebatch.store.object_survey import may_lack_objects, objects_named_by, survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
@@ -114,6 +116,8 @@ class _Look:
                 snapshot = load_snapshot(store.files, store.root, snapshot_id)
                 if is_full:
                     snapshot.check()
+        if is_full or may_lack_objects(store.objects()):
+            self._look_at_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
         for batch in self.batches:
             self._look_at_index(batch)
@@ -124,6 +128,28 @@ class _Look:
         except StoreError as error:
             path = self._shown(indexes_of(self._store, batch.id))
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=error.hint or "")
+
+    def _look_at_objects(self) -> None:
+        """See whether all that snapshots and records name is there. Of each it is told once, by its first loss."""
+        objects = self._store.objects()
+        wanted: dict[str, Path] = {}
+        for batch in self.batches:
+            with self._noting(batch.root):
+                wanted.update(dict.fromkeys(objects_named_by(batch), batch.root))
+        for snapshot_id in self._snapshots:
+            path = self._store.root / layout.SNAPSHOTS / snapshot_id
+            with self._noting(path):
+                snapshot = load_snapshot(self._store.files, self._store.root, snapshot_id, objects=objects)
+                wanted.update(dict.fromkeys(snapshot.objects(), path))
+        lost: dict[Path, list[ObjectMissing]] = {}
+        for name, missing in survey_objects(objects, wanted, is_full=self._is_full):
+            if missing is not None:
+                lost.setdefault(wanted[name], []).append(missing)
+        for path, (first, *others) in lost.items():
+            if self._store.files.stat(path) is not None:  # Else it was collected meanwhile.
+                more = f", and {count_of(len(others), 'more object')}" if others else ""
+                problem = f"{first.message}{more}"
+                self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=first.hint or ""))
 
     def remake_indexes(self) -> None:
         """Make those that are damaged anew, of the batches whose outputs are sound."""

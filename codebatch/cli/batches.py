@@ -231,7 +231,7 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
 @click.option(
     "--status",
     "wanted",
-    type=click.Choice(["open", "ready", "done", "failed"]),
+    type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards that stand so; ready is open.",
 )
 @answering

@@ -183,6 +183,10 @@ class ObjectStore:
             index = index_from_pack(lambda offset, length: self.files.read_range(path, offset, length), pack_bytes)
         except FileNotFoundError:
             return None
+        if sum(index.lengths) != pack_bytes:
+            return (
+                index  # Of a damaged pack: it must not outlive the damage, for whoever puts a sound one in its place.
+            )
         # A store that cannot be written can still be read: then every process makes the index for itself. So it is
         # where a writer took the unfinished one for a dead reader's.
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
