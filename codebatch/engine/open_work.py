@@ -118,10 +118,6 @@ class OpenWork:
             return []
         return [action for work in self._ledger.changed_projects() for action in self.reopen(work.id)]
 
-    def requeue(self, shard: ShardId) -> list[Action]:
-        """Queue what is free again in a shard: nobody is at a unit of it any more, and the ledger says nothing new."""
-        return self.reopen(shard) if shard in self._open else []
-
     def reopen(self, shard: ShardId) -> list[Action]:
         """Queue what is open in a shard and neither running nor held by others."""
         units = self._units(shard)

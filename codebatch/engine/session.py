@@ -111,7 +111,7 @@ class Session:
             case Finished(worker, is_worn):
                 unit = self._pool.finish(worker)
                 actions += self._pool.retire({worker}) if is_worn else []
-                actions += self._work.requeue(unit.shard) if unit else []
+                actions += self._work.reopen(unit.shard) if unit else []
             case Committed(commits, unreadable):
                 if any(commit.outcomes for commit in commits):
                     self._blame.forget_deaths()
