@@ -243,6 +243,25 @@ class InspectAnswer(Placed, frozen=True, kw_only=True):
     paths: tuple[str, ...]
 
 
+class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of what `sql` answers, and its type as DuckDB has it."""
+
+    name: str
+    type: str
+
+
+class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`sql`; how true it is as in `summary`. Each row has its values by the names of the columns."""
+
+    batch_id: str
+    columns: tuple[SqlColumn, ...]
+    rows: tuple[JsonRecord, ...]
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
 class ReferenceRow(Placed, frozen=True, kw_only=True):
     """One of `references`."""
 

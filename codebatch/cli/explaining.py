@@ -86,6 +86,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "shards": _ABOUT,
     "snapshot-list": ("store", "snapshot"),
     "snapshot-show": ("store", "snapshot", "entries"),
+    "sql": _QUESTION,
     "status": _ABOUT,
     "store-stats": ("store", "names", "sizes"),
     "summary": _QUESTION,

@@ -27,7 +27,7 @@ from codebatch.store import layout
 from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.documents import read_document
 from codebatch.store.settling import SETTLED_HINT, read_settled
-from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer
+from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 3
@@ -165,6 +165,13 @@ class Outputs(msgspec.Struct, frozen=True):
         data = self._read(path, shard.length, shard.trailer)
         with self._damage_told(path):
             return read_trailer(data, shard.digest)
+
+    def whole_frames(self, task: TaskOutput, index: int) -> bytes:
+        """The frames of a shard as they lie in its file, every byte held against its trailer. Raises StoreCorrupt."""
+        shard, path = task.shards[index], self.path_of(task, index)
+        data = self._read(path, 0, shard.length + shard.trailer)
+        with self._damage_told(path):
+            return split_shard_file(data, shard.digest)[0]
 
     def iter_items(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of each item of a shard, each held against its row first. Raises StoreCorrupt."""

@@ -36,6 +36,7 @@ MORE_WORDS = {
     "rules-show": "F401",
     "shards": "--task lint",
     "snapshot-show": "--files",
+    "sql": "from/**/files",
 }
 
 
