@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.application import asking
 from codebatch.application.asking import Answer, Question, shown_paths
+from codebatch.application.opened import OpenedBatch, OpenedStore
 from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
@@ -43,9 +43,9 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
     records: object
 
 
-def ask(answering: Answering, reference: str | None) -> Question:
-    """The batch that a question is for."""
-    return asking.ask(answering.place.open(), reference, answering.note)
+def ask(answering: Answering, reference: str | None) -> OpenedBatch:
+    """The batch that is asked, be it that of an answer a part is there: that is said with it."""
+    return OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
 
 
 def answer_rows(

@@ -11,7 +11,6 @@ import click
 
 from codebatch.application.asking import find_item
 from codebatch.application.configuration import load_configuration
-from codebatch.application.questions import summarise
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
@@ -88,13 +87,13 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
         str(rule["summary"]),
         *(["", *str(rule["explanation"]).rstrip().split("\n")] if rule["explanation"] else []),
     ]
-    question = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
-    if question is None or "lint" not in question.records.task_names:
+    batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
-        why = f"batch {question.batch.id} has no lint" if question else "there is no batch"
+        why = f"batch {batch.id} has no lint" if batch else "there is no batch"
         answering.note(f"how often it is found is not known: {why}")
         return 0
-    answer = summarise(question, "lint")
+    answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
