@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from codebatch.application.dependencies import Impact
     from codebatch.application.execution import Listener
     from codebatch.application.nouns import Records
-    from codebatch.application.opened import OpenedBatch, OpenedStore, open
-    from codebatch.application.questions import Inspected
+    from codebatch.application.opened import OpenedStore, open
+    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
     from codebatch.application.running import run
     from codebatch.errors import (
@@ -72,6 +73,7 @@ __all__ = [
     "CodebatchError",
     "CollectedMeanwhile",
     "Completeness",
+    "Content",
     "CorruptFile",
     "Cycle",
     "Dependent",
@@ -129,8 +131,9 @@ _NAMES = {
     "application.dependencies": "Impact",
     "application.execution": "Listener",
     "application.nouns": "Records",
-    "application.opened": "OpenedBatch OpenedStore open",
-    "application.questions": "Inspected",
+    "application.opened": "OpenedStore open",
+    "application.opened_batch": "OpenedBatch",
+    "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
     "errors": (

@@ -48,6 +48,14 @@ class Inspected(NamedTuple):
     tasks: tuple[str, ...]
 
 
+class Content(NamedTuple):
+    """What is in a file of a batch, and what is known of it besides (SPEC.md "Context")."""
+
+    path: bytes
+    data: bytes
+    context: dict[str, bytes]
+
+
 def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
     """Counts of what a batch found, of one task where one is named. Raises InvalidInput or StoreCorrupt."""
     records = question.records
@@ -241,6 +249,13 @@ def inspect(
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
+
+
+def read_content(question: Question, path: str) -> Content:
+    """What is in the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
+    records = question.records
+    name, item = find_item(records, path, question.note)
+    return Content(name, records.read_object(records.items[item]), records.plan.context_of(item))
 
 
 def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.application.asking import Answer, Question, shown_paths
-from codebatch.application.opened import OpenedBatch, OpenedStore
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path

@@ -9,10 +9,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from codebatch.application.nouns import OutputFilters
 from codebatch.cli.formats import Color, Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
+from codebatch.query.wanted import OutputFilters
 
 F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[F], F]

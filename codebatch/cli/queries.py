@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from codebatch.application.asking import Question
-from codebatch.application.opened import METRIC, Inspected, OpenedBatch, Ranking
+from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows

@@ -9,7 +9,6 @@ from typing import cast
 
 import click
 
-from codebatch.application.asking import find_item
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
@@ -21,7 +20,6 @@ from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord
-from codebatch.query.records import BatchRecords
 from codebatch.store.batches import batch_ids
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
@@ -40,12 +38,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        store, batch = answering.batch(batch_reference)
-        records = BatchRecords(store, batch)
-        name, item = find_item(records, str(path), answering.note)
-        entry = records.items[item]
-        content = records.read_object(entry)
-        contexts = records.plan.context_of(item)
+        name, content, contexts = ask(answering, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))

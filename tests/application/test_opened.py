@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 import codebatch
 from codebatch.application.asking import Answer, ask
 from codebatch.application.indexing import build_index
-from codebatch.application.opened import OpenedBatch, OpenedStore
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
 from codebatch.cli.filtering import NOUNS
@@ -370,6 +371,7 @@ def test_what_was_named_is_what_the_use_cases_are_asked(made: Store, batch: Open
     assert [each["code"] for each in batch.worst(2).found] == ["E0", "E1"]
     assert batch.top("code", limit=1).found == [("E0", 4)]
     assert batch.top("metric:lines", limit=1).found[0][1] == 4
+    assert batch.content("003") == (b"003", b"003" * 3, {})
     assert [each["kind"] for each in batch.inspect("003", kind=("symbol", "file")).found.records] == [
         "file", "symbol", "symbol",
     ]  # fmt: skip
