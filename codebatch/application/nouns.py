@@ -66,19 +66,21 @@ class Records(Answer[Iterable[JsonRecord]], Generic[R]):
         self._check_open = check_open
 
     def __iter__(self) -> Iterator[R]:
+        return cast("Iterator[R]", self._typed())
+
+    def _typed(self) -> Iterator[Record]:
+        batch_id = self.question.batch.id
         for row in self._records:
             self._check_open()
-            yield cast("R", self._typed(row))
-
-    def _typed(self, row: JsonRecord) -> Record:
-        kind = row.get("kind")
-        if not isinstance(kind, str) or kind not in _TYPES:
-            raise StoreCorrupt(f"a record of batch {self.question.batch.id} is of no kind")
-        path_bytes(row)  # That it has one is asked of all.
-        try:
-            return msgspec.convert(row, _TYPES[kind])
-        except msgspec.ValidationError as error:
-            raise StoreCorrupt(f"a record of batch {self.question.batch.id} is no {kind}: {error}") from error
+            kind = row.get("kind")
+            if not isinstance(kind, str) or kind not in _TYPES:
+                raise StoreCorrupt(f"a record of batch {batch_id} is of no kind")
+            path_bytes(row)  # That it has one is asked of all.
+            try:
+                record = msgspec.convert(row, _TYPES[kind])
+            except msgspec.ValidationError as error:
+                raise StoreCorrupt(f"a record of batch {batch_id} is no {kind}: {error}") from error
+            yield record
 
 
 class Nouns(ABC):
