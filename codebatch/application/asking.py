@@ -85,6 +85,11 @@ class Answer(Generic[Found]):
         return self.whole.is_complete
 
     @property
+    def progress(self) -> str:
+        """How far a batch is that runs still: `of a running batch: 812 of 4,450 files`; else nothing."""
+        return self.whole.progress
+
+    @property
     def shortfall(self) -> BatchIncomplete | None:
         """What lacks of the whole answer; None where nothing does."""
         if self.is_complete:
@@ -92,6 +97,7 @@ class Answer(Generic[Found]):
         batch, whole = self.question.batch, self.whole
         results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
         told = f"{whole.percent} % of what is asked of batch {batch.id} is there ({results})"
+        told = ", ".join(filter(None, (whole.progress, told)))
         hint = f"see: codebatch errors --batch {batch.id}"
         if whole.done < whole.planned:
             hint = f"go on with: codebatch run --batch {batch.id}"

@@ -6,7 +6,8 @@
 
 - **Whole or told.** What a batch cannot say in full (it runs still, something failed, it is of a part of the project)
   raises BatchIncomplete when it is asked; of one that is opened with `partial=True` it is given, and the answer's
-  `is_complete` and `whole` say how much of it is there. What a running batch says is as of the first question.
+  `is_complete`, `progress` and `whole` say how much of it is there. What a running batch says is as of the first
+  question.
 - **Lazy.** Records are read shard by shard, when they are wanted.
 - **Closed by itself.** No file is kept open between two records: what is held is memory, and goes with the objects.
   After `close`, or the end of `with`, nothing more can be asked, and no further record be had.

@@ -175,7 +175,8 @@ def _is_near(batch: Batch) -> bool:
 def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
-        yield f"{whole.percent} % of batch {batch.id} is done {counts}; go on with: codebatch run --batch {batch.id}"
+        told = f"{whole.percent} % of batch {batch.id} is done {counts}"
+        yield f"{', '.join(filter(None, (whole.progress, told)))}; go on with: codebatch run --batch {batch.id}"
     if whole.failed:
         counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"

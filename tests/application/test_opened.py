@@ -141,6 +141,7 @@ def test_part_of_an_answer_is_an_error_where_it_is_not_wanted(unfinished: Opened
         getattr(unfinished.batch(), noun)()
     part = getattr(unfinished.batch(partial=True), noun)()
     assert (part.is_complete, part.whole.done, list(part)) == (False, 0, [])
+    assert part.progress == "of a running batch: 0 of 2 files"
 
 
 def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: OpenedStore) -> None:
@@ -366,7 +367,7 @@ def test_several_threads_ask_one_batch(indexed: tuple[Store, Batch]) -> None:
 def test_what_was_named_is_what_the_use_cases_are_asked(made: Store, batch: OpenedBatch) -> None:
     question = ask(made)
     assert (batch.id, batch.tasks) == (question.batch.id, question.records.task_names)
-    assert batch.whole.is_complete
+    assert (batch.whole.is_complete, batch.whole.progress) == (True, "")
     assert [entry.path for entry, _ in batch.entries(2).found] == [b"000", b"001"]
     assert [each["code"] for each in batch.worst(2).found] == ["E0", "E1"]
     assert batch.top("code", limit=1).found == [("E0", 4)]
