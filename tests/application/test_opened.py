@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import io
 import os
 import re
@@ -97,6 +99,7 @@ def test_records_have_types_which_a_type_checker_knows(batch: OpenedBatch) -> No
     """mypy looks at this file: what it is to refuse is marked, and it says so where it does not."""
     errors: list[codebatch.Diagnostic] = list(batch.diagnostics(severity="error", path="0"))
     assert [(each.path_bytes, each.code) for each in errors] == [(b"000", "E0"), (b"004", "E1"), (b"008", "E2")]
+    assert codebatch.Metric(path_b64="Y2Fm6S5weQ==", metric="m", value=1).path_bytes == b"caf\xe9.py"
     names: list[str] = [each.name for each in batch.symbols(symbol_type=("class", "function"), limit=1)]
     assert names == ["f0"]
     assert sum(each.value for each in batch.metrics(metric="lines")) == sum(item * 7 % 5 for item in range(0, ITEMS, 2))
@@ -176,14 +179,6 @@ def test_nothing_is_asked_of_a_store_that_was_closed(made: Store) -> None:
         with pytest.raises(InvalidInput, match="was closed"):
             ask_on()
     store.close()
-
-
-def test_nothing_is_left_open_by_records_that_are_given_up(batch: OpenedBatch) -> None:
-    before = os.listdir("/proc/self/fd")
-    found = iter(batch.outputs())
-    next(found)
-    assert os.listdir("/proc/self/fd") == before
-    del found
 
 
 def _some(*values: str) -> st.SearchStrategy[list[str]]:
@@ -328,6 +323,31 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Batch]:
     batch = make_saying(store, ITEMS, SAID)
     build_index(store, batch)
     return store, batch
+
+
+def test_nothing_is_left_open_by_who_gives_up_and_closes_nothing(indexed: tuple[Store, Batch]) -> None:
+    """Not even until the collector of garbage comes. A database of an index is memory with a descriptor."""
+    gc.collect()
+    gc.disable()
+    try:
+        before = _open_files()
+        batch = codebatch.open(indexed[0].root, note=pytest.fail).batch()
+        found = iter(batch.symbols(name="f*"))
+        next(found)
+        assert [name for name in _open_files() if name not in before] == ["/memfd:codebatch-index (deleted)"]
+        batch.summary(), batch.inspect("003"), batch.stats("lang")
+        del found, batch
+        assert _open_files() == before
+    finally:
+        gc.enable()
+
+
+def _open_files() -> list[str]:
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return sorted(found)
 
 
 def test_a_process_that_was_forked_goes_on_with_what_was_begun(indexed: tuple[Store, Batch]) -> None:
