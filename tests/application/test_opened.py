@@ -29,6 +29,7 @@ from codebatch.cli.filtering import NOUNS
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, StoreForeign, UnknownId
 from codebatch.model.counts import Counts
 from codebatch.model.record import Diagnostic, Edge, File, Metric, Record, Symbol
+from codebatch.query.completeness import Completeness
 from codebatch.query.sources import Piece
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
@@ -165,6 +166,39 @@ def test_every_other_answer_of_an_unfinished_batch_is_an_error_too(unfinished: O
         assert not question(partial).is_complete
     assert not batch.whole.is_complete
     assert batch.status().standing.state.value == "PENDING"
+
+
+@pytest.mark.parametrize(
+    ("whole", "told", "hint"),
+    [
+        (Completeness(planned=4, done=4), None, None),
+        (
+            Completeness(planned=4, done=1, files=2, files_done=1),
+            "of a running batch: 1 of 2 files, 25.0 % of what is asked of batch {} is there (1 of 4 results)",
+            "go on with: codebatch run --batch {}",
+        ),
+        (
+            Completeness(planned=4, done=4, failed=1),
+            "75.0 % of what is asked of batch {} is there (3 of 4 results)",
+            "see: codebatch errors --batch {}",
+        ),
+        (
+            Completeness(planned=4, done=4, lacks_files=True),
+            "batch {} is of  alone, and this asks for all files",
+            "look at all with: codebatch run PATH",
+        ),
+    ],
+)
+def test_what_lacks_of_an_answer_is_said_with_what_to_do(
+    batch: OpenedBatch, whole: Completeness, told: str | None, hint: str | None
+) -> None:
+    lacks = Answer(question=batch.question, found=(), whole=whole).shortfall
+    if told is None or hint is None:
+        assert lacks is None
+        return
+    assert lacks is not None
+    partial = "; for what there is, open the batch with partial=True"
+    assert (lacks.message, lacks.hint) == (told.format(batch.id) + partial, hint.format(batch.id))
 
 
 def test_nothing_is_asked_of_a_store_that_was_closed(made: Store) -> None:
