@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.application import asking
 from codebatch.application.asking import Answer, Question, shown_paths
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
@@ -43,9 +44,9 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
     records: object
 
 
-def ask(answering: Answering, reference: str | None) -> Question:
-    """The batch that a question is for."""
-    return asking.ask(answering.place.open(), reference, answering.note)
+def ask(answering: Answering, reference: str | None) -> OpenedBatch:
+    """The batch that is asked, be it that of an answer a part is there: that is said with it."""
+    return OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
 
 
 def answer_rows(
@@ -189,7 +190,8 @@ def _is_near(batch: Batch) -> bool:
 def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
-        yield f"{whole.percent} % of batch {batch.id} is done {counts}; go on with: codebatch run --batch {batch.id}"
+        told = f"{whole.percent} % of batch {batch.id} is done {counts}"
+        yield f"{', '.join(filter(None, (whole.progress, told)))}; go on with: codebatch run --batch {batch.id}"
     if whole.failed:
         counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"

@@ -113,7 +113,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     """
     if named is not None and batch_reference is not None:
         raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
-    asked = ask(answering, batch_reference if named is None else named)
+    asked = ask(answering, batch_reference if named is None else named).question
     if only_outputs:
         found = str(batches.outputs_of(asked))
         if answering.as_json:

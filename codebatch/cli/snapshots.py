@@ -12,7 +12,6 @@ from msgspec.structs import asdict
 
 from codebatch.application import freezing
 from codebatch.application.configuration import load_configuration
-from codebatch.application.questions import list_files
 from codebatch.application.why import explain
 from codebatch.cli.answers import (
     EntryRow,
@@ -201,7 +200,7 @@ def files(
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
-    answer = list_files(ask(answering, batch_reference), limit)
+    answer = ask(answering, batch_reference).entries(limit)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
         f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"

@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from codebatch.application.asking import Answer
-from codebatch.application.sql import Rows, ask_sql
+from codebatch.application.sql import Rows
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.formats import STREAMED, Form, write_rows
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -50,8 +50,8 @@ def sql(answering: Answering, statement: str, batch_reference: str | None, form:
         raise InvalidInput(f"-o {form} means nothing beside --json")
     form = "json" if answering.as_json else form or "table"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
-    question = ask(answering, batch_reference)
-    with _ended_in_order(), ask_sql(question, statement) as answer:
+    batch = ask(answering, batch_reference)
+    with _ended_in_order(), batch.sql(statement) as answer:
         return _answer(answering, answer, form)
 
 
@@ -67,7 +67,7 @@ def _answer(answering: Answering, answer: Answer[Rows], form: Form) -> int:
         named = [column._asdict() for column in answer.found.columns]
         document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
         return answer_document(answering, answer, document, ())
-    write = partial(write_rows, form, rows, columns, _shown, lambda row: row)
+    write = partial(write_rows, form, rows, columns, _shown)
     return answer_written(answering, answer, write, if_none="" if rows else "no rows")
 
 

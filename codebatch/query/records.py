@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -32,12 +33,14 @@ class BatchRecords:
         self.store = store
         self.batch = batch
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
-        self.source: RecordSource = find_source(batch, lambda: self.plan, narrow)
+        # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
+        self._plan = functools.cache(batch.plan)
+        self.source: RecordSource = find_source(batch, self._plan, narrow)
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The batch's plan."""
-        return self.batch.plan()
+        return self._plan()
 
     @cached_property
     def snapshot(self) -> Snapshot:

@@ -20,7 +20,7 @@ from codebatch.model.counts import Counts, add_counts
 from codebatch.model.outcome import first_unkeyed
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
-from codebatch.store.ledgers import load_ledger, tally_of
+from codebatch.store.ledgers import count_files_done, load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
@@ -68,6 +68,9 @@ class RecordSource(Protocol):
 
     def tally(self, tasks: Collection[str]) -> Tally:
         """How much of some tasks ended how."""
+
+    def files_done(self, tasks: Collection[str]) -> int | None:
+        """At how many files all of some tasks, and what they need, have come to an end; None where nothing runs."""
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order."""
@@ -128,6 +131,9 @@ class Merged:
 
     def tally(self, tasks: Collection[str]) -> Tally:
         return self._manifest.tally(tasks)
+
+    def files_done(self, tasks: Collection[str]) -> None:
+        return None
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
@@ -194,6 +200,9 @@ class Unmerged:
 
     def tally(self, tasks: Collection[str]) -> Tally:
         return tally_of(self._ledger, tasks)
+
+    def files_done(self, tasks: Collection[str]) -> int:
+        return count_files_done(self._ledger, self._plan(), tasks)
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         for planned in self._plan().shards:

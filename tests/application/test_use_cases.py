@@ -204,7 +204,7 @@ def test_inspected_file_is_named_from_the_project_or_from_here(question: Questio
         lambda question: search(question, RecordFilter(names="f")),  # type: ignore[arg-type]
         lambda question: search(question, RecordFilter(), kinds=("nope",)),
         lambda question: search(question, RecordFilter(), kinds="file"),
-        lambda question: rank(question, "colour"),  # type: ignore[arg-type]
+        lambda question: rank(question, "colour"),
         lambda question: list_files(question, -1),
         lambda question: inspect(question, "a.py", kinds=("nope",)),
         lambda question: inspect(question, "a.py", kinds="file"),  # type: ignore[arg-type]

@@ -163,7 +163,7 @@ def test_what_is_not_whole_says_so(codebatch: CommandLine) -> None:
     ended = codebatch("sql", "select count(*) from file", "--json", status=3)
     assert ended.json["rows"] == [{"count_star()": 0}]
     assert (ended.json["complete"], ended.json["percent"]) == (False, 0.0)
-    assert ended.notes.startswith("incomplete: 0.0 %")
+    assert ended.notes.startswith("incomplete: of a running batch: 0 of 9 files, 0.0 %")
     assert codebatch("sql", "select 1").lines == ["1", "1"]
 
 
