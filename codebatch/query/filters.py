@@ -15,7 +15,17 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_text, refuse_unknown
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages, fields_of, record_path, value_of
+from codebatch.query.fields import (
+    DERIVED,
+    NO_LANGUAGES,
+    PATHS,
+    JsonRecord,
+    Languages,
+    fields_of,
+    record_path,
+    value_of,
+)
+from codebatch.query.marks import Marks, row_of, row_of_ends, starts_of
 from codebatch.query.paths import PathFilter
 
 if TYPE_CHECKING:
@@ -125,14 +135,35 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return True
 
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
-        """The records that are asked for among blocks of whole record lines, in their order."""
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in self.named_kinds)
+        """The records that are asked for among blocks of whole record lines, in their order. Raises StoreCorrupt."""
+        marks = self._marks
         for block in blocks:
-            for line in block.splitlines():
-                if not prefixes or line.startswith(prefixes):
-                    record = _decoder.decode(line)
-                    if self.matches(record, languages):
-                        yield record
+            for record in decode_records(marks.find(block)):
+                if self.matches(record, languages):
+                    yield record
+
+    @cached_property
+    def _marks(self) -> Marks:
+        """What the line of a record that passes must hold."""
+        rows = [row_of(field, getattr(self, of)) for of, field in _FIELDS.items() if getattr(self, of)]
+        if self.codes:
+            rows.append(row_of("code", self.codes, with_prefixes=True))
+        if self.names:
+            rows.append(row_of("name", self.names, with_prefixes=True))
+        if self.targets:
+            rows.append(row_of_ends(self.targets))
+        if self.languages and self.possible_kinds == {"file"}:
+            rows.append(row_of("lang", self.languages))
+        if self._where is not None:
+            rows += [row_of(*told) for told in self._where.texts if self._is_written(*told)]
+        starts = starts_of(self.named_kinds)
+        return Marks(starts=starts, rows=tuple(rows), part=PathFilter(self.path).part)
+
+    def _is_written(self, field: str, texts: Collection[str]) -> bool:
+        """Whether each record in which a field is one of some texts has that in its line as it stands."""
+        if field in DERIVED or (field in PATHS and any("\\" in text for text in texts)):
+            return False
+        return not any(value_of({"kind": kind}, field, NO_LANGUAGES) in texts for kind in self.possible_kinds)
 
     @cached_property
     def _tests(self) -> tuple[Test, ...]:
@@ -187,8 +218,11 @@ _NAME_ENDS = re.compile(r"[.:/\\]+")
 
 
 def decode_records(lines: bytes) -> list[JsonRecord]:
-    """The records of some record lines."""
-    return _decoder.decode_lines(lines)
+    """The records of some record lines. Raises StoreCorrupt."""
+    try:
+        return _decoder.decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreCorrupt(f"a record cannot be read: {error}") from error
 
 
 def _matches(value: object, wanted: Iterable[str]) -> bool:

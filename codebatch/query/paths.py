@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
 
 _OF_PATTERNS = frozenset("*?[")
+_WILD = re.compile(r"[*?/\s]+")
+_LITERAL = re.compile(r"[^\\\[\"\0-\x1f\x7f-\U0010ffff]*\Z")
 
 
 class PathFilter:
@@ -21,6 +24,7 @@ class PathFilter:
     """
 
     def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
         self._part = wanted.casefold()
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
@@ -36,6 +40,17 @@ class PathFilter:
             self._globs = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
             self._directory_only = pattern.directory_only
         self._last = (b"", False)
+
+    @property
+    def part(self) -> bytes:
+        """What each path that is asked for holds, case ignored, in small letters of ASCII; empty where none is known.
+
+        Nothing of it is escaped where it is written as JSON.
+        """
+        if not _LITERAL.match(self._wanted):
+            return b""
+        parts = [self._wanted] if self._globs is None else _WILD.split(self._wanted)
+        return max(parts, key=len).lower().encode()
 
     def matches(self, path: bytes) -> bool:
         """Whether a path is asked for."""
