@@ -15,6 +15,7 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_text, refuse_unknown
+from codebatch.query.decoding import Tally, decode_records
 from codebatch.query.fields import (
     DERIVED,
     NO_LANGUAGES,
@@ -31,9 +32,7 @@ from codebatch.query.paths import PathFilter
 if TYPE_CHECKING:
     from codebatch.query.expression import Expression
 
-__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "path_bytes", "record_path"]
-
-_decoder = msgspec.json.Decoder(JsonRecord)
+__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "matches_any", "path_bytes", "record_path"]
 
 Test = Callable[[JsonRecord, Languages], bool]
 
@@ -54,6 +53,7 @@ _FIELDS = {
     "metrics": "metric",
 }
 """Of what must be one of those asked for."""
+_TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
 
 
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -125,7 +125,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return False
         if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
             return False
-        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
+        return not self.codes or any(matches_any(code, self.codes) for code in counts.codes)
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
         """Whether a record is asked for. `languages` are there where it needs them."""
@@ -134,6 +134,15 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return False
         return True
 
+    def fields_needed(self, others: Iterable[str] = ()) -> frozenset[str]:
+        """The members of a line that must be known to ask it, and to know some other fields."""
+        fields = {field for of, field in _FIELDS.items() if getattr(self, of)}
+        fields |= {field for of, field in _TEXTS.items() if getattr(self, of)}
+        fields |= {"kind", *others, *(self._where.fields if self._where is not None else ())}
+        if self.path or self.languages or fields.intersection(DERIVED):
+            fields.add("path")
+        return frozenset((*fields, *(f"{field}_b64" for field in fields.intersection(PATHS))))
+
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
         """The records that are asked for among blocks of whole record lines, in their order. Raises StoreCorrupt."""
         marks = self._marks
@@ -141,6 +150,16 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             for record in decode_records(marks.find(block)):
                 if self.matches(record, languages):
                     yield record
+
+    def iter_tallied(
+        self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
+    ) -> Iterator[tuple[JsonRecord, int]]:
+        """As `iter_matching`, but records that are alike in what is tallied come as one, with how many there are."""
+        marks = self._marks
+        for block in blocks:
+            for record, number in tally(marks.find(block)):
+                if self.matches(record, languages):
+                    yield record, number
 
     @cached_property
     def _marks(self) -> Marks:
@@ -172,11 +191,11 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.kinds:
             tests.insert(0, _is_one_of("kind", self.kinds))
         if self.codes:
-            tests.append(lambda record, _: _matches(record.get("code"), self.codes))
+            tests.append(lambda record, _: matches_any(record.get("code"), self.codes))
         if self.names:
-            tests.append(lambda record, _: _matches(record.get("name"), self.names))
+            tests.append(lambda record, _: matches_any(record.get("name"), self.names))
         if self.targets:
-            tests.append(lambda record, _: _matches(last_name(record.get("target")), self.targets))
+            tests.append(lambda record, _: matches_any(last_name(record.get("target")), self.targets))
         if self.languages:
             tests.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
         if self.path:
@@ -217,15 +236,8 @@ def last_name(target: Json) -> Json:
 _NAME_ENDS = re.compile(r"[.:/\\]+")
 
 
-def decode_records(lines: bytes) -> list[JsonRecord]:
-    """The records of some record lines. Raises StoreCorrupt."""
-    try:
-        return _decoder.decode_lines(lines)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreCorrupt(f"a record cannot be read: {error}") from error
-
-
-def _matches(value: object, wanted: Iterable[str]) -> bool:
+def matches_any(value: object, wanted: Iterable[str]) -> bool:
+    """Whether a value is one of some texts, of which those with a `*` at the end are how it may begin."""
     return isinstance(value, str) and any(
         value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
     )
