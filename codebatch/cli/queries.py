@@ -25,7 +25,6 @@ from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord, chosen, value_of
 from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import worst_findings
-from codebatch.system.plugins import load_question
 
 ERRORS_SHOWN = 50
 WORST_SHOWN = 10
@@ -216,6 +215,8 @@ for noun, told in (
 
 def _code_lines(question: Question, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
+    from codebatch.system.plugins import load_question  # 2 ms, which no other answer takes
+
     found = questions.describe_codes(question, [code for code, _ in ranked], task)
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
@@ -12,8 +11,9 @@ if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
 
 _OF_PATTERNS = frozenset("*?[")
-_WILD = re.compile(r"[*?/\s]+")
-_LITERAL = re.compile(r"[^\\\[\"\0-\x1f\x7f-\U0010ffff]*\Z")
+_WILD = str.maketrans("*?/ ", "////")
+_WRITTEN_OTHERWISE = frozenset('\\["')
+"""What a pattern or JSON has another way than a path."""
 
 
 class PathFilter:
@@ -47,9 +47,10 @@ class PathFilter:
 
         Nothing of it is escaped where it is written as JSON.
         """
-        if not _LITERAL.match(self._wanted):
+        is_plain = self._wanted.isascii() and self._wanted.isprintable()
+        if not is_plain or not _WRITTEN_OTHERWISE.isdisjoint(self._wanted):
             return b""
-        parts = [self._wanted] if self._globs is None else _WILD.split(self._wanted)
+        parts = [self._wanted] if self._globs is None else self._wanted.translate(_WILD).split("/")
         return max(parts, key=len).lower().encode()
 
     def matches(self, path: bytes) -> bool:
