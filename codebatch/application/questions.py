@@ -216,6 +216,7 @@ def inspect(
     found = [
         r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
     ]
+    records.reading.matched += len(found)
     lacks = lacks_files(catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)

@@ -45,7 +45,9 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 def ask(answering: Answering, reference: str | None) -> Question:
     """The batch that a question is for."""
-    return asking.ask(answering.place.open(), reference, answering.note)
+    question = asking.ask(answering.place.open(), reference, answering.note)
+    answering.questions.append(question)
+    return question
 
 
 def answer_rows(

@@ -100,9 +100,8 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 @click.argument("path", metavar="FILE")
 @asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
-@click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
     """Everything a batch says of one file."""
     question = ask(answering, batch_reference)
     named = () if kinds is None else tuple(kinds.split(","))
@@ -111,7 +110,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     found = answer.found
     document: dict[str, object] = {**path_row(found.path), "batch_id": question.batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
-    if explain:
+    if answering.explain:
         document["explain"], more = _explained(question, found)
         lines += more
     status = answer_document(answering, answer, document, lines)

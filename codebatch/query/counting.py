@@ -34,19 +34,21 @@ def count_records(records: BatchRecords, tasks: Iterable[str], asked: RecordFilt
     for task in tasks:
         untold: set[int] = set()
         for place, piece in enumerate(records.source.iter_pieces(task)):
-            if not asked.may_match(piece.counts):
-                continue
-            told = tell(asked, field, piece.counts)
+            told = tell(asked, field, piece.counts) if asked.may_match(piece.counts) else Told({})
             if told is None:
                 untold.add(place)
             else:
+                records.reading.told_by_counts += 1
                 counted.update(told.counts)
                 absent += told.absent
+            records.reading.shards += 1
         if untold:
-            found = _count_read(records, task, untold, asked, field)
-            counted.update(dict(found.counts))
-            absent += found.absent
-    return group(+counted, absent)
+            read = _count_read(records, task, untold, asked, field)
+            counted.update(dict(read.counts))
+            absent += read.absent
+    found = group(+counted, absent)
+    records.reading.matched += found.total
+    return found
 
 
 def tell(asked: RecordFilter, field: str, counts: Counts) -> Told | None:
@@ -94,5 +96,5 @@ def _count_read(records: BatchRecords, task: str, places: Collection[int], asked
     tally = tally_of(asked.fields_needed((field,)))
     languages = records.languages_for(asked, (field,))
     pieces = enumerate(records.source.iter_pieces(task, lookups_of(asked)))
-    blocks = chain.from_iterable(piece.read() for place, piece in pieces if place in places)
+    blocks = chain.from_iterable(records.read(piece) for place, piece in pieces if place in places)
     return group_records(asked.iter_tallied(blocks, tally, languages), field, languages)

@@ -15,18 +15,19 @@ from codebatch.index.keys import Lookup
 from codebatch.model.counts import Counts
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
-from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
+from codebatch.store.outputs import FramesRead, Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
 
 class Piece(NamedTuple):
     """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
 
-    `unkeyed` is what it rests on besides its key.
+    `unkeyed` is what it rests on besides its key. `items` are how many an index left to be read, None where it is all.
     """
 
     counts: Counts
     read: Callable[[], Iterator[bytes]]
     unkeyed: str
+    items: int | None = None
 
 
 class ShardSoFar(NamedTuple):
@@ -58,6 +59,10 @@ class RecordSource(Protocol):
     @property
     def is_done(self) -> bool:
         """Whether every task has a result of every item. False also where that would have to be looked for."""
+
+    @property
+    def frames_read(self) -> FramesRead:
+        """What was read until now. Frames are those of merged outputs alone."""
 
     def tally(self, tasks: Collection[str]) -> Tally:
         """How much of some tasks ended how."""
@@ -122,6 +127,10 @@ class Merged:
     def is_done(self) -> bool:
         return not any(task.failed + task.cancelled for task in self._manifest.tasks)
 
+    @property
+    def frames_read(self) -> FramesRead:
+        return self._outputs.read
+
     def tally(self, tasks: Collection[str]) -> Tally:
         return self._manifest.tally(tasks)
 
@@ -154,4 +163,4 @@ class Merged:
             outputs = self._outputs
             return outputs.iter_shard(output, index) if items is None else outputs.iter_some(output, index, items)
 
-        return Piece(shard.counts, read, shard.unkeyed)
+        return Piece(shard.counts, read, shard.unkeyed, None if items is None else len(items))

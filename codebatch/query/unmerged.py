@@ -18,6 +18,7 @@ from codebatch.model.plan import Plan
 from codebatch.query.sources import Merged, Piece, ShardSoFar
 from codebatch.store.ledgers import load_ledger, tally_of
 from codebatch.store.outcomes import Outcomes
+from codebatch.store.outputs import FramesRead
 
 
 class Unmerged:
@@ -30,6 +31,7 @@ class Unmerged:
         self._outcomes = outcomes
         self._plan = plan
         self._look_again = look_again
+        self.frames_read = FramesRead()
 
     def look(self) -> None:
         """Look now. Who does not is answered from what there is when the first question comes."""
@@ -74,11 +76,13 @@ class Unmerged:
         if link is None:
             return None
         try:
-            return self._outcomes.read_item(link.segment, link.outcome, place - link.start)
+            lines = self._outcomes.read_item(link.segment, link.outcome, place - link.start)
         except StoreCorrupt:
             if (merged := self._look_again()) is None:
                 raise
-            return merged.item_lines(task, item)
+            lines = merged.item_lines(task, item)
+        self.frames_read.record_bytes += len(lines)
+        return lines
 
     @cached_property
     def _ledger(self) -> Ledger:
@@ -100,4 +104,6 @@ class Unmerged:
             if (merged := self._look_again()) is None:
                 raise
             lines = next(islice(merged.iter_pieces(task), index, None)).read()
-        yield from lines
+        for block in lines:
+            self.frames_read.record_bytes += len(block)
+            yield block
