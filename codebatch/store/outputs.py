@@ -202,13 +202,15 @@ class Outputs(msgspec.Struct, frozen=True):
             return
         with self._damage_told(path):
             runs = trailer.frames_with(items)
+        # At once: what lies between is read faster than the file is opened again.
+        start = runs[0][0].offset
+        data = memoryview(self._read(path, start, runs[-1][0].end - start))
         for held, inside in runs:
-            frames = self._read(path, held.offset, held.end - held.offset)
             with self._damage_told(path):
-                records = self._decoded(frames, held)
-                for item, start, end in inside:
+                records = self._decoded(bytes(data[held.offset - start : held.end - start]), held)
+                for item, first, end in inside:
                     row = trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
-                    yield from iter_items(row, (records[start - held.first : end - held.first],))
+                    yield from iter_items(row, (records[first - held.first : end - held.first],))
 
     def _decoded(self, frames: bytes, held: FrameRange) -> bytes:
         return b"".join(self.read.count(iter_frames(frames, held.last - held.first)))
