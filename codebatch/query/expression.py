@@ -16,7 +16,6 @@ from typing import NamedTuple
 from codebatch.errors import InvalidInput
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.task import Json
-from codebatch.query.implied import implied_texts
 from codebatch.query.paths import PathFilter
 
 EXPRESSION_CHARACTERS_MAX = 10_000
@@ -27,21 +26,14 @@ ValueOf = Callable[[str], Json]
 _Part = Callable[[ValueOf], object]
 _Comparison = Callable[[object, object], bool]
 
-_FIELD_OF = {"class_": "class"}
-"""Fields whose names are none in Python, by what stands for them."""
-
 _HINT = 'it is made of fields, texts, numbers, comparisons, `and`, `or`, `not`, `in` and glob(path, "src/**")'
 
 
 class Expression(NamedTuple):
-    """A condition: which fields it asks for, and whether it holds for a record, whose values it is given.
-
-    Where it holds, each field of `texts` is one of those beside it.
-    """
+    """A condition: which fields it asks for, and whether it holds for a record, whose values it is given."""
 
     fields: frozenset[str]
     holds: Callable[[ValueOf], bool]
-    texts: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def compile_expression(text: str, fields: Collection[str]) -> Expression:
@@ -51,10 +43,8 @@ def compile_expression(text: str, fields: Collection[str]) -> Expression:
     that there is not.
     """
     compiler = _Compiler(fields)
-    node = _parse(text)
-    part = compiler.compile(node, 0)
-    texts = tuple((_FIELD_OF.get(name, name), texts) for name, texts in implied_texts(node))
-    return Expression(frozenset(compiler.named), lambda value_of: bool(part(value_of)), texts)
+    part = compiler.compile(_parse(text), 0)
+    return Expression(frozenset(compiler.named), lambda value_of: bool(part(value_of)))
 
 
 def _parse(text: str) -> ast.expr:
@@ -106,7 +96,7 @@ class _Compiler:
                 return lambda _: value
 
     def _field(self, name: str) -> _Part:
-        field = _FIELD_OF.get(name, name)
+        field = "class" if name == "class_" else name
         if field not in self._fields:
             raise InvalidInput(f"there is no field {name!r}", hint=did_you_mean(name, self._fields))
         self.named.add(field)

@@ -174,15 +174,23 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.languages and self.possible_kinds == {"file"}:
             rows.append(row_of("lang", self.languages))
         if self._where is not None:
-            rows += [row_of(*told) for told in self._where.texts if self._is_written(*told)]
+            rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
         starts = starts_of(self.named_kinds)
         return Marks(starts=starts, rows=tuple(rows), part=PathFilter(self.path).part)
 
-    def _is_written(self, field: str, texts: Collection[str]) -> bool:
-        """Whether each record in which a field is one of some texts has that in its line as it stands."""
-        if field in DERIVED or (field in PATHS and any("\\" in text for text in texts)):
+    def _required_texts(self) -> Iterator[tuple[str, str]]:
+        """The fields that are a text wherever the condition holds, each with it."""
+        from codebatch.query.required import required_by  # with `ast`, as below
+
+        for each in required_by(self.where):
+            if each.comparison == "==" and isinstance(each.value, str):
+                yield each.field, each.value
+
+    def _is_written(self, field: str, text: str) -> bool:
+        """Whether each record of which a field is a text has both in its line as they stand."""
+        if field not in fields_of(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
             return False
-        return not any(value_of({"kind": kind}, field, NO_LANGUAGES) in texts for kind in self.possible_kinds)
+        return not any(value_of({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
 
     @cached_property
     def _tests(self) -> tuple[Test, ...]:
