@@ -41,6 +41,12 @@ class Question:
         """Its records."""
         return BatchRecords(self.store, self.batch, self.note)
 
+    @property
+    def records_asked(self) -> BatchRecords | None:
+        """Its records, None where nothing has been asked of them."""
+        records: BatchRecords | None = vars(self).get("records")
+        return records
+
     @cached_property
     def catalogue(self) -> TaskCatalogue:
         """What the installed tasks give. Own tasks are not loaded for a question: they may give any kind."""

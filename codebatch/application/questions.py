@@ -24,10 +24,11 @@ from codebatch.query.completeness import (
     lacks_files,
     tasks_that_give,
 )
+from codebatch.query.counting import count_records
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
-from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
+from codebatch.query.shaping import AS_FOUND, Groups, Shape, refuse_unknown_fields
 from codebatch.query.summary import Summary, worst_findings
 from codebatch.query.summary import summarise as summary_of
 
@@ -119,12 +120,7 @@ def count_by(
     records = question.records
     names = records.choose_tasks(task)
     kinds = _named_kinds(asked, kinds)
-    if field == "kind" and asked == RecordFilter(kinds=asked.kinds):
-        total = add_counts(records.counts(name) for name in names).kinds
-        found = group(Counter({kind: total[kind] for kind in total if kind in asked.possible_kinds}), 0)
-    else:
-        every = records.iter_by_path(names, asked)
-        found = group_records(every, field, records.languages_for(asked, (field,)))
+    found = count_records(records, names, asked, field)
     if not found.total:
         check_kinds(question.catalogue, records, kinds)
         _tell_unknown_languages(question, asked)
@@ -245,6 +241,7 @@ def inspect(
     found = [
         r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
     ]
+    records.reading.matched += len(found)
     lacks = lacks_files(catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)

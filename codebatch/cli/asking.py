@@ -46,7 +46,9 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     """The batch that is asked, be it that of an answer a part is there: that is said with it."""
-    return OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
+    batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
+    answering.questions.append(batch.question)
+    return batch
 
 
 def answer_rows(

@@ -29,6 +29,7 @@ from codebatch.cli.answers import (
 from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
+from codebatch.cli.reading import explain_option
 from codebatch.coordinator.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
@@ -91,6 +92,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 
 @batch.command("list")
+@explain_option
 @answering
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
@@ -161,6 +163,7 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 
 @click.command()
 @batch_option
+@explain_option
 @answering
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Progress and state of a batch, and who is at work on it."""
@@ -211,6 +214,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
 
 @click.command()
 @batch_option
+@explain_option
 @answering
 def tasks(answering: Answering, batch_reference: str | None) -> None:
     """Tasks of a batch and how far they are."""
@@ -234,6 +238,7 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
     type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards that stand so; ready is open.",
 )
+@explain_option
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """Shards of a batch for one task, in path order."""

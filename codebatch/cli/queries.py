@@ -25,7 +25,6 @@ from codebatch.model.entry import display_path, path_row
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
-from codebatch.system.plugins import load_question
 
 ERRORS_SHOWN = 50
 TOP_SHOWN = 10
@@ -99,16 +98,15 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 @click.argument("path", metavar="FILE")
 @asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
-@click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
     """Everything a batch says of one file."""
     batch = ask(answering, batch_reference)
     answer = batch.inspect(path, kind=kinds and kinds.split(","), for_machines=answering.as_json)
     found = answer.found
     document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
-    if explain:
+    if answering.explain:
         document["explain"], more = _explained(answer.question, found)
         lines += more
     status = answer_document(answering, answer, document, lines)
@@ -222,6 +220,8 @@ for noun, told in (
 
 def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
+    from codebatch.system.plugins import load_question  # 2 ms, which no other answer takes
+
     found = batch.describe_codes([code for code, _ in ranked], task).found
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}

@@ -16,6 +16,7 @@ from codebatch.application.misses import MissesAnswer, Reason, explain_misses
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, answering
+from codebatch.cli.reading import explain_option
 from codebatch.cli.run import Teller
 from codebatch.cli.shares import share_of
 from codebatch.errors import BatchIncomplete, InvalidInput
@@ -77,6 +78,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @click.command("explain-miss")
 @click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
 @click.option("--task", "task", metavar="NAME", help="Only this task. Default: all.")
+@explain_option
 @answering
 def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> None:
     """Why results of a batch (default: latest) were executed, and not taken over from older ones.

@@ -13,6 +13,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
+from codebatch.cli.reading import explain_option
 from codebatch.cli.show import record_line
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable
@@ -31,6 +32,7 @@ _FILE_BYTES_MAX = 256 << 20
 @click.argument("path", metavar="FILE", type=SourcePath())
 @click.option("--batch", "batch_reference", metavar="ID", help="The file as it is in this batch, not on disk.")
 @click.option("--language", metavar="NAME", help="What to read it as, where its name says another thing or nothing.")
+@explain_option
 @answering
 def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
     """The syntax tree of FILE, whole, as JSON: a flat list of nodes, parents first."""

@@ -18,7 +18,8 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.filters import decode_records
-from codebatch.query.sources import Merged, RecordSource, Unmerged, find_source
+from codebatch.query.sources import Merged, RecordSource, find_source
+from codebatch.query.unmerged import Unmerged
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
