@@ -33,7 +33,7 @@ def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
     Raises InvalidInput or StoreCorrupt.
     """
     asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
-    answer = questions.search_lazily(question, asked)
+    answer = questions.search(question, asked)
     found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
     return Answer(question=question, found=found, whole=answer.whole)
 
@@ -44,7 +44,7 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
     Raises InvalidInput or StoreCorrupt.
     """
     asked = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
-    answer = questions.search_lazily(question, asked)
+    answer = questions.search(question, asked)
     by_scope: dict[tuple[Json, ...], Caller] = {}
     for call in answer.found:
         if _ends_with(call["target"], name):

@@ -153,7 +153,7 @@ class Nouns(ABC):
             asked = msgspec.structs.replace(asked, kinds=KINDS_FOR_PEOPLE)
 
         def ask() -> Answer[Iterator[JsonRecord]]:
-            return questions.search_lazily(self.question, asked, task=task, kinds=named, shape=shape)
+            return questions.search(self.question, asked, task=task, kinds=named, shape=shape)
 
         answer = self.check(ask())
         begun = [answer.found]

@@ -70,26 +70,14 @@ def search(
     asked: RecordFilter,
     *,
     task: str | None = None,
-    limit: int | None = None,
-    kinds: Collection[str] | None = None,
-) -> Answer[list[JsonRecord]]:
-    """The records that a filter lets pass, by path, task and place. Raises InvalidInput or StoreCorrupt.
-
-    `kinds` are those that the question names, where they are not those that the filter lets pass.
-    """
-    answer = search_lazily(question, asked, task=task, kinds=kinds, shape=Shape(limit=limit))
-    return Answer(question=question, found=list(answer.found), whole=answer.whole)
-
-
-def search_lazily(
-    question: Question,
-    asked: RecordFilter,
-    *,
-    task: str | None = None,
     kinds: Collection[str] | None = None,
     shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
-    """As `search`, in a shape; but for the first, records are read when they are wanted, or StoreCorrupt is raised."""
+    """The records that a filter lets pass, by path, task and place, in a shape. Raises InvalidInput or StoreCorrupt.
+
+    But for the first, records are read when they are wanted, or StoreCorrupt is raised. `kinds` are those that the
+    question names, where they are not those that the filter lets pass.
+    """
     shape.check(asked.check().possible_kinds)
     records = question.records
     kinds = _named_kinds(asked, kinds)
@@ -206,7 +194,7 @@ def _rank_metric(
     question: Question, metric: str, *, limit: int | None, task: str | None
 ) -> Answer[list[tuple[str, int]]]:
     asked = RecordFilter(kinds=("metric",), metrics=(metric,))
-    answer = search_lazily(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
+    answer = search(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
     found: list[tuple[str, int]] = []
     for record in answer.found:
         place, value = record_path(record), record.get("value")
