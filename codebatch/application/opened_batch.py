@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codebatch.application.batches import BatchStatus
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
+    from codebatch.application.inspecting import InspectedLine
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
     from codebatch.query.dependencies import Cycle, Import
@@ -116,6 +117,19 @@ class OpenedBatch(Nouns):
         named = () if kind is None else several("kind", kind)
         shown = () if for_machines else KINDS_FOR_PEOPLE
         return self.check(questions.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
+
+    def split_place(self, given: str) -> tuple[str, int | None]:
+        """A file and a line, of `FILE:LINE`, or `FILE:LINE:COLUMN` as findings have it; of what is a file, no line."""
+        from codebatch.application.inspecting import split_place
+
+        return split_place(self.question, given)
+
+    def inspect_line(self, path: str, line: int, *, kind: Several = None) -> Answer[InspectedLine]:
+        """What stands at a line, what encloses it, and what is told of it: of some kinds, all where none is named."""
+        from codebatch.application.inspecting import inspect_line
+
+        kinds = () if kind is None else several("kind", kind)
+        return self.check(inspect_line(self.question, path, line, kinds=kinds))
 
     def content(self, path: str) -> Content:
         """What is in a file, as it was frozen."""

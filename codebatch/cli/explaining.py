@@ -70,7 +70,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "files": _QUESTION,
     "graph": _QUESTION,
     "impact": _QUESTION,
-    "inspect": _QUESTION,
+    "inspect": (*_QUESTION, "contents"),
     "outline": _QUESTION,
     "query-diagnostics": _SEARCH,
     "query-duplicates": _SEARCH,

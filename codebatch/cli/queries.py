@@ -16,6 +16,7 @@ from codebatch.cli.asking import answer_document, answer_rows, answer_written, a
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.inspecting import answer_line
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import record_line, summary_lines
@@ -95,14 +96,18 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 
 
 @click.command()
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE[:LINE]")
 @asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
 @answering
 def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
-    """Everything a batch says of one file."""
+    """Everything a batch says of one file; of a line with its source: what encloses it, and what is told of it."""
     batch = ask(answering, batch_reference)
-    answer = batch.inspect(path, kind=kinds and kinds.split(","), for_machines=answering.as_json)
+    named = kinds and kinds.split(",")
+    path, line = batch.split_place(path)
+    if line is not None:
+        return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
     document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
