@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
     from codebatch.application.inspecting import InspectedLine
+    from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
     from codebatch.query.dependencies import Cycle, Import
@@ -153,14 +154,18 @@ class OpenedBatch(Nouns):
 
         return self.check(callers(self.question, name))
 
-    def references(self, name: str, *, role: Several = None, path: str = "") -> Answer[list[JsonRecord]]:
+    def references(
+        self, name: str, *, role: Several = None, path: str = "", progress: Progress | None = None
+    ) -> Answer[list[JsonRecord]]:
         """Every place where a name stands, in some roles (definition, import, call, reference), and paths as filters
-        have them; each with `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`.
+        have them; each with `path` or `path_b64`, `name`, `line`, `column`, `role` and `scope`. `progress` is told how
+        many files are done, of how many.
         """
-        from codebatch.application.references import references
+        from codebatch.application.references import ignore_progress, references
 
         roles = () if role is None else several("role", role)
-        return self.check(references(self.question, name, roles=roles, path=path))
+        told = progress or ignore_progress
+        return self.check(references(self.question, name, roles=roles, path=path, progress=told))
 
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import cast
 
 from codebatch.application.asking import Answer, Question
@@ -16,9 +16,21 @@ from codebatch.system.plugins import load_question
 
 ROLES = ("definition", "import", "call", "reference")
 
+Progress = Callable[[int, int], None]
+"""Is told how many files are done, of how many."""
+
+
+def ignore_progress(_: int, __: int) -> None:
+    pass
+
 
 def references(
-    question: Question, name: str, *, roles: Collection[str] = (), path: str = ""
+    question: Question,
+    name: str,
+    *,
+    roles: Collection[str] = (),
+    path: str = "",
+    progress: Progress = ignore_progress,
 ) -> Answer[list[JsonRecord]]:
     """Every place where a name stands, in some roles, all where none is named, in paths as a PathFilter has it.
 
@@ -29,17 +41,18 @@ def references(
     refuse_text(roles=roles)
     refuse_unknown("role", roles, ROLES)
     lost: list[bytes] = []
-    found = [row for row in _found(question, name, path, lost) if not roles or row["role"] in roles]
+    found = [row for row in _found(question, name, path, lost, progress) if not roles or row["role"] in roles]
     files = len(question.records.items)
     return Answer(question=question, found=found, whole=Completeness(planned=files, done=files, lost=len(lost)))
 
 
-def _found(question: Question, name: str, path: str, lost: list[bytes]) -> Iterator[JsonRecord]:
+def _found(question: Question, name: str, path: str, lost: list[bytes], progress: Progress) -> Iterator[JsonRecord]:
     """The rows, file by file; of which files the content is not there is noted in `lost`."""
     find = load_question("references_in")
     records = question.records
     paths = PathFilter(path)
     for item, entry in enumerate(records.items):
+        progress(item, len(records.items))
         if not paths.matches(entry.path):
             continue
         try:

@@ -22,6 +22,8 @@ _NAME = re.compile(r"identifier|name|constant|variable")
 _WORD_PARENTS = frozenset({"command_name", "function_definition"})
 _NO_CODE = frozenset({"comment", "string_content", "string_literal", "preproc_arg", "system_lib_string"})
 _WORD_BYTE = re.compile(rb"[\w$\x80-\xff]")
+# No grammar ends a name between two of these, and most files that hold one as a part of others need not be parsed.
+_NOT_BEHIND_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
 _CALLEES = ("call", "tail", "macro", "element", "decorator")
 
 
@@ -30,8 +32,17 @@ def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
 
     `role` is `definition`, `import`, `call` or `reference`. None where the file has no tree.
     """
-    text = name.encode("utf-8")
-    if text not in file.utf8 or file.tree is None or file.language not in NAMES:
+    word = re.compile(_NOT_BEHIND_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
+    if file.language not in NAMES or not word.search(file.utf8) or file.tree is None:
+        return
+    root = file.tree.root_node
+    places = ((match.span(), root.descendant_for_byte_range(*match.span())) for match in word.finditer(file.utf8))
+    found = [
+        (start, end, node)
+        for (start, end), node in places
+        if node is not None and (_is_whole_name(node, start, end) or _is_stood_for(file, node, start, end))
+    ]
+    if not found:
         return
     roles = {
         (symbol.line, symbol.column): "import" if symbol.symbol_type == "import" else "definition"
@@ -41,11 +52,7 @@ def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
     callees = {node.end_byte for capture in _CALLEES for node in file.captures.get(capture, ())}
     imports = [(node.start_byte, node.end_byte) for node in file.captures.get("import", ())]
     around = definitions(file)
-    for match in re.finditer(re.escape(text), file.utf8):
-        start, end = match.span()
-        node = file.tree.root_node.descendant_for_byte_range(start, end)
-        if node is None or not (_is_whole_name(node, start, end) or _is_stood_for(file, node, start, end)):
-            continue
+    for start, end, node in found:
         line, column = file.position(start)
         end_line, end_column = file.position(end)
         role = roles.get((line, column))
