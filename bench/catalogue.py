@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.scenarios import command_line, dispatch, execute, fuzzing, schedules, snapshots, whole_runs
+from bench.scenarios import answers, command_line, dispatch, execute, fuzzing, schedules, snapshots, whole_runs
 from bench.setting import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -14,6 +14,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "again": whole_runs.again,
     "edited": whole_runs.edited,
     "ten-files": whole_runs.ten_files,
+    "answers": answers.answers,
     "help": command_line.command_line,
     "dispatch": dispatch.dispatch,
     "fuzz": fuzzing.fuzz,
