@@ -12,7 +12,6 @@ from __future__ import annotations
 import uuid
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt
@@ -20,7 +19,16 @@ from codebatch.index import keys
 from codebatch.index.database import make_database
 from codebatch.index.keys import Slot
 from codebatch.index.read import IndexFile, generations, indexes_of
-from codebatch.index.terms import KINDS_POSTED, TERMS_VERSION, Terms, collect_terms, decode_terms, encode_terms
+from codebatch.index.terms import (
+    KINDS_POSTED,
+    TERMS_VERSION,
+    Terms,
+    collect_terms,
+    decode_terms,
+    encode_terms,
+    posted_by_lines,
+    terms_path,
+)
 from codebatch.model.document import encode_document
 from codebatch.store import layout
 from codebatch.store.ids import PassedOver
@@ -67,7 +75,7 @@ def make_contents(store: Store, outputs: Outputs, passed_over: PassedOver, *, is
                 passed_over(error.message)
                 continue
             if keeps:
-                store.files.write_volatile(terms_path(store, shard), encode_terms(shard.digest, terms))
+                store.files.write_volatile(terms_path(store.root, shard.digest), encode_terms(shard.digest, terms))
         slot = len(slots)
         slots[keys.slot_key(slot)] = keys.encode_slot(Slot(task.task, shard.shard, shard.digest))
         for key, items in terms.items():
@@ -104,11 +112,6 @@ def publish_index(store: Store, batch_id: str, contents: Contents) -> int:
     return len(data)
 
 
-def terms_path(store: Store, shard: OutputShard) -> Path:
-    """Where the terms file of a shard file lies."""
-    return store.root / layout.INDEXES / layout.TERMS / shard.digest
-
-
 def _shards(outputs: Outputs) -> Iterator[tuple[TaskOutput, int, OutputShard]]:
     return ((task, index, shard) for task in outputs.manifest.tasks for index, shard in enumerate(task.shards))
 
@@ -117,7 +120,7 @@ def _known_terms(store: Store, shard: OutputShard) -> Terms | None:
     if KINDS_POSTED.isdisjoint(shard.counts.kinds):
         return {}
     try:
-        return decode_terms(store.files.read(terms_path(store, shard)), shard.digest)
+        return decode_terms(store.files.read(terms_path(store.root, shard.digest)), shard.digest)
     except (FileNotFoundError, ValueError):
         return None
 
@@ -125,6 +128,6 @@ def _known_terms(store: Store, shard: OutputShard) -> Terms | None:
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
     """Raises StoreCorrupt."""
     try:
-        return collect_terms(outputs.iter_items(task, index))
+        return collect_terms(map(posted_by_lines, outputs.iter_items(task, index)))
     except ValueError as error:
         raise StoreCorrupt(f"{outputs.path_of(task, index)} is damaged: {error}") from error

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from codebatch.index import keys
 from codebatch.index.keys import Lookup, Slot
-from codebatch.index.terms import collect_terms, decode_terms, encode_terms
+from codebatch.index.terms import collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record
 
@@ -100,26 +100,32 @@ def test_what_no_utf_8_is_may_be_looked_for() -> None:
 
 
 def test_what_records_post() -> None:
-    items = [
-        _lines(symbol("f"), symbol("f"), calls("a.f")),
-        b"",
-        _lines(symbol("f"), depends("a/b.py"), diagnostic("E1", "hint"), metric("loc", 3)),
-        b'{"kind":"yet unknown","whatever":[1]}\n',
+    items: list[list[Record]] = [
+        [symbol("f"), symbol("f"), calls("a.f"), calls("f")],
+        [],
+        [symbol("f"), depends("a/b.py"), diagnostic("E1", "hint"), metric("loc", 3)],
+        [metric("loc", 2**32), metric("loc", 2**33)],
+        [metric("loc", 2**34)],
     ]
-    assert collect_terms(items) == {
+    terms = {
         b"dE1\0hint": b"\2\0\0\0",
         b"mloc\0\0\0\0\x03": b"\2\0\0\0",
+        b"mloc\0\xff\xff\xff\xff": b"\3\0\0\0\4\0\0\0",
         b"nf": b"\0\0\0\0\2\0\0\0",
         b"rf": b"\0\0\0\0",
         b"ta/b.py": b"\2\0\0\0",
     }
-    assert [*collect_terms(items)] == sorted(collect_terms(items))
+    at_hand = collect_terms(posted_by(records, list(map(type, records))) for records in items)
+    written = collect_terms(posted_by_lines(_lines(*records)) for records in items)
+    assert at_hand == written == terms
+    assert [*at_hand] == [*written] == sorted(terms)
+    assert posted_by_lines(b'{"kind":"yet unknown","whatever":[1]}\n') == posted_by([], [])
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
 def test_what_is_no_record_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        collect_terms([line + b"\n"])
+        posted_by_lines(line + b"\n")
 
 
 def test_a_terms_file_has_these_bytes_and_no_cut_one_is_taken() -> None:
