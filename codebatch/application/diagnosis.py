@@ -14,7 +14,8 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import StoreError, UnknownId
 from codebatch.index.build import build
-from codebatch.index.read import indexes_of, open_index
+from codebatch.index.generations import indexes_of
+from codebatch.index.read import open_index
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
 from codebatch.store.outputs import current_outputs
@@ -121,7 +122,7 @@ class _Look:
             if batch.id in self._indexes:
                 with self._noting(batch.root):
                     if (outputs := current_outputs(batch)) is not None:
-                        build(self._store, batch.id, outputs, ignore_note, is_anew=True)
+                        build(self._store, batch, outputs, ignore_note, is_anew=True)
                         self._remade.append(replace(self._indexes.pop(batch.id), hint=""))
 
     def _names_in(self, batch_id: str) -> list[ShardName]:

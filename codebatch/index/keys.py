@@ -12,8 +12,6 @@ import re
 import struct
 from typing import NamedTuple
 
-from codebatch.model.digest import Digest
-
 TERM_BYTES_MAX = 400
 """Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
 
@@ -24,7 +22,6 @@ REFERENCE = b"r"
 DEPENDENCY = b"t"
 CODE = b"d"
 METRIC = b"m"
-SLOT = b"s"
 
 _CUT = b"\xff"
 _DIGEST_BYTES = 16
@@ -39,14 +36,6 @@ class Lookup(NamedTuple):
 
     key: bytes
     is_prefix: bool
-
-
-class Slot(NamedTuple):
-    """A shard file that an index knows: what a task says of a shard, by the digest of its trailer."""
-
-    task: str
-    shard: str
-    digest: Digest
 
 
 def make_key(tag: bytes, term: bytes) -> bytes:
@@ -92,12 +81,9 @@ def last_component(target: str) -> str:
     return found[0]
 
 
-def encode_postings(slot: int, items: bytes) -> bytes:
-    """The part of a term's value that one slot gives, of its items, which ascend, 4 bytes each, little-endian."""
-    number = slot.to_bytes(ITEM_BYTES, "little")
-    if len(items) == ITEM_BYTES:
-        return items + number
-    postings = bytearray((bytes(ITEM_BYTES) + number) * (len(items) // ITEM_BYTES))
+def encode_postings(slot: bytes, items: bytes) -> bytes:
+    """The part of a term's value that one slot gives: its number and its items, which ascend, little-endian."""
+    postings = bytearray((bytes(ITEM_BYTES) + slot) * (len(items) // ITEM_BYTES))
     for place in range(ITEM_BYTES):
         postings[place :: 2 * ITEM_BYTES] = items[place::ITEM_BYTES]
     return bytes(postings)
@@ -108,22 +94,3 @@ def decode_postings(value: bytes) -> list[tuple[int, int]]:
     if len(value) % 8:
         raise ValueError("a value of it is cut")
     return [(posting >> 32, posting & _GREATEST) for posting in struct.unpack(f"<{len(value) // 8}Q", value)]
-
-
-def slot_key(number: int) -> bytes:
-    """The key of a slot."""
-    return SLOT + _number.pack(number)
-
-
-def encode_slot(slot: Slot) -> bytes:
-    """The value of a slot's key."""
-    return bytes.fromhex(slot.digest) + f"{slot.task}\0{slot.shard}".encode()
-
-
-def decode_slot(value: bytes) -> Slot:
-    """Read the value of a slot's key. Raises ValueError."""
-    digest, names = value[:32], value[32:].decode()
-    task, nul, shard = names.partition("\0")
-    if not nul:
-        raise ValueError("a slot of it is cut")
-    return Slot(task, shard, Digest(digest.hex()))

@@ -202,8 +202,14 @@ def resume(tree: Path, ran: Ran) -> Ran:
 
 
 def run(
-    path: Path, store: Path, *, configured: Path | None = None, reuses: bool = True, task: str | None = None
+    path: Path,
+    store: Path,
+    *,
+    configured: Path | None = None,
+    reuses: bool = True,
+    task: str | None = None,
+    pipeline: str | None = None,
 ) -> Ran:
     """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
     execution = Execution(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
-    return run_paths((path,), StorePlace(store), execution, task=task, listener=Listener())
+    return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from codebatch.application.asking import ask
 from codebatch.application.indexing import verify_index
 from codebatch.application.questions import search
-from codebatch.index.read import generations
+from codebatch.index.generations import generations
 from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
 from codebatch.store.store import create_store
 from codebatch.system.files import RealFiles
 from tests.application.inline import inline, run
@@ -66,3 +69,56 @@ def test_a_run_makes_no_index_unasked(tree: Path, tmp_path: Path) -> None:
     with inline():
         ran = run(tree, tmp_path / "store")
     assert [path.name for path in (ran.store.root / "indexes").iterdir()] == []
+
+
+_NAMES = ("f", "g", "Long", "x_1")
+
+
+def _edit(tree: Path, chance: random.Random, files: int) -> None:
+    """So many files are added, changed or deleted."""
+    for _ in range(files):
+        path = tree / f"{chance.choice('abcd')}{chance.randrange(40)}.py"
+        if path.exists() and chance.random() < 0.3:
+            path.unlink()
+        else:
+            one, other = chance.choices(_NAMES, k=2)
+            imported = f"import {chance.choice('abcd')}{chance.randrange(40)}\n"
+            path.write_text(
+                f"{imported}\n\nclass {one}:\n    def {other}(self):\n        return {one}()\n", encoding="utf-8"
+            )
+
+
+def _questions(chance: random.Random) -> Iterator[RecordFilter]:
+    for _ in range(6):
+        name = chance.choice((*_NAMES, "nope")) + chance.choice(("", "*"))
+        yield chance.choice(
+            (
+                RecordFilter(names=(name,)),
+                RecordFilter(targets=(name,)),
+                RecordFilter(codes=(chance.choice(("F401", "F*", "D", "D*", "nope")),)),
+            )
+        )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_are_the_same_with_the_index_of_each_of_many_runs(tree: Path, tmp_path: Path, seed: int) -> None:
+    """Each stands on those before it; now and then the pipeline is another one."""
+    chance = random.Random(seed)
+    (tree / "codebatch.toml").write_text(
+        '[index]\nbuild = "run"\n[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n', encoding="utf-8"
+    )
+    _edit(tree, chance, 100)
+    known = 0
+    for _ in range(6):
+        _edit(tree, chance, 1)
+        with inline():
+            ran = run(tree, tmp_path / "store", pipeline=chance.choice(("full", "full", "full", "analyze")))
+        directory = ran.store.root / "indexes" / ran.batch.id
+        known += len(list(directory.glob("*/overlay.lmdb")))
+        verify_index(ran.store, ran.batch)
+        with_index = BatchRecords(ran.store, ran.batch, pytest.fail)
+        without = BatchRecords(ran.store, ran.batch)
+        for asked in _questions(chance):
+            tasks = without.task_names
+            assert [*with_index.iter_by_path(tasks, asked)] == [*without.iter_by_path(tasks, asked)]
+    assert known > 0

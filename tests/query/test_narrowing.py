@@ -109,7 +109,7 @@ def test_only_frames_that_hold_it_are_read(tmp_path: Path) -> None:
         _answer(records, RecordFilter(names=("a0",)))
 
 
-@pytest.mark.parametrize("name", ["index.lmdb", "index.json"])
+@pytest.mark.parametrize("name", ["base.lmdb", "index.json"])
 def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path, name: str) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
     path = store.root / "indexes" / batch.id / "1" / name
@@ -125,7 +125,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
 
 def test_an_index_of_other_terms_is_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
-    monkeypatch.setattr("codebatch.index.read.TERMS_VERSION", 2)
+    monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", 2)
     assert _notes(store, batch) == []
 
 
