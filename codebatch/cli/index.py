@@ -49,5 +49,7 @@ def _lines(answer: IndexAnswer, *, is_verifying: bool) -> list[str]:
     if is_verifying:
         return [f"the index of {answer.batch_id} is what its records say: {of}{damaged}"]
     read = f"{answer.decoded:,} of them read"
+    if answer.known == answer.shard_files > 0:
+        return [f"indexed {answer.batch_id}: an older index knows all {count_of(answer.known, 'shard file')}{damaged}"]
     known = f"; an older index knows the other {answer.known:,}" if answer.known else ""
     return [f"indexed {answer.batch_id}: {of}, {read}, {human_bytes(answer.bytes)}{known}{damaged}"]

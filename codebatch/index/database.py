@@ -75,15 +75,21 @@ class Database:
     def iter_values(self, lookup: Lookup) -> Iterator[bytes]:
         """The values of the keys that are looked for. Raises ValueError where the database is unsound."""
         if lookup.is_prefix:
-            yield from (value for _, value in self.iter_from(lookup.key))
-        elif (value := self.get(lookup.key)) is not None:
-            yield value
+            for key, value in self.iter_from(lookup.key, lookup.first):
+                if lookup.last and key > lookup.last:
+                    return
+                yield value
+        elif (found := self.get(lookup.key)) is not None:
+            yield found
 
-    def iter_from(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The pairs whose keys begin so, in the order of keys. Raises ValueError where the database is unsound."""
+    def iter_from(self, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The pairs whose keys begin so, in the order of keys, from one that begins so on where that is given.
+
+        Raises ValueError where the database is unsound.
+        """
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
-                if not prefix or cursor.set_range(prefix):
+                if not prefix or cursor.set_range(first or prefix):
                     for key, value in cursor.iternext():
                         if not key.startswith(prefix):
                             return

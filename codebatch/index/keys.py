@@ -8,6 +8,7 @@ from others that begin alike.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import struct
 from typing import NamedTuple
@@ -32,10 +33,14 @@ _number = struct.Struct(">I")
 
 
 class Lookup(NamedTuple):
-    """What to look for: `key`, or where it `is_prefix`, all keys that begin so."""
+    """What to look for: `key`, or where it `is_prefix`, all keys that begin so: from `first` on, up to `last`, where
+    these are given.
+    """
 
     key: bytes
     is_prefix: bool
+    first: bytes = b""
+    last: bytes = b""
 
 
 def make_key(tag: bytes, term: bytes) -> bytes:
@@ -64,6 +69,22 @@ def look_for_code(code: str) -> Lookup:
     return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
+def look_for_references(target: str) -> Lookup:
+    """Look for edges, but of `depends`, to a target, of which as much as is posted."""
+    return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
+
+
+def look_for_metric(metric: str, least: float | None, most: float | None) -> Lookup:
+    """Look for values of a metric, which are finite and none below and none above these, where these are given."""
+    prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
+    lookup = look_for_prefix(METRIC, prefix)
+    if len(prefix) + _number.size > TERM_BYTES_MAX:  # What is cut has no values in its key.
+        return lookup
+    first = lookup.key + _number.pack(_posted_value(math.floor(least))) if least is not None else b""
+    last = lookup.key + _number.pack(_posted_value(math.ceil(most))) if most is not None else b""
+    return lookup._replace(first=first, last=last)
+
+
 def code_term(code: str, severity: str) -> bytes:
     """The term of a diagnostic."""
     return f"{code}\0{severity}".encode()
@@ -71,7 +92,11 @@ def code_term(code: str, severity: str) -> bytes:
 
 def metric_term(metric: str, value: int) -> bytes:
     """The term of a metric: the greatest values of one are last. What 32 bits do not hold counts as the nearest."""
-    return metric.encode() + b"\0" + _number.pack(min(max(value, 0), _GREATEST))
+    return metric.encode() + b"\0" + _number.pack(_posted_value(value))
+
+
+def _posted_value(value: int) -> int:
+    return min(max(value, 0), _GREATEST)
 
 
 def last_component(target: str) -> str:

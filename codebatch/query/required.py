@@ -1,0 +1,51 @@
+"""What a condition asks for at once: comparisons of fields with literals that hold wherever it does. Pure."""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Comparison = Literal["==", "<", "<=", ">", ">="]
+
+_COMPARISONS: dict[type[ast.cmpop], Comparison] = {
+    ast.Eq: "==",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+class Required(NamedTuple):
+    """A field that compares so with a text or a finite number."""
+
+    field: str
+    comparison: Comparison
+    value: str | int | float
+
+
+def required_by(condition: str) -> tuple[Required, ...]:
+    """The comparison that a condition is, or those that it joins by `and`; none of one that cannot be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tuple(_iter_required(ast.parse(condition.strip(), mode="eval").body))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ()
+
+
+def _iter_required(node: ast.expr) -> Iterator[Required]:
+    match node:
+        case ast.BoolOp(op=ast.And(), values=values):
+            for value in values:
+                yield from _iter_required(value)
+        case ast.Compare(left=ast.Name(id=field), ops=[op], comparators=[ast.Constant(value=value)]):
+            is_plain = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+            if type(op) in _COMPARISONS and is_plain:
+                assert isinstance(value, str | int | float), "it is plain"
+                yield Required(field, _COMPARISONS[type(op)], value)
+        case _:
+            pass
