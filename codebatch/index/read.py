@@ -50,8 +50,8 @@ class Index:
         for part in self._parts:
             try:
                 for key, value in part.database.iter_from(b""):
-                    for digest, items in _by_digest(part, value).items():
-                        posted[digest][key] = b"".join(item.to_bytes(keys.ITEM_BYTES, "little") for item in items)
+                    for digest, item in _postings(part, value):
+                        posted[digest][key] = posted[digest].get(key, b"") + item.to_bytes(keys.ITEM_BYTES, "little")
             except ValueError as error:
                 raise corrupt_index(part.path, f"is damaged: {error}") from error
         return posted
@@ -84,21 +84,23 @@ class Index:
             try:
                 for lookup in lookups:
                     for value in part.database.iter_values(lookup):
-                        for digest, items in _by_digest(part, value).items():
-                            found.setdefault(digest, set()).update(items)
+                        for digest, item in _postings(part, value):
+                            if digest in found:
+                                found[digest].add(item)
+                            else:
+                                found[digest] = {item}
             except ValueError as error:
                 raise corrupt_index(part.path, f"is damaged: {error}") from error
         return found
 
 
-def _by_digest(part: _Part, value: bytes) -> dict[Digest, list[int]]:
-    """The postings of a value. Raises ValueError."""
-    items: dict[int, list[int]] = {}
-    for slot, item in keys.decode_postings(value):
-        items.setdefault(slot, []).append(item)
-    if items and max(items) >= len(part.slots):
-        raise ValueError("it names a slot that there is not")
-    return {part.slots[slot]: held for slot, held in items.items()}
+def _postings(part: _Part, value: bytes) -> list[tuple[Digest, int]]:
+    """The postings of a value, by the shard files of their slots. Raises ValueError."""
+    slots = part.slots
+    try:
+        return [(slots[slot], item) for slot, item in keys.decode_postings(value)]
+    except IndexError as error:
+        raise ValueError("it names a slot that there is not") from error
 
 
 def _database(path: Path, data: bytes) -> Database:

@@ -11,6 +11,7 @@ from codebatch.application.collecting import collect_garbage
 from codebatch.application.indexing import IndexAnswer, build_index, verify_index
 from codebatch.errors import CorruptFile
 from codebatch.index import keys
+from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.index.read import open_index
 from codebatch.model.record import Record
 from codebatch.store.batches import Batch
@@ -169,3 +170,15 @@ def test_a_base_outlasts_the_batch_that_it_was_made_for(store: Store) -> None:
     collect_garbage(store, keep=1)
     assert not (store.root / "indexes" / first.id).exists()
     assert verify_index(store, batch).shard_files == 40
+
+
+def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
+    batch = _make(store, 0, {})
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
+    publish_index(store, batch.id, contents._replace(slots=contents.slots[:1]), None)
+    with pytest.raises(CorruptFile, match="a slot that there is not"):
+        _where(store, batch, "s*")
+    with pytest.raises(CorruptFile, match="a slot that there is not"):
+        verify_index(store, batch)

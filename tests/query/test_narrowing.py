@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.application.indexing import build_index
@@ -109,6 +109,7 @@ def _some_records(seed: str) -> list[Record]:
     return chance.choices(every, k=chance.randrange(8))
 
 
+@settings(deadline=None)  # It opens four batches.
 @given(asked=filters | conditions | targets | metrics)
 def test_answers_are_the_same_with_an_index(pair: tuple[Store, list[Batch]], asked: RecordFilter) -> None:
     store, batches = pair
