@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.scenarios import answers, command_line, dispatch, execute, fuzzing, schedules, snapshots, whole_runs
+from bench.scenarios import answers, command_line, dispatch, execute, fuzzing, indexes, schedules, snapshots, whole_runs
 from bench.setting import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -16,6 +16,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "ten-files": whole_runs.ten_files,
     "answers": answers.answers,
     "help": command_line.command_line,
+    "index": indexes.index,
     "dispatch": dispatch.dispatch,
     "fuzz": fuzzing.fuzz,
     "makespan": schedules.makespan,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from codebatch.errors import CodebatchError
-from codebatch.index.read import IndexFile
+from codebatch.index.generations import IndexFile
 from codebatch.model.document import Document
 from codebatch.model.outcome import Commit, HolderId
 from codebatch.model.plan import Plan

@@ -16,7 +16,8 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
-from codebatch.index.read import indexes_of, open_index
+from codebatch.index.generations import indexes_of
+from codebatch.index.read import open_index
 from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
 from codebatch.store import layout
@@ -157,7 +158,7 @@ class _Look:
             if batch.id in self._indexes:
                 with self._noting(batch.root):
                     if (outputs := current_outputs(batch)) is not None:
-                        build(self._store, batch.id, outputs, ignore_note, is_anew=True)
+                        build(self._store, batch, outputs, ignore_note, is_anew=True)
                         self._remade.append(replace(self._indexes.pop(batch.id), hint=""))
 
     def _names_in(self, batch_id: str) -> list[ShardName]:

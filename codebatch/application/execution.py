@@ -100,4 +100,5 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
             reuses=self.reuses,
             hash_seed=self.hash_seed,
             snapshot=snapshot,
+            keeps_terms=settings.index.build == "run",
         )

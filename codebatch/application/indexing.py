@@ -6,8 +6,10 @@ import msgspec
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
-from codebatch.index.build import Contents, build, make_contents
-from codebatch.index.read import index_hint, open_index
+from codebatch.index.build import build, posted_anew
+from codebatch.index.generations import index_hint
+from codebatch.index.keys import ITEM_BYTES
+from codebatch.index.read import open_index
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
@@ -15,14 +17,16 @@ from codebatch.store.store import Store
 
 
 class IndexAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index holds: so many `terms` with so many `postings`, of so many shard files.
+    """An index of so many shard files, and what was put into it: so many `terms` with so many `postings`.
 
-    `decoded` of these were read for it, of the others it was known what they post; `damaged` could not be read, and are
-    not in it. `bytes` is how long it is on disk, 0 where nothing was made: it was verified.
+    Of `known` shard files it has what an older index has, as it is there. `decoded` of the others were read for it;
+    `damaged` could not be read, and are not in it. `bytes` is how long what was made is on disk, 0 where nothing was:
+    it was verified.
     """
 
     batch_id: str
     shard_files: int
+    known: int
     terms: int
     postings: int
     decoded: int
@@ -37,8 +41,8 @@ def build_index(store: Store, batch: Batch, *, is_anew: bool = False, note: Note
     BatchIncomplete where nothing is merged yet, StoreCorrupt or StoreUnwritable.
     """
     with store.writing():
-        contents, made_bytes = build(store, batch.id, _outputs(batch), note, is_anew=is_anew)
-    return _told(batch, contents, made_bytes)
+        built = build(store, batch, _outputs(batch), note, is_anew=is_anew)
+    return IndexAnswer(batch_id=batch.id, **built._asdict())
 
 
 def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexAnswer:
@@ -51,12 +55,22 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
         raise UnknownId(
             f"batch {batch.id} has no index", hint=f"make it with: codebatch index-build --batch {batch.id}"
         )
-    contents = make_contents(store, _outputs(batch), note, is_anew=True, keeps=False)
-    if contents.damaged:
+    expected, damaged = posted_anew(store, _outputs(batch), note)
+    if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
-    if found.contents() != contents.pairs:
+    posted = found.posted()
+    if any(posted.get(digest) != terms for digest, terms in expected.items()):
         raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=index_hint(batch.id))
-    return _told(batch, contents, 0)
+    return IndexAnswer(
+        batch_id=batch.id,
+        shard_files=len(expected),
+        known=0,
+        terms=len(set[bytes]().union(*expected.values())),
+        postings=sum(map(len, (items for terms in expected.values() for items in terms.values()))) // ITEM_BYTES,
+        decoded=len(expected),
+        damaged=0,
+        bytes=0,
+    )
 
 
 def _outputs(batch: Batch) -> Outputs:
@@ -66,15 +80,3 @@ def _outputs(batch: Batch) -> Outputs:
             f"nothing of batch {batch.id} is merged yet", hint=f"go on with: codebatch run --batch {batch.id}"
         )
     return outputs
-
-
-def _told(batch: Batch, contents: Contents, made_bytes: int) -> IndexAnswer:
-    return IndexAnswer(
-        batch_id=batch.id,
-        shard_files=contents.slots,
-        terms=contents.terms,
-        postings=contents.postings,
-        decoded=contents.decoded,
-        damaged=contents.damaged,
-        bytes=made_bytes,
-    )

@@ -222,7 +222,7 @@ def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
 def _index(ran: Ran, listener: Listener) -> None:
     """Make the index of what was run, where that is merged and has changed, or has none."""
     from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
-    from codebatch.index.read import generations
+    from codebatch.index.generations import generations
 
     is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
     if ran.standing.outputs is None or is_known:

@@ -42,11 +42,12 @@ class ProcessCrew:
         running_ns: Callable[[], int],
         hash_seed: int = 0,
         store_lock: int | None = None,
+        keeps_terms: bool = False,
     ) -> None:
         """`own_places` are where the user's own tasks lie; `running_ns` is a clock that stops in suspend.
 
         `hash_seed` is what Python's hashes of text begin with in workers: nothing may depend on it. `store_lock` is the
-        descriptor of our lock of the store, which workers inherit.
+        descriptor of our lock of the store, which workers inherit. `keeps_terms` is as in `Launch`.
         """
         self._batch = batch
         self._store_root = store_root
@@ -56,6 +57,7 @@ class ProcessCrew:
         self._guard = Guard(limits)
         self._running_ns = running_ns
         self._store_lock = store_lock
+        self._keeps_terms = keeps_terms
         self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
@@ -94,6 +96,7 @@ class ProcessCrew:
             own_places=self._own_places,
             hash_seed=self._hash_seed,
             store_lock=self._store_lock,
+            keeps_terms=self._keeps_terms,
         )
         self._workers[worker] = started
         self._holders.add(started.holder)

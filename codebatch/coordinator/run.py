@@ -54,11 +54,13 @@ def execute(
     hash_seed: int = 0,
     store_lock: int | None = None,
     snapshot: Snapshot | None = None,
+    keeps_terms: bool = False,
 ) -> Executed:
     """Do what is open in a batch, and merge once nothing is. Signals are heard in the main thread alone.
 
     `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live.
     `snapshot` is the batch's, where the caller has it: what it has decoded is not decoded again.
+    `keeps_terms`: workers write what is posted, for an index that is to be made.
     What older batches have is taken over where it `reuses` them. Raises ToolMismatch, EnvironmentBroken,
     StoreUnwritable, or StoreCorrupt, which is Stopped after a signal; what was committed before is kept.
     """
@@ -80,6 +82,7 @@ def execute(
         running_ns=running_ns,
         hash_seed=hash_seed,
         store_lock=store_lock,
+        keeps_terms=keeps_terms,
     )
     coordinator = Coordinator(
         batch,

@@ -146,6 +146,7 @@ def start_worker(
     own_places: Mapping[str, OwnPlace],
     hash_seed: int,
     store_lock: int | None,
+    keeps_terms: bool = False,
 ) -> WorkerProcess:
     """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too."""
     holder = new_holder_id()
@@ -166,6 +167,7 @@ def start_worker(
             parent=os.getpid(),
             own_tasks=dict(own_places),
             store_lock=store_lock,
+            keeps_terms=keeps_terms,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),

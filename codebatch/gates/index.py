@@ -96,7 +96,7 @@ def check_writes(subject: Subject, findings: Findings) -> None:
         return
     with store.alone():
         before = _state(store)
-        build(store, batch.id, outputs, subject.listener.note, is_anew=True)
+        build(store, batch, outputs, subject.listener.note, is_anew=True)
         after = _state(store)
     findings.count("names", len(before))
     for name in sorted(before.keys() | after.keys()):

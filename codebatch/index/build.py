@@ -1,94 +1,182 @@
 """Building the index of a merged batch from what its shard files say (SPEC.md "Index").
 
-1. Of every shard of every task the terms: from its terms file where that is sound, else by decoding its records, which
+1. The base of an older index stands where it knows nearly all shard files. What it does not know goes into an overlay;
+   where there is no such base, all goes into a new one.
+2. Of every such shard file the terms: from its terms file where that is sound, else by decoding its records, which
    writes the terms file. A shard that is damaged is left out: an index that does not name it has it read as a whole.
-2. They are united by key, each posting with the number of its shard's slot.
-3. index.json and the database are written under a hidden name, and published by one rename, beside older ones, which
-   then go. Nothing that is published ever changes.
+3. They are united by key, each posting with the number of its shard file's slot.
+4. index.json and the databases are written, or linked, under a hidden name, and published by one rename, beside older
+   ones, which then go. Nothing that is published ever changes.
 """
 
 from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt
 from codebatch.index import keys
 from codebatch.index.database import make_database
-from codebatch.index.keys import Slot
-from codebatch.index.read import IndexFile, generations, indexes_of
-from codebatch.index.terms import KINDS_POSTED, TERMS_VERSION, Terms, collect_terms, decode_terms, encode_terms
+from codebatch.index.generations import Base, DatabaseFile, IndexFile, find_base, generations, indexes_of
+from codebatch.index.terms import (
+    KINDS_POSTED,
+    TERMS_VERSION,
+    Terms,
+    collect_terms,
+    decode_terms,
+    encode_terms,
+    posted_by_lines,
+    terms_path,
+)
+from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.store import layout
+from codebatch.store.batches import Batch
 from codebatch.store.ids import PassedOver
-from codebatch.store.outputs import Outputs, OutputShard, TaskOutput
+from codebatch.store.outputs import Outputs, TaskOutput
+from codebatch.store.sharing import share
 from codebatch.store.store import Store
 
 
 class Contents(NamedTuple):
-    """What an index holds, by key, in their order. `decoded` shards had no sound terms file; `damaged` are left out."""
+    """What a database holds: values by key, in the order of keys; and by slot the digest of a shard file's trailer."""
 
     pairs: dict[bytes, bytes]
-    slots: int
+    slots: tuple[Digest, ...]
+
+
+class Built(NamedTuple):
+    """An index that was made: what was put into it, beside so many shard files that an older base `known`.
+
+    `decoded` of its shard files had no sound terms file; `damaged` ones could not be read, and are left out. `bytes` is
+    how long its new database is; `postings` are in that.
+    """
+
     terms: int
     postings: int
+    shard_files: int
+    known: int
     decoded: int
     damaged: int
+    bytes: int
 
 
-def build(
-    store: Store, batch_id: str, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool
-) -> tuple[Contents, int]:
-    """Make the index of some outputs the current one of their batch: `make_contents`, then `publish_index`."""
-    contents = make_contents(store, outputs, passed_over, is_anew=is_anew, keeps=True)
-    return contents, publish_index(store, batch_id, contents)
+class _Shards:
+    """The shard files of some outputs that post anything, and what they post. Counts what it took to find out."""
 
+    def __init__(self, store: Store, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> None:
+        """`is_anew`: all is decoded, and no terms file is believed. `passed_over` is told of what is damaged."""
+        self._store = store
+        self._outputs = outputs
+        self._passed_over = passed_over
+        self._is_anew = is_anew
+        self.decoded = 0
+        self.damaged = 0
+        self.places: dict[Digest, tuple[TaskOutput, int]] = {
+            shard.digest: (task, index)
+            for task in outputs.manifest.tasks
+            for index, shard in enumerate(task.shards)
+            if not KINDS_POSTED.isdisjoint(shard.counts.kinds)
+        }
 
-def make_contents(store: Store, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool, keeps: bool) -> Contents:
-    """What an index of some outputs holds. `is_anew`: all is decoded, and no terms file is believed.
+    def iter_terms(self, known: Collection[Digest] = (), *, keeps: bool) -> Iterator[tuple[Digest, Terms]]:
+        """Of each that is not known what it posts. `keeps`: of what is decoded terms files are written.
 
-    `keeps`: of what is decoded terms files are written. `passed_over` is told of what is damaged. Raises
-    StoreUnwritable.
-    """
-    posted: dict[bytes, list[bytes]] = {}
-    slots: dict[bytes, bytes] = {}
-    decoded = damaged = postings = 0
-    for task, index, shard in _shards(outputs):
-        terms = None if is_anew else _known_terms(store, shard)
-        if terms is None:
-            decoded += 1
-            try:
-                terms = _decode_shard(outputs, task, index)
-            except StoreCorrupt as error:
-                damaged += 1
-                passed_over(error.message)
+        Raises StoreUnwritable.
+        """
+        for digest, (task, index) in self.places.items():
+            if digest in known:
                 continue
-            if keeps:
-                store.files.write_volatile(terms_path(store, shard), encode_terms(shard.digest, terms))
-        slot = len(slots)
-        slots[keys.slot_key(slot)] = keys.encode_slot(Slot(task.task, shard.shard, shard.digest))
-        for key, items in terms.items():
-            posted.setdefault(key, []).append(keys.encode_postings(slot, items))
-            postings += len(items) // keys.ITEM_BYTES
-    pairs = {key: b"".join(values) for key, values in posted.items()} | slots
-    return Contents(dict(sorted(pairs.items())), len(slots), len(posted), postings, decoded, damaged)
+            terms = None if self._is_anew else self._kept_terms(digest)
+            if terms is None:
+                self.decoded += 1
+                try:
+                    terms = _decode_shard(self._outputs, task, index)
+                except StoreCorrupt as error:
+                    self.damaged += 1
+                    self._passed_over(error.message)
+                    continue
+                if keeps:
+                    self._store.files.write_volatile(terms_path(self._store.root, digest), encode_terms(digest, terms))
+            yield digest, terms
+
+    def _kept_terms(self, digest: Digest) -> Terms | None:
+        try:
+            return decode_terms(self._store.files.read(terms_path(self._store.root, digest)), digest)
+        except (FileNotFoundError, ValueError):
+            return None
 
 
-def publish_index(store: Store, batch_id: str, contents: Contents) -> int:
-    """Make an index of what it holds the current one of a batch; how long its database is. On return it is on disk.
+def build(store: Store, batch: Batch, outputs: Outputs, passed_over: PassedOver, *, is_anew: bool) -> Built:
+    """Make the index of some outputs the current one of their batch. On return it is on disk.
 
-    For who holds the store's lock (`Store.writing`). Older ones go. Raises StoreUnwritable or StoreError.
+    `is_anew`: of the records alone, whatever is kept of them. For who holds the store's lock (`Store.writing`). Raises
+    StoreUnwritable or StoreError.
     """
-    data = make_database(contents.pairs.items())
-    about = IndexFile(terms_version=TERMS_VERSION, bytes=len(data), crc32=zlib.crc32(data))
+    shards = _Shards(store, outputs, passed_over, is_anew=is_anew)
+    base = None if is_anew else find_base(store, (batch.id, *batch.about.bases), shards.places)
+    known = shards.places.keys() & base.about.slots if base is not None else frozenset[Digest]()
+    contents = unite(shards.iter_terms(known, keeps=True))
+    return Built(
+        terms=len(contents.pairs),
+        postings=sum(map(len, contents.pairs.values())) // (2 * keys.ITEM_BYTES),
+        shard_files=len(known) + len(contents.slots),
+        known=len(known),
+        decoded=shards.decoded,
+        damaged=shards.damaged,
+        bytes=publish_index(store, batch.id, contents, base),
+    )
+
+
+def posted_anew(store: Store, outputs: Outputs, passed_over: PassedOver) -> tuple[dict[Digest, Terms], int]:
+    """What each shard file posts, by its records, and how many could not be read. Nothing is written."""
+    shards = _Shards(store, outputs, passed_over, is_anew=True)
+    return dict(shards.iter_terms(keeps=False)), shards.damaged
+
+
+def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
+    """What a database holds of shard files that post this."""
+    posted: dict[bytes, bytes | list[bytes]] = {}
+    slots: list[Digest] = []
+    for digest, terms in shard_terms:
+        slot = len(slots).to_bytes(keys.ITEM_BYTES, "little")
+        slots.append(digest)
+        for key, items in terms.items():
+            value = items + slot if len(items) == keys.ITEM_BYTES else keys.encode_postings(slot, items)
+            held = posted.get(key)
+            if held is None:  # Most terms are of one shard.
+                posted[key] = value
+            elif isinstance(held, list):
+                held.append(value)
+            else:
+                posted[key] = [held, value]
+    pairs = {key: b"".join(held) if isinstance(held := posted[key], list) else held for key in sorted(posted)}
+    return Contents(pairs, tuple(slots))
+
+
+def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | None) -> int:
+    """Make an index of what it holds, beside a base where there is one, the current one of a batch.
+
+    How long its new database is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.
+    Older ones go. Raises StoreUnwritable or StoreError.
+    """
     files = store.files
+    data = make_database(contents.pairs) if base is None or contents.slots else b""
+    made = DatabaseFile(bytes=len(data), crc32=zlib.crc32(data), slots=contents.slots)
+    about = IndexFile(
+        terms_version=TERMS_VERSION,
+        base=made if base is None else base.about,
+        overlay=made if base is not None and data else None,
+    )
     building = store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"
     files.make_directory(building)
     try:
-        files.write_new(building / layout.INDEX_DATABASE, data)
+        if base is not None:
+            share(files, base.path, building / layout.INDEX_BASE)
+        if data:
+            files.write_new(building / (layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY), data)
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(indexes_of(store, batch_id))
         files.sync_directory(store.root / layout.INDEXES)
@@ -104,27 +192,9 @@ def publish_index(store: Store, batch_id: str, contents: Contents) -> int:
     return len(data)
 
 
-def terms_path(store: Store, shard: OutputShard) -> Path:
-    """Where the terms file of a shard file lies."""
-    return store.root / layout.INDEXES / layout.TERMS / shard.digest
-
-
-def _shards(outputs: Outputs) -> Iterator[tuple[TaskOutput, int, OutputShard]]:
-    return ((task, index, shard) for task in outputs.manifest.tasks for index, shard in enumerate(task.shards))
-
-
-def _known_terms(store: Store, shard: OutputShard) -> Terms | None:
-    if KINDS_POSTED.isdisjoint(shard.counts.kinds):
-        return {}
-    try:
-        return decode_terms(store.files.read(terms_path(store, shard)), shard.digest)
-    except (FileNotFoundError, ValueError):
-        return None
-
-
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:
     """Raises StoreCorrupt."""
     try:
-        return collect_terms(outputs.iter_items(task, index))
+        return collect_terms(map(posted_by_lines, outputs.iter_items(task, index)))
     except ValueError as error:
         raise StoreCorrupt(f"{outputs.path_of(task, index)} is damaged: {error}") from error

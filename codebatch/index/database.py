@@ -8,24 +8,25 @@ through its name in /proc. A file of the store is only ever written by `Files`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 import lmdb
 
 from codebatch.errors import StoreError
+from codebatch.index.keys import Lookup
 
 _PAGE_BYTES = 4096
 _SPARE_BYTES = 1 << 20
 
 
-def make_database(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """One unnamed database of some pairs of key and value, in the order of their keys, written in one transaction.
+def make_database(pairs: Mapping[bytes, bytes]) -> bytes:
+    """One unnamed database of some values by key, in the order of their keys, written in one transaction.
 
     Raises StoreError where the machine gives no memory for it.
     """
-    held = list(pairs)
     # A value that is no part of its leaf has pages of its own; leaves and branches are half full at least.
-    size = sum(2 * (len(key) + len(value) + 64) + _PAGE_BYTES * (len(value) > 1024) for key, value in held)
+    size = 2 * (sum(map(len, pairs)) + sum(map(len, pairs.values())) + 64 * len(pairs))
+    size += _PAGE_BYTES * sum(length > 1024 for length in map(len, pairs.values()))
     try:
         descriptor = os.memfd_create("codebatch-index", os.MFD_CLOEXEC)
         try:
@@ -33,9 +34,8 @@ def make_database(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
                 _name_of(descriptor), subdir=False, lock=False, sync=False, map_size=2 * size + _SPARE_BYTES
             )
             with environment, environment.begin(write=True) as transaction, transaction.cursor() as cursor:
-                for key, value in held:
-                    written = cursor.put(key, value, append=True)
-                    assert written, "keys are given in their order"
+                _, written = cursor.putmulti(pairs.items(), append=True)
+                assert written == len(pairs), "keys are given in their order"
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read()
         finally:
@@ -72,11 +72,24 @@ class Database:
         except lmdb.Error as error:
             raise ValueError(str(error)) from error
 
-    def iter_from(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The pairs whose keys begin so, in the order of keys. Raises ValueError where the database is unsound."""
+    def iter_values(self, lookup: Lookup) -> Iterator[bytes]:
+        """The values of the keys that are looked for. Raises ValueError where the database is unsound."""
+        if lookup.is_prefix:
+            for key, value in self.iter_from(lookup.key, lookup.first):
+                if lookup.last and key > lookup.last:
+                    return
+                yield value
+        elif (found := self.get(lookup.key)) is not None:
+            yield found
+
+    def iter_from(self, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The pairs whose keys begin so, in the order of keys, from one that begins so on where that is given.
+
+        Raises ValueError where the database is unsound.
+        """
         try:
             with self._environment.begin() as transaction, transaction.cursor() as cursor:
-                if not prefix or cursor.set_range(prefix):
+                if not prefix or cursor.set_range(first or prefix):
                     for key, value in cursor.iternext():
                         if not key.startswith(prefix):
                             return

@@ -8,11 +8,10 @@ from others that begin alike.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import struct
 from typing import NamedTuple
-
-from codebatch.model.digest import Digest
 
 TERM_BYTES_MAX = 400
 """Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
@@ -24,7 +23,6 @@ REFERENCE = b"r"
 DEPENDENCY = b"t"
 CODE = b"d"
 METRIC = b"m"
-SLOT = b"s"
 
 _CUT = b"\xff"
 _DIGEST_BYTES = 16
@@ -35,18 +33,14 @@ _number = struct.Struct(">I")
 
 
 class Lookup(NamedTuple):
-    """What to look for: `key`, or where it `is_prefix`, all keys that begin so."""
+    """What to look for: `key`, or where it `is_prefix`, all keys that begin so: from `first` on, up to `last`, where
+    these are given.
+    """
 
     key: bytes
     is_prefix: bool
-
-
-class Slot(NamedTuple):
-    """A shard file that an index knows: what a task says of a shard, by the digest of its trailer."""
-
-    task: str
-    shard: str
-    digest: Digest
+    first: bytes = b""
+    last: bytes = b""
 
 
 def make_key(tag: bytes, term: bytes) -> bytes:
@@ -75,6 +69,22 @@ def look_for_code(code: str) -> Lookup:
     return look_for_prefix(CODE, code.encode("utf-8", "surrogatepass") + b"\0")
 
 
+def look_for_references(target: str) -> Lookup:
+    """Look for edges, but of `depends`, to a target, of which as much as is posted."""
+    return Lookup(make_key(REFERENCE, last_component(target).encode("utf-8", "surrogatepass")), is_prefix=False)
+
+
+def look_for_metric(metric: str, least: float | None, most: float | None) -> Lookup:
+    """Look for values of a metric, which are finite and none below and none above these, where these are given."""
+    prefix = metric.encode("utf-8", "surrogatepass") + b"\0"
+    lookup = look_for_prefix(METRIC, prefix)
+    if len(prefix) + _number.size > TERM_BYTES_MAX:  # What is cut has no values in its key.
+        return lookup
+    first = lookup.key + _number.pack(_posted_value(math.floor(least))) if least is not None else b""
+    last = lookup.key + _number.pack(_posted_value(math.ceil(most))) if most is not None else b""
+    return lookup._replace(first=first, last=last)
+
+
 def code_term(code: str, severity: str) -> bytes:
     """The term of a diagnostic."""
     return f"{code}\0{severity}".encode()
@@ -82,7 +92,11 @@ def code_term(code: str, severity: str) -> bytes:
 
 def metric_term(metric: str, value: int) -> bytes:
     """The term of a metric: the greatest values of one are last. What 32 bits do not hold counts as the nearest."""
-    return metric.encode() + b"\0" + _number.pack(min(max(value, 0), _GREATEST))
+    return metric.encode() + b"\0" + _number.pack(_posted_value(value))
+
+
+def _posted_value(value: int) -> int:
+    return min(max(value, 0), _GREATEST)
 
 
 def last_component(target: str) -> str:
@@ -92,12 +106,9 @@ def last_component(target: str) -> str:
     return found[0]
 
 
-def encode_postings(slot: int, items: bytes) -> bytes:
-    """The part of a term's value that one slot gives, of its items, which ascend, 4 bytes each, little-endian."""
-    number = slot.to_bytes(ITEM_BYTES, "little")
-    if len(items) == ITEM_BYTES:
-        return items + number
-    postings = bytearray((bytes(ITEM_BYTES) + number) * (len(items) // ITEM_BYTES))
+def encode_postings(slot: bytes, items: bytes) -> bytes:
+    """The part of a term's value that one slot gives: its number and its items, which ascend, little-endian."""
+    postings = bytearray((bytes(ITEM_BYTES) + slot) * (len(items) // ITEM_BYTES))
     for place in range(ITEM_BYTES):
         postings[place :: 2 * ITEM_BYTES] = items[place::ITEM_BYTES]
     return bytes(postings)
@@ -108,22 +119,3 @@ def decode_postings(value: bytes) -> list[tuple[int, int]]:
     if len(value) % 8:
         raise ValueError("a value of it is cut")
     return [(posting >> 32, posting & _GREATEST) for posting in struct.unpack(f"<{len(value) // 8}Q", value)]
-
-
-def slot_key(number: int) -> bytes:
-    """The key of a slot."""
-    return SLOT + _number.pack(number)
-
-
-def encode_slot(slot: Slot) -> bytes:
-    """The value of a slot's key."""
-    return bytes.fromhex(slot.digest) + f"{slot.task}\0{slot.shard}".encode()
-
-
-def decode_slot(value: bytes) -> Slot:
-    """Read the value of a slot's key. Raises ValueError."""
-    digest, names = value[:32], value[32:].decode()
-    task, nul, shard = names.partition("\0")
-    if not nul:
-        raise ValueError("a slot of it is cut")
-    return Slot(task, shard, Digest(digest.hex()))

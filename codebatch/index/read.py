@@ -1,119 +1,113 @@
 """An index that is there: opened only where it is sound, and asked which items hold what is looked for.
 
-It narrows and never answers. What it knows of a shard holds only of the shard file whose trailer it names: of another
-one, and of one that it does not name, it says so, and the caller reads all of it.
+It narrows and never answers. What it knows of a shard file holds of any whose trailer has the digest: the same records
+are behind it, in whatever batch. Of one that it does not know it says so, and the caller reads all of it.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
-
-from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.database import Database
-from codebatch.index.keys import Lookup, Slot
-from codebatch.index.terms import TERMS_VERSION
-from codebatch.model.document import Document, decode_document
+from codebatch.index.generations import (
+    DatabaseFile,
+    IndexFile,
+    corrupt_index,
+    generations,
+    indexes_of,
+    read_index_file,
+)
+from codebatch.index.keys import Lookup
+from codebatch.index.terms import KINDS_POSTED, Terms
+from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.documents import read_document
 from codebatch.store.outputs import TaskOutput
 from codebatch.store.store import Store
 
-INDEX_FORMAT = 1
 
-
-class IndexFile(Document, frozen=True, kw_only=True):
-    """index.json: the version of the terms that are posted, and how long the database is, and its crc32."""
-
-    format: int = INDEX_FORMAT
-    terms_version: int
-    bytes: int
-    crc32: int
-
-
-def decode_index(data: bytes) -> IndexFile:
-    """Read index.json. Raises DocumentError."""
-    return decode_document(data, _index_decoder, INDEX_FORMAT)
-
-
-_index_decoder = msgspec.json.Decoder(IndexFile)
+class _Part(NamedTuple):
+    path: Path
+    slots: tuple[Digest, ...]
+    database: Database
 
 
 class Index:
     """A sound index, held in memory. Every method raises CorruptFile where it shows to be unsound all the same."""
 
-    def __init__(self, path: Path, data: bytes) -> None:
-        """`path` is where it lies, for people; `data` its whole database."""
-        self._path = path
-        try:
-            self._database = Database(data)
-        except ValueError as error:
-            raise self._corrupt(error) from error
+    def __init__(self, parts: Sequence[tuple[Path, DatabaseFile, bytes]]) -> None:
+        """Of each database where it lies, for people, what index.json says of it, and all its bytes."""
+        self._parts = [_Part(path, about.slots, _database(path, data)) for path, about, data in parts]
+        self._known = {digest for part in self._parts for digest in part.slots}
+        self._found: tuple[tuple[Lookup, ...], dict[Digest, set[int]]] = ((), {})
 
-    @cached_property
-    def slots(self) -> dict[tuple[str, str], tuple[int, Slot]]:
-        """The shard files that it knows, by task and shard, each with its number."""
-        try:
-            found = [(key, keys.decode_slot(value)) for key, value in self._database.iter_from(keys.SLOT)]
-        except ValueError as error:
-            raise self._corrupt(error) from error
-        return {(slot.task, slot.shard): (int.from_bytes(key[1:], "big"), slot) for key, slot in found}
+    def posted(self) -> dict[Digest, Terms]:
+        """What each shard file posts that it knows."""
+        posted: dict[Digest, Terms] = {digest: {} for digest in self._known}
+        for part in self._parts:
+            try:
+                for key, value in part.database.iter_from(b""):
+                    for digest, item in _postings(part, value):
+                        posted[digest][key] = posted[digest].get(key, b"") + item.to_bytes(keys.ITEM_BYTES, "little")
+            except ValueError as error:
+                raise corrupt_index(part.path, f"is damaged: {error}") from error
+        return posted
 
-    def contents(self) -> dict[bytes, bytes]:
-        """All keys with their values."""
-        try:
-            return dict(self._database.iter_from(b""))
-        except ValueError as error:
-            raise self._corrupt(error) from error
+    def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
+        """The items that hold any of what is looked for, by the digest of their shard file's trailer."""
+        asked = tuple(lookups)
+        if self._found[0] != asked:  # It is asked the same of each task.
+            self._found = asked, self._look_up(asked)
+        return self._found[1]
 
-    def find(self, lookups: Iterable[Lookup]) -> dict[int, set[int]]:
-        """The items that hold any of what is looked for, by the number of their slot."""
-        found: dict[int, set[int]] = {}
-        try:
-            for lookup in lookups:
-                if lookup.is_prefix:
-                    values = [value for _, value in self._database.iter_from(lookup.key)]
-                else:
-                    values = [self._database.get(lookup.key) or b""]
-                for value in values:
-                    for slot, item in keys.decode_postings(value):
-                        found.setdefault(slot, set()).add(item)
-        except ValueError as error:
-            raise self._corrupt(error) from error
-        return found
-
-    def narrow(self, output: TaskOutput, lookups: Iterable[Lookup]) -> list[Sequence[int] | None]:
+    def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
         """For each shard of a task the items, ascending, that hold any of what is looked for. None: all may."""
         found = self.find(lookups)
-        narrowed: list[Sequence[int] | None] = []
-        for shard in output.shards:
-            number, slot = self.slots.get((output.task, shard.shard), (0, None))
-            is_known = slot is not None and slot.digest == shard.digest
-            narrowed.append(sorted(found.get(number, ())) if is_known else None)
-        return narrowed
+        return [
+            sorted(found.get(shard.digest, ()))
+            if shard.digest in self._known or KINDS_POSTED.isdisjoint(shard.counts.kinds)
+            else None
+            for shard in output.shards
+        ]
 
     def close(self) -> None:
         """Give the memory back. Nothing may be asked any more."""
-        self._database.close()
+        for part in self._parts:
+            part.database.close()
 
-    def _corrupt(self, error: ValueError) -> CorruptFile:
-        return _corrupt(self._path, f"is damaged: {error}")
+    def _look_up(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
+        found: dict[Digest, set[int]] = {}
+        for part in self._parts:
+            try:
+                for lookup in lookups:
+                    for value in part.database.iter_values(lookup):
+                        for digest, item in _postings(part, value):
+                            if digest in found:
+                                found[digest].add(item)
+                            else:
+                                found[digest] = {item}
+            except ValueError as error:
+                raise corrupt_index(part.path, f"is damaged: {error}") from error
+        return found
 
 
-def generations(store: Store, batch_id: str) -> list[int]:
-    """The numbers of the indexes of a batch that are there, the current one last."""
-    names = store.files.listing(indexes_of(store, batch_id))
-    return sorted(number for name, _ in names if (number := layout.parse_generation(name)) is not None)
+def _postings(part: _Part, value: bytes) -> list[tuple[Digest, int]]:
+    """The postings of a value, by the shard files of their slots. Raises ValueError."""
+    slots = part.slots
+    try:
+        return [(slots[slot], item) for slot, item in keys.decode_postings(value)]
+    except IndexError as error:
+        raise ValueError("it names a slot that there is not") from error
 
 
-def indexes_of(store: Store, batch_id: str) -> Path:
-    """Where the indexes of a batch lie."""
-    return store.root / layout.INDEXES / batch_id
+def _database(path: Path, data: bytes) -> Database:
+    try:
+        return Database(data)
+    except ValueError as error:
+        raise corrupt_index(path, f"is damaged: {error}") from error
 
 
 def open_index(store: Store, batch_id: str) -> Index | None:
@@ -125,31 +119,23 @@ def open_index(store: Store, batch_id: str) -> Index | None:
         there = generations(store, batch_id)
         if not there:
             return None
+        root = indexes_of(store, batch_id) / str(there[-1])
         try:
-            return _open(store, indexes_of(store, batch_id) / str(there[-1]))
+            about = read_index_file(store, root)
+            return None if about is None else Index(_read_databases(store, root, about))
         except FileNotFoundError:
             if generations(store, batch_id) == there:  # Else a newer one took its place while it was read.
-                raise _corrupt(indexes_of(store, batch_id) / str(there[-1]), "lacks a file") from None
+                raise corrupt_index(root, "lacks a file") from None
     return None
 
 
-def _open(store: Store, root: Path) -> Index | None:
-    about = read_document(store.files, root / layout.INDEX_FILE, decode_index, hint=index_hint(root.parent.name))
-    if about.terms_version != TERMS_VERSION:
-        return None
-    path = root / layout.INDEX_DATABASE
-    data = store.files.read(path)
-    if len(data) != about.bytes or zlib.crc32(data) != about.crc32:
-        raise _corrupt(path, "is damaged: it is not what index.json says")
-    return Index(path, data)
-
-
-def _corrupt(path: Path, problem: str) -> CorruptFile:
-    """`path` is that of an index of a batch, or of a file in it."""
-    batch = path.parent if layout.parse_generation(path.name) else path.parent.parent
-    return CorruptFile(str(path), problem, hint=index_hint(batch.name))
-
-
-def index_hint(batch_id: str) -> str:
-    """What to do about an index that is not what it must be."""
-    return f"make it anew with: codebatch index-build --rebuild --batch {batch_id}"
+def _read_databases(store: Store, root: Path, index: IndexFile) -> list[tuple[Path, DatabaseFile, bytes]]:
+    read: list[tuple[Path, DatabaseFile, bytes]] = []
+    for name, about in ((layout.INDEX_BASE, index.base), (layout.INDEX_OVERLAY, index.overlay)):
+        if about is not None:
+            path = root / name
+            data = store.files.read(path)
+            if len(data) != about.bytes or zlib.crc32(data) != about.crc32:
+                raise corrupt_index(path, "is damaged: it is not what index.json says")
+            read.append((path, about, data))
+    return read

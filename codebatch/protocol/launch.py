@@ -25,7 +25,8 @@ ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
 
-    `store_lock` is the descriptor by which it holds the coordinator's lock of the store.
+    `store_lock` is the descriptor by which it holds the coordinator's lock of the store. `keeps_terms`: an index is to
+    be made, for which it writes terms files.
     """
 
     store: str
@@ -36,6 +37,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     parent: int
     store_lock: int | None = None
     own_tasks: dict[str, OwnPlace] = {}
+    keeps_terms: bool = False
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

@@ -43,7 +43,8 @@ TERMS = "terms"
 """In `indexes/`, beside a directory for each batch that has an index."""
 
 INDEX_FILE = "index.json"
-INDEX_DATABASE = "index.lmdb"
+INDEX_BASE = "base.lmdb"
+INDEX_OVERLAY = "overlay.lmdb"
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"

@@ -274,8 +274,8 @@ class RealFiles:
     def write_volatile(self, path: Path, data: bytes) -> None:
         temporary = _temporary_beside(path)
         try:
-            _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=False))
             with refusals(path):
+                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=False))
                 self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)

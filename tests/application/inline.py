@@ -39,6 +39,7 @@ from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.runtime.channel import Channel
 from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker
 from tests.proof.channel import SimulatedCell
 
@@ -108,12 +109,14 @@ class InlineCrew:
         store_root: str,
         coordinator: HolderId,
         own_places: Mapping[str, OwnPlace],
+        keeps_terms: bool,
         **_: object,
     ) -> None:
         self._batch = batch
         self._store_root = store_root
         self._coordinator = coordinator
         self._own_places = own_places
+        self._keeps_terms = keeps_terms
         self._workers: dict[WorkerId, tuple[_InlineWorker, _InlineChannel, SimulatedCell]] = {}
         self._chance = random.Random(batch.about.items)
 
@@ -138,7 +141,8 @@ class InlineCrew:
         store = open_store(self._batch.files, Path(self._store_root))
         tasks = self._batch.plan().tasks
         catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root))
-        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(store.objects()), store.root)
+        keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if self._keeps_terms else None
+        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(store.objects()), store.root, keep)
         channel, cell = _InlineChannel(), SimulatedCell(lambda: None)
         started = _InlineWorker(launch, channel, pid=os.getpid(), files=self._batch.files, cell=cell, runner=runner)
         self._workers[worker] = started, channel, cell
@@ -198,8 +202,14 @@ def resume(tree: Path, ran: Ran) -> Ran:
 
 
 def run(
-    path: Path, store: Path, *, configured: Path | None = None, reuses: bool = True, task: str | None = None
+    path: Path,
+    store: Path,
+    *,
+    configured: Path | None = None,
+    reuses: bool = True,
+    task: str | None = None,
+    pipeline: str | None = None,
 ) -> Ran:
     """`codebatch run PATH` as the tree is configured, PATH itself where it is not said which; with two workers."""
     execution = Execution(configuration=load_configuration(configured or path), jobs=2, reuses=reuses)
-    return run_paths((path,), StorePlace(store), execution, task=task, listener=Listener())
+    return run_paths((path,), StorePlace(store), execution, task=task, pipeline=pipeline, listener=Listener())

@@ -13,7 +13,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.planning import plan_snapshot
 from codebatch.application.stores import StorePlace
 from codebatch.index import keys
-from codebatch.index.build import make_contents, publish_index
+from codebatch.index.build import posted_anew, publish_index, unite
 from codebatch.model.counts import Counts
 from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
@@ -212,8 +212,8 @@ def rewrite_index(stored: Stored, change: Callable[[dict[bytes, bytes]], dict[by
     batch = resolve_batch(store, None)
     outputs = current_outputs(batch)
     assert outputs is not None
-    contents = make_contents(store, outputs, lambda _: None, is_anew=True, keeps=False)
-    publish_index(store, batch.id, contents._replace(pairs=change(contents.pairs)))
+    contents = unite(posted_anew(store, outputs, lambda _: None)[0].items())
+    publish_index(store, batch.id, contents._replace(pairs=change(contents.pairs)), None)
 
 
 def plant_index_without_names(stored: Stored) -> str:
@@ -229,8 +229,8 @@ def plant_index_of_cut_postings(stored: Stored) -> str:
 
 
 def plant_index_bytes(stored: Stored) -> str:
-    flip(stored.one("indexes/batch-*/*/index.lmdb"))
-    return "index.lmdb is damaged"
+    flip(stored.one("indexes/batch-*/*/base.lmdb"))
+    return "base.lmdb is damaged"
 
 
 FAULTS: list[tuple[str, Callable[[Stored], str]]] = [

@@ -13,7 +13,7 @@ from codebatch.model.outcome import Outcome
 from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, BatchId
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
 from codebatch.store.outcomes import Committer, Outcomes, encode_outcome, join_parts
@@ -59,13 +59,14 @@ def make_store(root: Path) -> Store:
     return create_store(RealFiles(), root / "store")[0]
 
 
-def make_saying(store: Store, items: int, said: Said, *, second: int = 0) -> Batch:
+def make_saying(store: Store, items: int, said: Said, *, second: int = 0, bases: tuple[BatchId, ...] = ()) -> Batch:
     """A merged batch of so many items, three in a shard, whose file tasks say this, and nothing else."""
     paths = [b"%03d" % item for item in range(items)]
-    batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9)
+    batch = make_batch(store, paths, shard_items=SHARD_ITEMS, at_ns=second * 10**9, bases=bases)
     plan = batch.plan()
     committer = Committer(batch.files, batch.root, new_holder_id())
     writer = FrameWriter()
+    encoded = []
     for task in FILE_TASKS:
         for shard in plan.shards:
             of = [said.get(task, [()] * items)[item] for item in range(shard.start, shard.end)]
@@ -78,7 +79,8 @@ def make_saying(store: Store, items: int, said: Said, *, second: int = 0) -> Bat
                 type="result",
                 counts=_counts([record for records in of for record in records]),
             )
-            committer.commit([encode_outcome(outcome, lines, writer)], epoch=1, round_=1)
+            encoded.append(encode_outcome(outcome, lines, writer))
+    committer.commit(encoded, epoch=1, round_=1)
     for task in PROJECT:
         inputs = load_ledger(plan, Outcomes(batch.files, batch.root)).inputs(task)
         whole = Outcome(shard=ProjectWork(task).id, task=task, start=0, end=1, type="result", inputs=inputs)

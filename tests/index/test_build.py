@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, UnknownId
 from codebatch.index import keys
-from codebatch.index.read import Index, generations, index_hint, open_index
+from codebatch.index.generations import generations, index_hint
+from codebatch.index.read import Index, open_index
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.store import Store
@@ -45,6 +47,10 @@ def _opened(store: Store, batch: Batch) -> Index:
     return found
 
 
+def _forget(store: Store, batch: Batch) -> None:
+    shutil.rmtree(store.root / "indexes" / batch.id)
+
+
 def _outputs(batch: Batch) -> Outputs:
     outputs = current_outputs(batch)
     assert outputs is not None
@@ -63,7 +69,7 @@ def _shard_file(batch: Batch, task: str, place: int) -> Path:
 
 def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> None:
     answer = build_index(store, batch)
-    assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (15, 7, 9, 6, 0)
+    assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
     index = _opened(store, batch)
     symbols, lint = _output(batch, "symbols"), _output(batch, "lint")
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
@@ -77,12 +83,13 @@ def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> N
 
 def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    first = _opened(store, batch).contents()
+    first = _opened(store, batch).posted()
     for path in batch.root.glob("outputs/*/*/*.zst"):
         path.write_bytes(b"")
+    _forget(store, batch)
     assert build_index(store, batch).decoded == 0
-    assert _opened(store, batch).contents() == first
-    assert build_index(store, batch, is_anew=True).damaged == 15
+    assert _opened(store, batch).posted() == first
+    assert build_index(store, batch, is_anew=True).damaged == 6
 
 
 @pytest.mark.parametrize("content", [b"", b"cbterms", None])
@@ -90,12 +97,13 @@ def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
     store: Store, batch: Batch, content: bytes | None
 ) -> None:
     build_index(store, batch)
-    first = _opened(store, batch).contents()
+    first = _opened(store, batch).posted()
     whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
     for path in whole:
         path.unlink() if content is None else path.write_bytes(content)
+    _forget(store, batch)
     assert build_index(store, batch).decoded == 6
-    assert _opened(store, batch).contents() == first
+    assert _opened(store, batch).posted() == first
     assert {path: path.read_bytes() for path in whole} == whole
 
 
@@ -123,7 +131,7 @@ def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> Non
     path.write_bytes(path.read_bytes()[:-1])
     notes: list[str] = []
     answer = build_index(store, batch, note=notes.append)
-    assert (answer.damaged, answer.shard_files) == (1, 14)
+    assert (answer.damaged, answer.shard_files) == (1, 5)
     assert [str(path) in note for note in notes] == [True]
     narrowed = _opened(store, batch).narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")])
     assert narrowed == [[0], None, []]
@@ -134,7 +142,7 @@ def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> Non
 def test_verifying_holds_the_index_against_the_records(store: Store, batch: Batch) -> None:
     build_index(store, batch)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
-    assert verify_index(store, batch).decoded == 15
+    assert verify_index(store, batch).decoded == 6
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
     for path in (store.root / "indexes" / "terms").iterdir():
         path.unlink()
@@ -164,7 +172,7 @@ def test_who_reads_while_a_new_one_is_made_has_the_old_one(store: Store, batch: 
 
 def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    for name in ("index.lmdb", "index.json"):
+    for name in ("base.lmdb", "index.json"):
         (store.root / "indexes" / batch.id / "1" / name).unlink()
         with pytest.raises(CorruptFile, match="lacks a file"):
             open_index(store, batch.id)
@@ -172,16 +180,16 @@ def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> No
 
 def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    sound = _opened(store, batch).contents()
+    sound = _opened(store, batch).posted()
     assert diagnose(store, is_full=False).damaged == ()
-    path = store.root / "indexes" / batch.id / "1" / "index.lmdb"
+    path = store.root / "indexes" / batch.id / "1" / "base.lmdb"
     path.write_bytes(path.read_bytes()[:-1])
     (damage,) = diagnose(store, is_full=False).damaged
     assert damage.names == (f"indexes/{batch.id}",)
     assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
     diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
     assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
-    assert _opened(store, batch).contents() == sound
+    assert _opened(store, batch).posted() == sound
 
 
 def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:
@@ -214,7 +222,7 @@ def test_a_batch_without_files_or_records_has_an_index(store: Store) -> None:
 def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
     """Every 1,000th byte is flipped, and the file is cut at each page and lengthened: none is taken."""
     build_index(store, batch)
-    path = store.root / "indexes" / batch.id / "1" / "index.lmdb"
+    path = store.root / "indexes" / batch.id / "1" / "base.lmdb"
     sound = path.read_bytes()
     damaged = [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :] for at in range(0, len(sound), 1000)]
     damaged += [sound[:at] for at in range(0, len(sound), 4096)] + [sound + b"\0" * 4096]

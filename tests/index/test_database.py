@@ -17,7 +17,7 @@ PAIRS = {b"n%05d" % number: b"%d" % number * (number % 40) for number in range(2
 @given(st.dictionaries(st.binary(min_size=1, max_size=418), st.integers(0, 9000).map(bytes), max_size=40))
 def test_what_is_put_in_comes_out(pairs: dict[bytes, bytes]) -> None:
     pairs = dict(sorted(pairs.items()))
-    database = Database(make_database(pairs.items()))
+    database = Database(make_database(pairs))
     assert dict(database.iter_from(b"")) == pairs
     assert all(database.get(key) == value for key, value in pairs.items())
     assert database.get(b"\xff" * 419) is None
@@ -27,11 +27,11 @@ def test_what_is_put_in_comes_out(pairs: dict[bytes, bytes]) -> None:
 
 
 def test_the_same_pairs_give_the_same_bytes() -> None:
-    assert make_database(PAIRS.items()) == make_database(PAIRS.items())
+    assert make_database(PAIRS) == make_database(PAIRS)
 
 
 def test_a_forked_process_reads_on() -> None:
-    database = Database(make_database(PAIRS.items()))
+    database = Database(make_database(PAIRS))
     child = os.fork()
     if not child:
         try:
@@ -43,7 +43,7 @@ def test_a_forked_process_reads_on() -> None:
 
 
 def test_several_are_open_at_once() -> None:
-    data = make_database(PAIRS.items())
+    data = make_database(PAIRS)
     assert [Database(data).get(b"n00003") for _ in range(3)] == [b"3" * 3] * 3
 
 

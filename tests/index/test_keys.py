@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.index import keys
-from codebatch.index.keys import Lookup, Slot
-from codebatch.index.terms import collect_terms, decode_terms, encode_terms
+from codebatch.index.keys import Lookup
+from codebatch.index.terms import collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
 from codebatch.model.digest import Digest
 from codebatch.model.record import Record
 
@@ -51,16 +51,10 @@ def test_keys_and_values_have_these_bytes() -> None:
     assert keys.code_term("E1", "error") == b"E1\0error"
     assert keys.metric_term("loc", 258) == b"loc\0\0\0\x01\x02"
     assert [keys.metric_term("", value)[1:] for value in (-1, 2**32)] == [b"\0\0\0\0", b"\xff\xff\xff\xff"]
-    assert keys.slot_key(258) == b"s\0\0\x01\x02"
-    slot = Slot("lint", "0123abcd", DIGEST)
-    assert keys.encode_slot(slot) == b"\xab" * 32 + b"lint\x000123abcd"
-    assert keys.decode_slot(keys.encode_slot(slot)) == slot
-    assert keys.encode_postings(1, b"\2\0\0\0\3\0\0\0") == b"\x02\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0"
+    assert keys.encode_postings(b"\1\0\0\0", b"\2\0\0\0\3\0\0\0") == b"\x02\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0"
     for cut in (b"\0" * 7, b"\0" * 9):
         with pytest.raises(ValueError, match="cut"):
             keys.decode_postings(cut)
-    with pytest.raises(ValueError, match="cut"):
-        keys.decode_slot(b"\xab" * 32 + b"lint")
 
 
 @pytest.mark.parametrize(
@@ -100,26 +94,32 @@ def test_what_no_utf_8_is_may_be_looked_for() -> None:
 
 
 def test_what_records_post() -> None:
-    items = [
-        _lines(symbol("f"), symbol("f"), calls("a.f")),
-        b"",
-        _lines(symbol("f"), depends("a/b.py"), diagnostic("E1", "hint"), metric("loc", 3)),
-        b'{"kind":"yet unknown","whatever":[1]}\n',
+    items: list[list[Record]] = [
+        [symbol("f"), symbol("f"), calls("a.f"), calls("f")],
+        [],
+        [symbol("f"), depends("a/b.py"), diagnostic("E1", "hint"), metric("loc", 3)],
+        [metric("loc", 2**32), metric("loc", 2**33)],
+        [metric("loc", 2**34)],
     ]
-    assert collect_terms(items) == {
+    terms = {
         b"dE1\0hint": b"\2\0\0\0",
         b"mloc\0\0\0\0\x03": b"\2\0\0\0",
+        b"mloc\0\xff\xff\xff\xff": b"\3\0\0\0\4\0\0\0",
         b"nf": b"\0\0\0\0\2\0\0\0",
         b"rf": b"\0\0\0\0",
         b"ta/b.py": b"\2\0\0\0",
     }
-    assert [*collect_terms(items)] == sorted(collect_terms(items))
+    at_hand = collect_terms(posted_by(records, list(map(type, records))) for records in items)
+    written = collect_terms(posted_by_lines(_lines(*records)) for records in items)
+    assert at_hand == written == terms
+    assert [*at_hand] == [*written] == sorted(terms)
+    assert posted_by_lines(b'{"kind":"yet unknown","whatever":[1]}\n') == posted_by([], [])
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
 def test_what_is_no_record_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        collect_terms([line + b"\n"])
+        posted_by_lines(line + b"\n")
 
 
 def test_a_terms_file_has_these_bytes_and_no_cut_one_is_taken() -> None:
@@ -144,7 +144,7 @@ packed = st.lists(st.binary(min_size=4, max_size=4), max_size=4).map(b"".join)
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
 def test_postings_are_read_as_they_were_written(slot: int, items: list[int]) -> None:
-    value = keys.encode_postings(slot, struct.pack(f"<{len(items)}I", *items))
+    value = keys.encode_postings(slot.to_bytes(4, "little"), struct.pack(f"<{len(items)}I", *items))
     assert value == struct.pack(f"<{len(items)}Q", *(slot << 32 | item for item in items))
     assert keys.decode_postings(value) == [(slot, item) for item in items]
 

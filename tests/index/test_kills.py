@@ -13,7 +13,8 @@ import pytest
 
 from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import StoreUnwritable
-from codebatch.index.read import generations, open_index
+from codebatch.index.generations import generations
+from codebatch.index.read import open_index
 from codebatch.store.batches import batch_ids, open_batch
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.files import RealFiles

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ import pytest
 from codebatch.application.asking import ask
 from codebatch.application.indexing import verify_index
 from codebatch.application.questions import search
-from codebatch.index.read import generations
+from codebatch.index.generations import generations
 from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.store.store import create_store
+from codebatch.system.files import RealFiles
 from tests.application.inline import inline, run
 
 pytestmark = pytest.mark.slow
@@ -39,8 +44,81 @@ def test_a_run_is_indexed_where_that_is_configured(tree: Path, tmp_path: Path) -
     assert [len(list(search(ask(each.store, each.batch.id), asked).found)) for each in (first, second)] == [0, 1]
 
 
+def test_workers_say_what_is_posted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of files that they work on, and of those besides of which results are taken over; nothing is decoded for it."""
+    monkeypatch.setattr("codebatch.index.build._decode_shard", lambda *_: pytest.fail("a shard is decoded"))
+    with inline():
+        run(tree, tmp_path / "store")
+        (tree / "b.py").write_text("import a\n\n\ndef h():\n    return 1\n", encoding="utf-8")
+        ran = run(tree, tmp_path / "store")
+    monkeypatch.undo()
+    assert ran.executed.served > 0
+    assert verify_index(ran.store, ran.batch).terms > 5
+
+
+def test_terms_that_cannot_be_written_fail_no_run(tree: Path, tmp_path: Path) -> None:
+    with inline():
+        (tmp_path / "store").mkdir()
+        store = create_store(RealFiles(), tmp_path / "store")[0]
+        (store.root / "indexes" / "terms").write_bytes(b"in the way")
+        assert run(tree, tmp_path / "store").shortfall is None
+
+
 def test_a_run_makes_no_index_unasked(tree: Path, tmp_path: Path) -> None:
     (tree / "codebatch.toml").unlink()
     with inline():
         ran = run(tree, tmp_path / "store")
-    assert generations(ran.store, ran.batch.id) == []
+    assert [path.name for path in (ran.store.root / "indexes").iterdir()] == []
+
+
+_NAMES = ("f", "g", "Long", "x_1")
+
+
+def _edit(tree: Path, chance: random.Random, files: int) -> None:
+    """So many files are added, changed or deleted."""
+    for _ in range(files):
+        path = tree / f"{chance.choice('abcd')}{chance.randrange(40)}.py"
+        if path.exists() and chance.random() < 0.3:
+            path.unlink()
+        else:
+            one, other = chance.choices(_NAMES, k=2)
+            imported = f"import {chance.choice('abcd')}{chance.randrange(40)}\n"
+            path.write_text(
+                f"{imported}\n\nclass {one}:\n    def {other}(self):\n        return {one}()\n", encoding="utf-8"
+            )
+
+
+def _questions(chance: random.Random) -> Iterator[RecordFilter]:
+    for _ in range(6):
+        name = chance.choice((*_NAMES, "nope")) + chance.choice(("", "*"))
+        yield chance.choice(
+            (
+                RecordFilter(names=(name,)),
+                RecordFilter(targets=(name,)),
+                RecordFilter(codes=(chance.choice(("F401", "F*", "D", "D*", "nope")),)),
+            )
+        )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_answers_are_the_same_with_the_index_of_each_of_many_runs(tree: Path, tmp_path: Path, seed: int) -> None:
+    """Each stands on those before it; now and then the pipeline is another one."""
+    chance = random.Random(seed)
+    (tree / "codebatch.toml").write_text(
+        '[index]\nbuild = "run"\n[shard]\nfiles_average = 4\nfiles_min = 2\nfiles_max = 8\n', encoding="utf-8"
+    )
+    _edit(tree, chance, 100)
+    known = 0
+    for _ in range(6):
+        _edit(tree, chance, 1)
+        with inline():
+            ran = run(tree, tmp_path / "store", pipeline=chance.choice(("full", "full", "full", "analyze")))
+        directory = ran.store.root / "indexes" / ran.batch.id
+        known += len(list(directory.glob("*/overlay.lmdb")))
+        verify_index(ran.store, ran.batch)
+        with_index = BatchRecords(ran.store, ran.batch, pytest.fail)
+        without = BatchRecords(ran.store, ran.batch)
+        for asked in _questions(chance):
+            tasks = without.task_names
+            assert [*with_index.iter_by_path(tasks, asked)] == [*without.iter_by_path(tasks, asked)]
+    assert known > 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from codebatch.system.files import RealFiles
-from tests.proof.invariants import Merged, check_batch, check_served, merged
+from tests.proof.invariants import Merged, check_batch, check_served, check_terms, merged
 from tests.proof.loop import WatchedLoop
 from tests.proof.plans import make_paths
 from tests.proof.world import SWITCH_RATE, Fault, FaultKind, MakeFiles, Refusal, World
@@ -25,7 +25,8 @@ class Case:
     """One run of the simulator: how many of the items fail, fail until it is resumed, and kill their worker.
 
     One that is resumed has what failed done again, in a second round. Where something changed since an older batch, so
-    many items are not what they were there, and of the others results are taken over.
+    many items are not what they were there, and of the others results are taken over. `keeps_terms`: workers keep what
+    is posted to an index.
     """
 
     seed: int
@@ -39,6 +40,7 @@ class Case:
     faults: tuple[Fault, ...]
     is_resumed: bool = False
     changed: int | None = None
+    keeps_terms: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Told:
     cases: int = 0
     steps: int = 0
     refused_late: int = 0
+    terms_kept: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Told) -> None:
@@ -55,6 +58,7 @@ class Told:
         self.cases += other.cases
         self.steps += other.steps
         self.refused_late += other.refused_late
+        self.terms_kept += other.terms_kept
         self.happened += other.happened
 
 
@@ -80,6 +84,7 @@ def draw(seed: int) -> Case:
         faults=tuple(sorted(faults, key=lambda fault: fault.at)),
         is_resumed=chance.random() < 0.3,
         changed=chance.choice((None, None, None, None, 0, 1, 5)),
+        keeps_terms=chance.random() < 0.3,
     )
 
 
@@ -89,17 +94,28 @@ def run(case: Case, make_files: MakeFiles = RealFiles, loop: type[WatchedLoop] =
     world.run(coordinators=case.coordinators, is_resumed=case.is_resumed)
     serial = _serial_of(case)
     check_batch(world.batch(), serial)
+    terms_kept = check_terms(world.store(), world.batch())
     world.disk.lose_power()  # What was answered is on disk.
     check_batch(world.batch(), serial)
     is_torn = any(fault.kind == "tear register" for fault in case.faults)  # What is served once is done again then.
     if case.changed is not None and not is_torn:
         check_served(world.store(), world.batch())
-    return Told(cases=1, steps=world.schedule.steps, refused_late=world.refused_late, happened=world.happened)
+    check_terms(world.store(), world.batch())
+    return Told(
+        cases=1,
+        steps=world.schedule.steps,
+        refused_late=world.refused_late,
+        terms_kept=terms_kept,
+        happened=world.happened,
+    )
 
 
 def run_refused(case: Case, refusal: Refusal | None = None) -> list[int]:
-    """Run a case on a disk that refuses a write; returns the step of each write that there was."""
-    world = _world(case)
+    """Run a case on a disk that refuses a write; returns the step of each write that there was.
+
+    Terms are not kept: that one of these is refused nobody is told.
+    """
+    world = _world(replace(case, keeps_terms=False))
     world.refusal = refusal
     world.run(coordinators=1)
     check_batch(world.batch(), _serial_of(case))
@@ -137,6 +153,8 @@ def _smaller(case: Case) -> Iterator[Case]:
         yield replace(case, faults=case.faults[:index] + case.faults[index + 1 :])
     if case.changed is not None:
         yield replace(case, changed=None)
+    if case.keeps_terms:
+        yield replace(case, keeps_terms=False)
     if case.is_resumed:
         yield replace(case, is_resumed=False)
     for name, least in (("coordinators", 1), ("jobs", 1), ("killing", 0), ("healing", 0), ("failing", 0), ("items", 1)):
@@ -177,6 +195,7 @@ def _world(
         loop=loop,
         switch_rate=switch_rate,
         older=None if case.changed is None else _older(case, paths, case.changed),
+        keeps_terms=case.keeps_terms,
     )
 
 
@@ -198,7 +217,7 @@ def _older(case: Case, paths: list[bytes], changed: int) -> World:
 
 
 def _serial_of(case: Case) -> Merged:
-    return _serial(replace(case, jobs=1, coordinators=1, faults=(), changed=None))
+    return _serial(replace(case, jobs=1, coordinators=1, faults=(), changed=None, keeps_terms=False))
 
 
 @functools.lru_cache(maxsize=1)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codebatch.index.terms import collect_terms, decode_terms, posted_by_lines, terms_path
 from codebatch.model.counting import count_lines
 from codebatch.model.digest import Digest
 from codebatch.model.outcome import HolderId
@@ -79,6 +80,22 @@ def check_served(store: Store, batch: Batch) -> None:
                 expected = sum(same[shard.start + item] in known for item in range(link.start, link.end))
                 if link.round == 1:
                     assert link.outcome.served == expected, f"{task} at {shard.id}.{link.start}"
+
+
+def check_terms(store: Store, batch: Batch) -> int:
+    """What terms files there are of merged shards, whole ones, say what the records do; how many there are."""
+    outputs = current_outputs(batch)
+    assert outputs is not None, "the batch was never merged"
+    found = 0
+    for task in outputs.manifest.tasks:
+        for index, shard in enumerate(task.shards):
+            try:
+                terms = decode_terms(store.files.read(terms_path(store.root, shard.digest)), shard.digest)
+            except (FileNotFoundError, ValueError):
+                continue
+            found += 1
+            assert terms == collect_terms(map(posted_by_lines, outputs.iter_items(task, index)))
+    return found
 
 
 def check_registers(batch: Batch, plan: Plan) -> None:

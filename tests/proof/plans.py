@@ -27,6 +27,7 @@ from codebatch_workers.api.before import Before
 from codebatch_workers.api.project import Project
 from codebatch_workers.api.protocols import ProjectTask
 from codebatch_workers.runtime.execution import TaskRunner
+from codebatch_workers.runtime.parts import Keep
 from codebatch_workers.runtime.results import Failed, Result
 from codebatch_workers.syntax.source import SourceFile
 
@@ -81,8 +82,14 @@ def make_batch(
 class CheapRunner(TaskRunner):
     """Does what paths say, in microseconds, without the tasks that are installed."""
 
-    def __init__(self, tasks: Sequence[PlannedTask], die: Callable[[], None], is_healed: Callable[[], bool]) -> None:
-        super().__init__(TaskCatalogue(), tasks, Path())
+    def __init__(
+        self,
+        tasks: Sequence[PlannedTask],
+        die: Callable[[], None],
+        is_healed: Callable[[], bool],
+        keep: Keep | None = None,
+    ) -> None:
+        super().__init__(TaskCatalogue(), tasks, Path(), keep=keep)
         self._die = die
         self._is_healed = is_healed
 

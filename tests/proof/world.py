@@ -32,6 +32,7 @@ from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
 from codebatch_workers.runtime.channel import CoordinatorGone
+from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.runtime.worker import Worker, give_up
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
@@ -90,8 +91,12 @@ class World:
         loop: type[WatchedLoop] = WatchedLoop,
         switch_rate: float = SWITCH_RATE,
         older: World | None = None,
+        keeps_terms: bool = False,
     ) -> None:
-        """`older` is a world whose batch is over: this one is on its disk, and may take its results over."""
+        """`older` is a world whose batch is over: this one is on its disk, and may take its results over.
+
+        `keeps_terms`: workers write what is posted to an index.
+        """
         self.chance = chance
         self.disk: Disk = Disk() if older is None else older.disk
         self.make_files = make_files
@@ -111,6 +116,7 @@ class World:
         self.is_healed = False
         self._loop = loop
         self._jobs = jobs
+        self._keeps_terms = keeps_terms
         self._faults = sorted(faults, key=lambda fault: fault.at)
         self._crews: dict[HolderId, SimulatedCrew] = {}
         self._processes: dict[HolderId, Process] = {}
@@ -196,8 +202,9 @@ class World:
 
         def body(process: Process) -> None:
             channel = SimulatedChannel(process, worker.pipe)
-            runner = CheapRunner(self.plan.tasks, die, lambda: self.is_healed)
             files = RealFiles(process.calls)
+            keep = terms_keeper(files, STORE, self.plan) if self._keeps_terms else None
+            runner = CheapRunner(self.plan.tasks, die, lambda: self.is_healed, keep)
             try:
                 try:
                     real = _Worker(

@@ -8,25 +8,60 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codebatch.application.indexing import build_index
 from codebatch.application.stores import open_store
 from codebatch.errors import StoreCorrupt
+from codebatch.index.read import open_index
 from codebatch.model.record import Record
 from codebatch.query.filters import RecordFilter
 from codebatch.query.narrowing import lookups_of
 from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch
+from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
-from tests.index.batches import calls, diagnostic, make_saying, make_store, metric, symbol
+from tests.index.batches import calls, depends, diagnostic, make_saying, make_store, metric, symbol
 from tests.proof.plans import FILE_TASKS
 
 NAMES = ["f", "fg", "g", "Ä", "", "f*", "x" * 400, "x" * 401, "x" * 402]
 CODES = ["E1", "E10", "E", "F\0error", "y" * 401]
 ASKED = [*NAMES, *CODES, "*", "x*", "x" * 399 + "*", "E1*", "nope", "nope*", "\udcff"]
 SYMBOLS = RecordFilter(names=("f",))
+
+VALUES = [-7, 0, 1, 255, 256, 2**32 - 1, 2**32, 2**40]
+LIMITS = [*VALUES, -0.5, 0.5, 255.5, 1e300, True]
+METRICS = ["m", "m\0", "", "z" * 390, "z" * 396]
+TARGETS = ["f", "a.f", "a->f", "f<g>", "f>g", "a/b.py", "a::Ä", "", "x" * 401, "y." + "x" * 402]
+CONDITIONS = [
+    *(f"name == {name!r} and line == 1" for name in (*NAMES, "nope")),
+    *(f"code == {code!r}" for code in CODES),
+    *(f"target == {target!r} and edge_type != 'imports'" for target in TARGETS),
+    *(
+        f"metric == {metric!r} and value {sign} {value!r}"
+        for metric in METRICS
+        for sign in (">", "==")
+        for value in LIMITS
+    ),
+    *(f"value {sign} {value!r} and metric == 'm'" for sign in ("<", "<=", ">=", "!=") for value in LIMITS),
+    *(f"(metric == {metric!r} and value > 0) and value <= {value!r}" for metric in METRICS for value in LIMITS),
+    "value > 1 or metric == 'm'",
+    "not name == 'f'",
+    "1 < value < 300",
+]
+
+conditions = st.sampled_from(CONDITIONS).map(lambda condition: RecordFilter(where=condition))
+targets = st.builds(
+    lambda names, edge_type: RecordFilter(targets=tuple(names), where=f"edge_type == '{edge_type}'"),
+    st.lists(st.sampled_from([*TARGETS, "f*", "g", "py", "b.py", "x" * 402]), min_size=1, max_size=2),
+    st.sampled_from(["calls", "depends", "imports"]),
+)
+metrics = st.builds(
+    lambda metrics, value: RecordFilter(metrics=tuple(metrics), where=f"value >= {value!r}"),
+    st.lists(st.sampled_from(METRICS), min_size=1, max_size=2),
+    st.sampled_from(LIMITS),
+)
 
 filters = st.builds(
     lambda names, codes, severities, kinds: RecordFilter(
@@ -69,10 +104,13 @@ def _some_records(seed: str) -> list[Record]:
     chance = random.Random(seed)
     every: list[Record] = [symbol(name) for name in NAMES]
     every += [diagnostic(code, severity) for code in CODES for severity in ("error", "hint")]
-    return chance.choices([*every, calls("f"), metric("f", 1)], k=chance.randrange(4))
+    every += [metric(name, value) for name in METRICS for value in VALUES]
+    every += [edge(target) for target in TARGETS for edge in (calls, depends)]
+    return chance.choices(every, k=chance.randrange(8))
 
 
-@given(asked=filters)
+@settings(deadline=None)  # It opens four batches.
+@given(asked=filters | conditions | targets | metrics)
 def test_answers_are_the_same_with_an_index(pair: tuple[Store, list[Batch]], asked: RecordFilter) -> None:
     store, batches = pair
     assert [_notes(store, batch, asked) for batch in batches] == [[], [], [], []]
@@ -109,7 +147,7 @@ def test_only_frames_that_hold_it_are_read(tmp_path: Path) -> None:
         _answer(records, RecordFilter(names=("a0",)))
 
 
-@pytest.mark.parametrize("name", ["index.lmdb", "index.json"])
+@pytest.mark.parametrize("name", ["base.lmdb", "index.json"])
 def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path, name: str) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
     path = store.root / "indexes" / batch.id / "1" / name
@@ -125,7 +163,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
 
 def test_an_index_of_other_terms_is_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
-    monkeypatch.setattr("codebatch.index.read.TERMS_VERSION", 2)
+    monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", 2)
     assert _notes(store, batch) == []
 
 
@@ -139,5 +177,48 @@ def test_something_else_in_the_place_of_an_index_is_told(tmp_path: Path) -> None
     assert "remove" not in note, "the store is none the worse for it"
 
 
-def test_a_filter_without_names_and_codes_asks_no_index() -> None:
-    assert lookups_of(RecordFilter(kinds=("symbol",), severities=("error",), path="a")) == ()
+@pytest.mark.parametrize(
+    "asked",
+    [
+        RecordFilter(kinds=("symbol",), severities=("error",), path="a"),
+        RecordFilter(names=("*",)),
+        RecordFilter(codes=("E1", "*")),
+        RecordFilter(metrics=("m",)),
+        RecordFilter(targets=("f",)),
+        RecordFilter(targets=("f",), where="edge_type == 'depends'"),
+        RecordFilter(targets=("f*",), where="edge_type == 'calls'"),
+        RecordFilter(where="name == 'f' or name == 'g'"),
+        RecordFilter(where="not name == 'f'"),
+        RecordFilter(where="value > 3"),
+        RecordFilter(where="("),
+    ],
+)
+def test_a_filter_that_implies_no_term_asks_no_index(asked: RecordFilter) -> None:
+    assert lookups_of(asked) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (RecordFilter(where="name == 'f' and line == 1"), [0]),
+        (RecordFilter(where="code == 'E1'"), [1]),
+        (RecordFilter(targets=("f",), where="edge_type == 'calls'"), [2]),
+        (RecordFilter(where="target == 'a/b.py' and edge_type == 'depends'"), [3]),
+        (RecordFilter(metrics=("m",), where="value >= 9"), [5]),
+        (RecordFilter(where="metric == 'm' and value <= 8"), [4]),
+        (RecordFilter(where="metric == 'm' and value == 9"), [5]),
+    ],
+)
+def test_what_a_filter_implies_narrows(tmp_path: Path, asked: RecordFilter, found: list[int]) -> None:
+    said: list[list[Record]] = [
+        [symbol("f")], [diagnostic("E1")], [calls("a.f")], [depends("a/b.py")], [metric("m", 8)], [metric("m", 9)],
+    ]  # fmt: skip
+    store, batch = _made(tmp_path, said)
+    index, outputs = open_index(store, batch.id), current_outputs(batch)
+    assert index is not None
+    assert outputs is not None
+    symbols = outputs.manifest.task("symbols")
+    assert symbols is not None
+    narrowed = index.narrow(symbols, lookups_of(asked))
+    assert [3 * shard + item for shard, items in enumerate(narrowed) for item in items or ()] == found
+    assert len(list(BatchRecords(store, batch, pytest.fail).iter_records("symbols", asked))) == 1

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ObjectMissing, StoreError
+from codebatch.index.terms import NOTHING_POSTED, posted_by
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest
@@ -36,9 +37,9 @@ from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTa
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.given import check_records, named
 from codebatch_workers.runtime.own import OwnTasks
-from codebatch_workers.runtime.parts import NOTHING_SAID, Adopt, Sealed, adopt_none, made_part, updated_part
+from codebatch_workers.runtime.parts import Adopt, Keep, adopt_none, keep_nothing, made_part, updated_part
 from codebatch_workers.runtime.project import BatchProject
-from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
+from codebatch_workers.runtime.results import NOTHING_SAID, Failed, Kept, Result, Sealed, UnitResults
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 
@@ -63,8 +64,9 @@ class TaskRunner:
         scratch: Path,
         objects: PackWriter | None = None,
         store: Path | None = None,
+        keep: Keep | None = None,
     ) -> None:
-        """`store` is that of the batch, which a project's records are read from."""
+        """`store` is that of the batch, which a project's records are read from. `keep`: an index is to be made."""
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
@@ -78,6 +80,8 @@ class TaskRunner:
         self._own = OwnTasks(catalogue, store)
         self._encoder = msgspec.json.Encoder()
         self._frames = FrameWriter()
+        self._posts = keep is not None
+        self._keep = keep or keep_nothing
 
     def set_up(self, tasks: Sequence[str]) -> None:
         """Load the tasks that are not loaded yet.
@@ -176,7 +180,7 @@ class TaskRunner:
                     PROJECT_PATH, register, said.reason, self._frames, evidence=said.evidence, inputs=inputs
                 )
             unkeyed = self._own.unkeyed(name)
-            parts = [made_part(name, shard, said, self._frames, unkeyed) for shard in shards]
+            parts = [made_part(name, shard, said, self._frames, unkeyed, self._keep) for shard in shards]
         if self._objects is not None:
             self._objects.seal()
         whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
@@ -209,7 +213,7 @@ class TaskRunner:
             if updated is not None:
                 by_item = {project.place_of(file.path): records for file, records in updated}
                 said = self._sealed(name, project, by_item)
-                return [updated_part(name, shard, said, self._frames, base, adopt) for shard in shards]
+                return [updated_part(name, shard, said, self._frames, base, adopt, self._keep) for shard in shards]
         return None
 
     def _sealed(self, name: str, project: BatchProject, by_item: Mapping[int, list[Record]]) -> dict[int, Sealed]:
@@ -275,7 +279,9 @@ class TaskRunner:
             served=len(kept),
             unkeyed=self._own.unkeyed(name) if done else "",
         )
-        return encode_outcome(outcome, [result.lines for result in results], self._frames)
+        encoded = encode_outcome(outcome, [result.lines for result in results], self._frames)
+        self._keep(encoded, results)
+        return encoded
 
     def _seal(self, records: list[Record]) -> Sealed:
         """The lines of a result. Raises what tells that it cannot be written (text that is no Unicode, too much)."""
@@ -284,8 +290,9 @@ class TaskRunner:
         lines = self._encoder.encode_lines(records)
         if len(lines) > ITEM_BYTES_MAX:
             raise ValueError("more than 4 GiB of records for one file")
-        # The types now, while the processor's caches hold the records.
-        return Sealed(lines, records, list(map(type, records)))
+        # The types and what is posted now, while the processor's caches hold the records.
+        types = list(map(type, records))
+        return Sealed(lines, records, types, posted_by(records, types) if self._posts else NOTHING_POSTED)
 
     def _told(self, name: str, file: SourceFile, records: list[Record]) -> list[Record]:
         """What is recorded of findings in a file: they bear their task's name, but for those that notes hush."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from codebatch.model.counting import count_lines, count_records
 from codebatch.model.counts import Counts
 from codebatch.model.outcome import Outcome
-from codebatch.model.record import Record
 from codebatch.model.shard import Shard
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.bases import ShardPlace
 from codebatch.store.outcomes import EncodedOutcome, encode_outcome
 from codebatch_workers.runtime.before import BatchBefore
+from codebatch_workers.runtime.results import NOTHING_SAID, Kept, Sealed
 
 Adopt = Callable[[Shard, str, ShardPlace], EncodedOutcome | None]
 """Gives a shard file of an older batch a name among the results of this one; None where it is not what it was."""
@@ -23,28 +22,33 @@ def adopt_none(_shard: Shard, _task: str, _place: ShardPlace) -> None:
     """Where there are no results to give a name among."""
 
 
-class Sealed(NamedTuple):
-    """The lines of some records of one file, and the types of these."""
-
-    lines: bytes
-    records: list[Record]
-    types: list[type[Record]]
+Keep = Callable[[EncodedOutcome, Sequence[Sealed | Kept]], None]
+"""Keeps for the index what an outcome posts, by what it is made of."""
 
 
-NOTHING_SAID = Sealed(b"", [], [])
+def keep_nothing(_encoded: EncodedOutcome, _said: Sequence[Sealed | Kept]) -> None:
+    """Where no index is to be made."""
 
 
 def made_part(
-    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, unkeyed: str = ""
+    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, unkeyed: str, keep: Keep
 ) -> EncodedOutcome:
     """The part of a shard where nothing but this is said of files; by their items. `unkeyed` is as in `Outcome`."""
     each = [said.get(item, NOTHING_SAID) for item in range(shard.start, shard.end)]
     counts = count_records([one.records for one in each], [one.types for one in each])
-    return encode_outcome(_outcome(task, shard, counts, unkeyed), [one.lines for one in each], frames)
+    encoded = encode_outcome(_outcome(task, shard, counts, unkeyed), [one.lines for one in each], frames)
+    keep(encoded, each)
+    return encoded
 
 
 def updated_part(
-    task: str, shard: Shard, said: Mapping[int, Sealed], frames: FrameWriter, before: BatchBefore, adopt: Adopt
+    task: str,
+    shard: Shard,
+    said: Mapping[int, Sealed],
+    frames: FrameWriter,
+    before: BatchBefore,
+    adopt: Adopt,
+    keep: Keep,
 ) -> EncodedOutcome:
     """The part of a shard where of every other file what was said before stands. Raises StoreError."""
     new = {item - shard.start: said[item].lines for item in range(shard.start, shard.end) if item in said}
@@ -58,7 +62,9 @@ def updated_part(
         lines = before.lines(shard.start, shard.end)
     for place, each in new.items():
         lines[place] = each
-    return encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
+    encoded = encode_outcome(_outcome(task, shard, count_lines(b"".join(lines))), lines, frames)
+    keep(encoded, list(map(Kept, lines)))
+    return encoded
 
 
 def _outcome(task: str, shard: Shard, counts: Counts, unkeyed: str = "") -> Outcome:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from codebatch.index.terms import NOTHING_POSTED, Posted
 from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry
 from codebatch.model.record import FailureReason, Record
@@ -23,6 +24,17 @@ class Kept(NamedTuple):
 
     lines: bytes
 
+
+class Sealed(NamedTuple):
+    """The lines of some records of one file, the types of these, and what they post where an index is to be made."""
+
+    lines: bytes
+    records: list[Record]
+    types: list[type[Record]]
+    posted: Posted = NOTHING_POSTED
+
+
+NOTHING_SAID = Sealed(b"", [], [])
 
 Result = list[Record] | Failed
 

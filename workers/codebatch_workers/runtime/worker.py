@@ -62,6 +62,7 @@ from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
 from codebatch_workers.runtime.served import Bases, Found
 from codebatch_workers.runtime.sources import iter_sources
+from codebatch_workers.runtime.terms import terms_keeper
 from codebatch_workers.syntax.source import SourceFile
 
 DESCRIPTORS_LEAKED_MAX = 100
@@ -117,6 +118,7 @@ class Worker:
             Path.cwd(),
             PackWriter(self._objects),
             store.root,
+            terms_keeper(files, store.root, self._plan) if launch.keeps_terms else None,
         )
         self._bases = Bases(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}

@@ -1,0 +1,184 @@
+"""An index stands on the base of an older one, and an overlay holds what that does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.collecting import collect_garbage
+from codebatch.application.indexing import IndexAnswer, build_index, verify_index
+from codebatch.errors import CorruptFile
+from codebatch.index import keys
+from codebatch.index.build import posted_anew, publish_index, unite
+from codebatch.index.read import open_index
+from codebatch.model.record import Record
+from codebatch.store.batches import Batch
+from codebatch.store.outputs import current_outputs
+from codebatch.store.store import Store
+
+from .batches import SHARD_ITEMS, diagnostic, make_saying, make_store, symbol
+
+ITEMS = 20 * SHARD_ITEMS
+
+Symbols = dict[int, str]
+"""By item, the name of the symbol that it has now instead of its own."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return make_store(tmp_path)
+
+
+def _make(store: Store, second: int, changed: Symbols, bases: Sequence[Batch] = (), *, lints: bool = True) -> Batch:
+    """A batch of 20 shards, each of which says something of symbols, and of lint."""
+    said: Mapping[str, Sequence[Sequence[Record]]] = {
+        "symbols": [[symbol(changed.get(item, f"s{item}"))] for item in range(ITEMS)],
+        "lint": [[diagnostic(f"E{item}")] if lints else [] for item in range(ITEMS)],
+    }
+    return make_saying(store, ITEMS, said, second=second, bases=tuple(base.id for base in bases))
+
+
+def _directory(store: Store, batch: Batch) -> Path:
+    (directory,) = (store.root / "indexes" / batch.id).iterdir()
+    return directory
+
+
+def _base(store: Store, batch: Batch) -> int:
+    """Which file the base of its index is."""
+    return (_directory(store, batch) / "base.lmdb").stat().st_ino
+
+
+def _has_overlay(store: Store, batch: Batch) -> bool:
+    return (_directory(store, batch) / "overlay.lmdb").exists()
+
+
+def _where(store: Store, batch: Batch, name: str) -> list[Sequence[int] | None]:
+    index, outputs = open_index(store, batch.id), current_outputs(batch)
+    assert index is not None
+    assert outputs is not None
+    task = outputs.manifest.task("symbols")
+    assert task is not None
+    return index.narrow(task, [keys.look_for(keys.SYMBOL, name)])
+
+
+def test_what_changed_since_the_base_goes_into_an_overlay(store: Store) -> None:
+    """Of each of several edits in a row: all that changed, and nothing twice."""
+    first = _make(store, 0, {})
+    assert build_index(store, first).known == 0
+    before, changed = first, Symbols()
+    for number in range(4):
+        changed = {**changed, 6 * number: "new"}
+        batch = _make(store, number + 1, changed, [before])
+        answer = build_index(store, batch)
+        made = (answer.shard_files, answer.known, answer.postings, answer.decoded)
+        assert made == (40, 39 - number, SHARD_ITEMS * (number + 1), 1)
+        assert (_base(store, batch), _has_overlay(store, batch)) == (_base(store, first), True)
+        assert verify_index(store, batch).shard_files == 40
+        at_first = [[0] if shard in range(0, 2 * number + 1, 2) else [] for shard in range(20)]
+        assert _where(store, batch, "new") == at_first
+        assert not any(_where(store, batch, "s0")), "it is dead"
+        assert _where(store, batch, "s1") == [[1], *[[]] * 19]
+        before = batch
+
+
+def test_where_much_changed_there_is_a_new_base(store: Store) -> None:
+    """One shard file more than a tenth of 40."""
+    first = _make(store, 0, {})
+    build_index(store, first)
+    batch = _make(store, 1, {SHARD_ITEMS * shard: "new" for shard in range(5)}, [first])
+    assert build_index(store, batch).known == 0
+    assert (_base(store, batch) == _base(store, first), _has_overlay(store, batch)) == (False, False)
+
+
+def test_where_much_is_dead_there_is_a_new_base(store: Store) -> None:
+    first = _make(store, 0, {})
+    build_index(store, first)
+    batch = _make(store, 1, {}, [first], lints=False)
+    answer = build_index(store, batch)
+    assert (answer.shard_files, answer.known, answer.decoded) == (20, 0, 0)
+
+
+def test_where_nothing_changed_there_is_no_overlay(store: Store) -> None:
+    first = _make(store, 0, {})
+    build_index(store, first)
+    again = _make(store, 1, {}, [first])
+    answer = build_index(store, again)
+    assert (answer.known, answer.bytes, _has_overlay(store, again)) == (40, 0, False)
+    assert _base(store, again) == _base(store, first)
+    assert build_index(store, again).known == 40, "it stands on itself"
+    assert build_index(store, again, is_anew=True).known == 0
+    assert verify_index(store, again).terms == 2 * ITEMS
+
+
+def test_the_nearest_batch_that_has_a_base_is_stood_on(store: Store) -> None:
+    first = _make(store, 0, {})
+    build_index(store, first)
+    other = _make(store, 1, dict.fromkeys(range(ITEMS), "new"))
+    build_index(store, other)
+    without = _make(store, 2, {})
+    batch = _make(store, 3, {0: "new"}, [without, other, first])
+    assert build_index(store, batch).known == 39
+    assert _base(store, batch) == _base(store, first)
+
+
+@pytest.mark.parametrize("name", ["base.lmdb", "index.json"])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_no_index_stands_on_what_is_damaged(store: Store, name: str, is_cut: bool) -> None:
+    """Whoever has that base already says so, and the next one that is made has a new base."""
+    first = _make(store, 0, {})
+    build_index(store, first)
+    second = _make(store, 1, {0: "new"}, [first])
+    build_index(store, second)
+    path = _directory(store, first) / name
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] if is_cut else data[:500] + bytes([data[500] ^ 1]) + data[501:])
+    for batch in (first, second)[: 2 if name == "base.lmdb" else 1]:
+        with pytest.raises(CorruptFile, match="is damaged"):
+            open_index(store, batch.id)
+    third = _make(store, 2, {0: "new"}, [first])
+    answers: list[IndexAnswer] = [build_index(store, batch) for batch in (third, first)]
+    assert [answer.known for answer in answers] == [0, 0]
+    assert verify_index(store, first).postings == verify_index(store, third).postings == 2 * ITEMS
+
+
+@pytest.mark.parametrize("name", ["base.lmdb", "overlay.lmdb"])
+def test_every_byte_of_both_databases_counts(store: Store, name: str) -> None:
+    first = _make(store, 0, {})
+    build_index(store, first)
+    batch = _make(store, 1, {0: "new"}, [first])
+    build_index(store, batch)
+    path = _directory(store, batch) / name
+    sound = path.read_bytes()
+    damaged = [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :] for at in range(0, len(sound), 1000)]
+    damaged += [sound[:at] for at in range(0, len(sound), 4096)]
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises(CorruptFile, match=f"{name} is damaged"):
+            open_index(store, batch.id)
+    path.unlink()
+    with pytest.raises(CorruptFile, match="lacks a file"):
+        open_index(store, batch.id)
+
+
+def test_a_base_outlasts_the_batch_that_it_was_made_for(store: Store) -> None:
+    first = _make(store, 0, {})
+    build_index(store, first)
+    batch = _make(store, 1, {0: "new"}, [first])
+    build_index(store, batch)
+    collect_garbage(store, keep=1)
+    assert not (store.root / "indexes" / first.id).exists()
+    assert verify_index(store, batch).shard_files == 40
+
+
+def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
+    batch = _make(store, 0, {})
+    outputs = current_outputs(batch)
+    assert outputs is not None
+    contents = unite(posted_anew(store, outputs, pytest.fail)[0].items())
+    publish_index(store, batch.id, contents._replace(slots=contents.slots[:1]), None)
+    with pytest.raises(CorruptFile, match="a slot that there is not"):
+        _where(store, batch, "s*")
+    with pytest.raises(CorruptFile, match="a slot that there is not"):
+        verify_index(store, batch)

@@ -1,0 +1,140 @@
+"""Whoever reads an index, and whatever befalls it meanwhile: answers are whole, or it is said why there is none."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.application.indexing import build_index
+from codebatch.application.stores import open_store
+from codebatch.errors import StoreCorrupt
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.store.batches import Batch, open_batch
+from codebatch.store.store import Store
+
+from .batches import make_saying, make_store, symbol
+
+ASKED = RecordFilter(names=("f",))
+ITEMS = 40
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Batch]:
+    """A third of 40 items holds what is asked for; the names of the others fill some pages."""
+    store = make_store(tmp_path_factory.mktemp("indexed"))
+    said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _many(item))] for item in range(ITEMS)]
+    batch = make_saying(store, ITEMS, {"symbols": said})
+    build_index(store, batch)
+    return store, batch
+
+
+def _many(item: int) -> list[str]:
+    return [f"{item}-{number}" * 9 for number in range(9)]
+
+
+def _answer(records: BatchRecords) -> bytes:
+    return msgspec.json.encode([*records.iter_records("symbols", ASKED)])
+
+
+def _whole(indexed: tuple[Store, Batch]) -> bytes:
+    return _answer(BatchRecords(*indexed))
+
+
+def _ask_anew(root: str, batch_id: str, expected: bytes) -> None:
+    """What another process does. It ends with 1 where anything is told, or the answer is another one."""
+    store = open_store(Path(root))
+    told: list[str] = []
+    is_same = _answer(BatchRecords(store, open_batch(store, batch_id), told.append)) == expected
+    os._exit(0 if is_same and not told else 1)
+
+
+def _ask_on(records: BatchRecords, expected: bytes) -> None:
+    os._exit(0 if _answer(records) == expected else 1)
+
+
+def test_a_forked_process_reads_on_in_an_open_index(indexed: tuple[Store, Batch]) -> None:
+    records, expected = BatchRecords(*indexed, pytest.fail), _whole(indexed)
+    assert _answer(records) == expected
+    process = multiprocessing.get_context("fork").Process(target=_ask_on, args=(records, expected))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert _answer(records) == expected
+
+
+@pytest.mark.slow
+def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[Store, Batch]) -> None:
+    store, batch = indexed
+    arguments = (str(store.root), batch.id, _whole(indexed))
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_ask_anew, args=arguments) for _ in range(3)]
+    for process in processes:
+        process.start()
+    while any(process.is_alive() for process in processes):
+        build_index(store, batch, is_anew=True)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+
+
+def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
+    indexed: tuple[Store, Batch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old one goes between index.json and its database."""
+    store, batch = indexed
+    read = store.files.read
+    built: list[Path] = []
+
+    def read_late(path: Path) -> bytes:
+        if path.name == "base.lmdb" and not built:
+            built.append(path)
+            build_index(store, batch, is_anew=True)
+        return read(path)
+
+    monkeypatch.setattr(store.files, "read", read_late)
+    assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(indexed)
+    assert not built[0].exists()
+
+
+@pytest.fixture
+def locked(indexed: tuple[Store, Batch]) -> Iterator[tuple[Store, Batch]]:
+    """The store as one that nobody may write to."""
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in indexed[0].root.rglob("*")}
+    for path, mode in modes.items():
+        path.chmod(mode & ~0o222)
+    yield indexed
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+
+def test_a_store_that_cannot_be_written_is_read(locked: tuple[Store, Batch], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write all the same, so every function that does is out of order as well."""
+    store, batch = locked
+    for name in ("write_atomic", "write_new", "write_volatile", "make_directory", "remove", "create_exclusive"):
+        monkeypatch.setattr(store.files, name, lambda *_: pytest.fail("something is written"))
+    assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(locked)
+
+
+def test_a_damaged_shard_file_is_told_with_an_index_too(indexed: tuple[Store, Batch]) -> None:
+    """Every 10th byte of a trailer is flipped, or the file ends there: an answer is whole, or there is none."""
+    store, batch = indexed
+    expected = _whole(indexed)
+    (path,) = batch.root.glob("outputs/*/symbols/000001-*")
+    sound = path.read_bytes()
+    start = int.from_bytes(sound[-12:-8], "little")
+    told = 0
+    for at in range(len(sound) - start, len(sound), 10):
+        for data in (sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :], sound[:at]):
+            path.write_bytes(data)
+            try:
+                assert _answer(BatchRecords(store, batch, pytest.fail)) == expected
+            except StoreCorrupt:
+                told += 1
+    path.write_bytes(sound)
+    assert told > 10
+    assert _answer(BatchRecords(store, batch, pytest.fail)) == expected
