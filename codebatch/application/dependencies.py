@@ -9,7 +9,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
-from codebatch.query.dependencies import Cycle, Dependent, Import, cycles, iter_imports, needed_tasks
+from codebatch.query.dependencies import Cycle, Dependent, Import, Imports, cycles, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
 
 
@@ -32,21 +32,20 @@ def impact(question: Question, path: str, depth: int | None = None) -> Answer[Im
         text = name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{display_path(name)} is no UTF-8, and imports of such files are not followed") from error
-    every = dependents_of(iter_imports(records), text)
-    found = [each for each in every if depth is None or each.distance <= depth]
+    found = dependents_of(Imports(records).importers_of, text, depth)
     whole = completeness(records, needed_tasks(records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=Impact(path=name, dependents=found), whole=whole)
 
 
 def imports(question: Question) -> Answer[list[Import]]:
     """Which file imports which, by path. Raises InvalidInput or StoreCorrupt."""
-    found = list(iter_imports(question.records))
+    found = list(Imports(question.records))
     whole = completeness(question.records, needed_tasks(question.records))
     return Answer(question=question, found=found, whole=whole)
 
 
 def import_cycles(question: Question) -> Answer[list[Cycle]]:
     """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
-    found = cycles(iter_imports(question.records))
+    found = cycles(Imports(question.records))
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

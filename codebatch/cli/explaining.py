@@ -69,7 +69,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
     "graph": _QUESTION,
-    "impact": _QUESTION,
+    "impact": _SEARCH,
     "inspect": _QUESTION,
     "outline": _QUESTION,
     "query-diagnostics": _SEARCH,

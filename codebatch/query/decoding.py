@@ -28,7 +28,7 @@ _decoder = msgspec.json.Decoder(JsonRecord)
 
 def decode_records(lines: bytes) -> list[JsonRecord]:
     """The records of some record lines. Raises StoreCorrupt."""
-    return _decoded(_decoder, lines)
+    return decode_lines(_decoder, lines)
 
 
 def tally_of(members: Iterable[str]) -> Tally:
@@ -39,7 +39,7 @@ def tally_of(members: Iterable[str]) -> Tally:
     decoder = msgspec.json.Decoder(msgspec.defstruct("Some", fields, rename=renamed, frozen=True, gc=False))
 
     def tally(lines: bytes) -> Iterator[tuple[JsonRecord, int]]:
-        for some, number in Counter(_decoded(decoder, lines)).items():
+        for some, number in Counter(decode_lines(decoder, lines)).items():
             values = zip(names, msgspec.structs.astuple(some), strict=True)
             yield {name: _as_read(value) for name, value in values if value is not None}, number
 
@@ -50,7 +50,8 @@ def _as_read(value: _Value) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
+def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
+    """What some record lines are to a decoder. Raises StoreCorrupt."""
     try:
         return decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

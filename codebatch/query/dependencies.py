@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.errors import InvalidInput
+from codebatch.index.keys import DEPENDENCY, Lookup, make_key
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
+from codebatch.query.decoding import decode_lines
 from codebatch.query.filters import RecordFilter
+from codebatch.query.marks import Marks, row_of, starts_of
 from codebatch.query.records import BatchRecords
+from codebatch.query.sources import Piece
+
+TARGETS_LOOKED_UP_MAX = 100
+"""More are not looked up one by one: all is read, once."""
 
 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,18 +46,67 @@ class Cycle(msgspec.Struct, frozen=True, kw_only=True):
     shortest: tuple[str, ...]
 
 
-def iter_imports(records: BatchRecords) -> Iterator[Import]:
-    """The imports of a batch that lead to files of its snapshot, by path. Raises InvalidInput where it knows of none.
+class Imports:
+    """The imports of a batch that lead to files of its snapshot. Files whose names are not UTF-8 have no part in it."""
 
-    Files whose names are not UTF-8 have no part in it.
-    """
-    if "dependencies" not in records.task_names:
-        raise InvalidInput("the batch has no dependencies", hint="run the pipeline `full`")
-    for record in records.iter_records("dependencies", RecordFilter(kinds=("edge",))):
-        line, resolution = record["line"], record["resolution"]
-        if resolution != "external":
-            assert isinstance(line, int)
-            yield Import(str(record["path"]), str(record["target"]), line, msgspec.convert(resolution, Resolution))
+    def __init__(self, records: BatchRecords) -> None:
+        """Raises InvalidInput where the batch knows of none."""
+        if _TASK not in records.task_names:
+            raise InvalidInput("the batch has no dependencies", hint="run the pipeline `full`")
+        self._records = records
+
+    def __iter__(self) -> Iterator[Import]:
+        """All, by path. Raises StoreCorrupt."""
+        return self._read(self._pieces(), _EDGES)
+
+    def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
+        """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
+
+        Raises StoreCorrupt.
+        """
+        if self._by_target is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
+            lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
+            pieces = self._pieces(lookups)
+            if all(piece.items is not None for piece in pieces):
+                return _by_target(self._read(pieces, Marks(starts=_EDGES.starts, rows=(row_of("target", targets),))))
+        if self._by_target is None:
+            self._by_target = _by_target(self)
+        return self._by_target
+
+    _by_target: Mapping[str, Sequence[Import]] | None = None
+
+    def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
+        return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
+
+    def _read(self, pieces: Iterable[Piece], marks: Marks) -> Iterator[Import]:
+        for piece in pieces:
+            for block in self._records.read(piece):
+                edges = decode_lines(_decoder, marks.find(block))
+                self._records.reading.matched += len(edges)
+                for edge in edges:
+                    if edge.resolution != "external" and edge.path:
+                        yield Import(edge.path, edge.target, edge.line, edge.resolution)
+
+
+class _Edge(msgspec.Struct, gc=False):
+    """What of a `depends` edge is asked for."""
+
+    target: str
+    line: int
+    resolution: Resolution
+    path: str = ""
+
+
+_decoder = msgspec.json.Decoder(_Edge)
+_EDGES = Marks(starts=starts_of(("edge",)))
+_TASK = "dependencies"
+
+
+def _by_target(imports: Iterable[Import]) -> Mapping[str, Sequence[Import]]:
+    importers: dict[str, list[Import]] = {}
+    for each in imports:
+        importers.setdefault(each.target, []).append(each)
+    return importers
 
 
 def needed_tasks(records: BatchRecords) -> frozenset[str]:
@@ -58,17 +114,19 @@ def needed_tasks(records: BatchRecords) -> frozenset[str]:
     return records.plan.needed_for("dependencies")
 
 
-def impact(imports: Iterable[Import], path: str) -> list[Dependent]:
-    """The files that depend on one, nearest first, then by path; each once, by its first import of something nearer."""
-    importers: dict[str, list[Import]] = {}
-    for each in imports:
-        importers.setdefault(each.target, []).append(each)
+def impact(
+    importers_of: Callable[[Sequence[str]], Mapping[str, Sequence[Import]]], path: str, depth: int | None = None
+) -> list[Dependent]:
+    """The files that depend on one, nearest first, then by path; each once, by its first import of something nearer.
+
+    In at most `depth` steps, in any number where it is None. `importers_of` is as in Imports.
+    """
     found: dict[str, Dependent] = {}
     nearest = [path]
     distance = 0
-    while nearest:
+    while nearest and distance != depth:
         distance += 1
-        reached = _importers_of(nearest, importers)
+        reached = _importers_of(nearest, importers_of(nearest))
         nearest = sorted(source for source in reached if source not in found and source != path)
         for source in nearest:
             first = reached[source]
@@ -116,7 +174,7 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
     return tuple(reversed(way))
 
 
-def _importers_of(targets: Iterable[str], importers: Mapping[str, Iterable[Import]]) -> dict[str, Import]:
+def _importers_of(targets: Iterable[str], importers: Mapping[str, Sequence[Import]]) -> dict[str, Import]:
     reached: dict[str, Import] = {}
     for target in targets:
         for each in importers.get(target, ()):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
+
+from codebatch.query.fields import JsonRecord
 
 
 class Reading(msgspec.Struct, kw_only=True):
@@ -32,3 +36,9 @@ class Reading(msgspec.Struct, kw_only=True):
         if items:
             self.shards_read_in_part += 1
             self.items += items
+
+    def count_matched(self, records: Iterable[JsonRecord]) -> Iterator[JsonRecord]:
+        """The same records, each of which passed."""
+        for record in records:
+            self.matched += 1
+            yield record

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.index.keys import Lookup
 from codebatch.model.counts import Counts, add_counts
 from codebatch.model.entry import Entry
 from codebatch.model.likeness import did_you_mean
@@ -76,7 +77,7 @@ class BatchRecords:
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
         for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
-            yield from self._counted(asked.iter_matching(self.read(piece), self.languages_for(asked)))
+            yield from self.reading.count_matched(asked.iter_matching(self.read(piece), self.languages_for(asked)))
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
@@ -89,7 +90,11 @@ class BatchRecords:
             languages = self.languages_for(asked) if wanted else NO_LANGUAGES
             found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
             every = heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
-            yield from self._counted(every)
+            yield from self.reading.count_matched(every)
+
+    def pieces(self, task: str, asked: RecordFilter, lookups: Sequence[Lookup]) -> list[Piece]:
+        """The pieces of a task that may hold what is asked for; of these what holds any of what is looked for."""
+        return list(self._wanted(self.source.iter_pieces(task, lookups), asked))
 
     def read(self, piece: Piece) -> Iterator[bytes]:
         """What a piece reads, which is counted as read."""
@@ -103,11 +108,6 @@ class BatchRecords:
                 yield piece
             else:
                 self.reading.told_by_counts += 1
-
-    def _counted(self, records: Iterable[JsonRecord]) -> Iterator[JsonRecord]:
-        for record in records:
-            self.reading.matched += 1
-            yield record
 
     @cached_property
     def languages(self) -> Languages:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codebatch.query.dependencies import Import, cycles, impact
+from codebatch.application.indexing import build_index
+from codebatch.model.record import Edge, Record, Resolution
+from codebatch.query.dependencies import Import, Imports, cycles, impact
+from codebatch.query.records import BatchRecords
+from tests.index.batches import make_saying, make_store
 
 _FILES = st.sampled_from("abcdefgh")
+
+
+def _importers(imports: list[Import]) -> Callable[[Sequence[str]], Mapping[str, list[Import]]]:
+    return lambda targets: {target: [each for each in imports if each.target == target] for target in targets}
 
 
 def test_dependents_come_nearest_first_and_once_even_in_a_cycle() -> None:
     pairs = ["b a 9", "b a 2", "c b 1", "a c 1", "d a 1", "d c 5", "e x 1"]
     imports = [Import(each[0], each[2], int(each[4:]), "exact") for each in pairs]
-    found = [(each.path, each.distance, each.imports, each.line) for each in impact(imports, "a")]
+    found = [(each.path, each.distance, each.imports, each.line) for each in impact(_importers(imports), "a")]
     assert found == [("b", 1, "a", 2), ("d", 1, "a", 1), ("c", 2, "b", 1)]
-    assert impact(imports, "e") == []
+    assert impact(_importers(imports), "e") == []
+    assert [each.path for each in impact(_importers(imports), "a", 1)] == ["b", "d"]
 
 
 def test_cycles_are_told_with_the_shortest_way_back_and_without_what_is_not_sure() -> None:
@@ -37,9 +51,38 @@ def test_dependents_are_the_transitive_closure(pairs: list[tuple[str, str]], ask
         reached = {source for source, target in pairs if distances.get(target) == steps - 1}
         distances.update({source: steps for source in reached if source not in distances})
     del distances[asked]
-    found = impact(imports, asked)
+    found = impact(_importers(imports), asked)
     assert {each.path: each.distance for each in found} == distances
     assert [(each.distance, each.path) for each in found] == sorted((steps, path) for path, steps in distances.items())
     for each in found:
         assert (each.path, each.imports) == pairs[each.line]
         assert distances.get(each.imports, 0) == each.distance - 1
+
+
+def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with it and without, be they few or more than are looked up one by one; less is read for few."""
+    monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+    chance = random.Random(0)
+    said: list[list[Record]] = [
+        [_depends(item, chance.randrange(max(item, 1)) // 2 * 2) for _ in range(chance.randrange(3))]
+        for item in range(30)
+    ]
+    store = make_store(tmp_path)
+    batch = make_saying(store, len(said), {"symbols": said})
+    build_index(store, batch)
+    for file in ("p0", "p8", "p29"):
+        indexed, plain = BatchRecords(store, batch, pytest.fail), BatchRecords(store, batch)
+        found = impact(Imports(indexed).importers_of, file)
+        assert found == impact(Imports(plain).importers_of, file)
+        assert bool(found) == (file != "p29")
+        assert indexed.reading.left_out_by_index
+        monkeypatch.setattr("codebatch.query.dependencies.TARGETS_LOOKED_UP_MAX", 1)
+        assert found == impact(Imports(BatchRecords(store, batch, pytest.fail)).importers_of, file)
+        monkeypatch.undo()
+        monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+
+
+def _depends(source: int, target: int) -> Edge:
+    resolution: Resolution = "external" if source % 7 == 6 else "exact"
+    path = f"p{source}"
+    return Edge(path=path, edge_type="depends", source="", target=f"p{target}", line=1, resolution=resolution)
