@@ -18,7 +18,7 @@ _IMPORTS_OF_QUERIES = "import click, msgspec, lmdb, zstandard"
 
 
 def command_line(setting: Setting) -> Iterator[Row]:
-    """`--help`; then questions to a store that holds a full run of each corpus."""
+    """`--help`; then questions to a store that holds a full run of each corpus, and its index."""
     ours = setting.codebatch("--help", "--help")
     usages = alternate([ours, _imports(_IMPORTS_OF_HELP)], setting.runs_of_short)
     yield _row("--help", "-", usages, _IMPORTS_OF_HELP, _HELP)
@@ -26,6 +26,7 @@ def command_line(setting: Setting) -> Iterator[Row]:
         store = setting.scratch / "store"
         try:
             answer(setting.codebatch("run", "run", corpus.root, "--store", store, "--quiet"))
+            answer(setting.codebatch("index", "index-build", "--store", store, "--quiet"))
             questions = _questions(corpus, store)
             sides = [setting.codebatch(name, *arguments) for name, arguments in questions]
             turns = alternate([*sides, _imports(_IMPORTS_OF_QUERIES)], setting.runs_of_short)
@@ -41,6 +42,9 @@ def _questions(corpus: Corpus, store: Path) -> list[tuple[str, list[str]]]:
     name = str(file.relative_to(corpus.root))
     return [
         ("query diagnostics --json --limit 1", ["query", "diagnostics", "--json", "--limit", "1", *where]),
+        ("query symbols --name main", ["query", "symbols", "--name", "main", *where]),
+        ("def main", ["def", "main", *where]),
+        ("impact FILE", ["impact", name, *where]),
         ("inspect FILE", ["inspect", name, *where]),
         ("status", ["status", *where]),
         ("summary", ["summary", *where]),

@@ -96,7 +96,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             of = f" of kind {', '.join(self.kinds)}" if self.kinds else ""
             raise InvalidInput(f"no record{of} has all that is asked for", hint=needed)
 
-    @property
+    @cached_property
     def possible_kinds(self) -> frozenset[str]:
         """The kinds of which a record can be that is asked for."""
         kinds = frozenset(self.kinds or KINDS)

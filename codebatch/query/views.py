@@ -61,8 +61,8 @@ def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, st
     if not paths:
         return create_empty(kind, "")
     written = ", ".join(f"{quoted(name)}: {quoted(type_)}" for name, type_ in _COLUMNS[kind])
-    # What DuckDB takes for a pattern is what a directory may be called.
-    listed = ", ".join(quoted(re.sub(r"([\[*?])", r"[\1]", path)) for path in paths)
+    # What DuckDB would take for a pattern it takes for a name where there is such a file.
+    listed = ", ".join(map(quoted, paths))
     shown = {"path": _shown("path", strange), "other_path": _shown("other_path", strange)}
     columns = ", ".join(
         f'{shown.get(column.name) or _or_default(kind, column)} AS "{column.name}"' for column in VIEWS[kind].columns

@@ -263,8 +263,8 @@ class RealFiles:
     def write_atomic(self, path: Path, data: bytes) -> None:
         temporary = _temporary_beside(path)
         try:
-            _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=True))
             with refusals(path):
+                _with_directory(self._calls, path, lambda: self._write(temporary, data, sync=True))
                 self._calls.rename(temporary, path)
         except BaseException:
             self.remove(temporary)

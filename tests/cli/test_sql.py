@@ -198,3 +198,13 @@ def test_nobody_who_does_not_ask_pays_for_it(ran: Ran) -> None:
         "summary", "--store", "store"
     ).notes
     assert " duckdb" not in imported
+
+
+def test_copies_may_lie_in_a_directory_of_any_name(ran: Ran, tmp_path: Path) -> None:
+    for name in ("it's [a]", "*?"):
+        (tmp_path / name).mkdir()
+        codebatch = CommandLine(ran.codebatch.directory, {"TMPDIR": str(tmp_path / name)})
+        assert codebatch("sql", "select count(*) as n from file", "--store", "store", "--json").json["rows"] == [
+            {"n": 9}
+        ]
+        assert list((tmp_path / name).iterdir()) == []
