@@ -1,9 +1,10 @@
 """codebatch: a multiprocess parallel executor for work over large codebases.
 
-Every public name stands here, and is imported when it is first asked for. `run` works on a tree, `open_store` finds
-what was worked on before, `ask` gives a question, which the functions that answer take first. What is asked wrongly, or
-found wrong, is a CodebatchError; what else the system refuses (a current directory that is gone, a path that is too
-long) is an OSError. What tasks are written against is in `codebatch_workers.api`.
+Every public name stands here, and is imported when it is first asked for. `run` works on a tree. `open` gives what was
+worked on before: a store, its batches, and of these the records, by noun, and all else that can be asked of them
+(codebatch/application/opened.py says what holds). What is asked wrongly, or found wrong, is a CodebatchError; what else
+the system refuses (a current directory that is gone, a path that is too long) is an OSError. What tasks are written
+against is in `codebatch_workers.api`.
 """
 
 from __future__ import annotations
@@ -12,23 +13,17 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from codebatch.application.asking import Answer, Question, ask
-    from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus, list_batches, status
-    from codebatch.application.dependencies import Impact, impact, import_cycles, imports
+    from codebatch.application.asking import Answer
+    from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.definitions import Caller
+    from codebatch.application.dependencies import Impact
     from codebatch.application.execution import Listener
-    from codebatch.application.questions import (
-        Inspected,
-        find_errors,
-        inspect,
-        list_files,
-        rank,
-        search,
-        summarise,
-    )
+    from codebatch.application.nouns import Records
+    from codebatch.application.opened import OpenedStore, open
+    from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
-    from codebatch.application.references import references
     from codebatch.application.running import run
-    from codebatch.application.stores import open_store
     from codebatch.errors import (
         AmbiguousId,
         BatchIncomplete,
@@ -60,12 +55,12 @@ if TYPE_CHECKING:
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.query.completeness import Completeness
     from codebatch.query.dependencies import Cycle, Dependent, Import
-    from codebatch.query.filters import RecordFilter
+    from codebatch.query.shaping import Groups
     from codebatch.query.summary import Summary
     from codebatch.store.batches import Batch
     from codebatch.store.store import Store
 
-__version__ = "2.0.0.dev0"
+__version__ = "2.0.0"
 
 __all__ = [
     "AmbiguousId",
@@ -74,9 +69,11 @@ __all__ = [
     "Batch",
     "BatchIncomplete",
     "BatchStatus",
+    "Caller",
     "CodebatchError",
     "CollectedMeanwhile",
     "Completeness",
+    "Content",
     "CorruptFile",
     "Cycle",
     "Dependent",
@@ -87,6 +84,7 @@ __all__ = [
     "Failure",
     "File",
     "Fingerprints",
+    "Groups",
     "Impact",
     "Import",
     "Inspected",
@@ -100,9 +98,10 @@ __all__ = [
     "NotInStore",
     "NothingToDo",
     "ObjectMissing",
-    "Question",
+    "OpenedBatch",
+    "OpenedStore",
     "Ran",
-    "RecordFilter",
+    "Records",
     "SnapshotUnstable",
     "SourceUnreadable",
     "Stopped",
@@ -121,33 +120,22 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
-    "ask",
-    "find_errors",
-    "impact",
-    "import_cycles",
-    "imports",
-    "inspect",
-    "list_batches",
-    "list_files",
-    "open_store",
-    "rank",
-    "references",
+    "open",
     "run",
-    "search",
-    "status",
-    "summarise",
 ]
 
 _NAMES = {
-    "application.asking": "Answer Question ask",
-    "application.batches": "BatchStatus ListedBatch TaskStatus list_batches status",
-    "application.dependencies": "Impact impact import_cycles imports",
-    "application.questions": "Inspected find_errors inspect list_files rank search summarise",
-    "application.references": "references",
+    "application.asking": "Answer",
+    "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.definitions": "Caller",
+    "application.dependencies": "Impact",
     "application.execution": "Listener",
+    "application.nouns": "Records",
+    "application.opened": "OpenedStore open",
+    "application.opened_batch": "OpenedBatch",
+    "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
-    "application.stores": "open_store",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
         "InternalError InvalidConfiguration InvalidId InvalidInput NotInStore NothingToDo ObjectMissing "
@@ -157,7 +145,7 @@ _NAMES = {
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",
     "query.dependencies": "Cycle Dependent Import",
-    "query.filters": "RecordFilter",
+    "query.shaping": "Groups",
     "query.summary": "Summary",
     "store.batches": "Batch",
     "store.store": "Store",

@@ -35,8 +35,16 @@ def main() -> None:
 def _end(*_: object) -> None:
     """Ctrl-C while we import: nothing was begun."""
     with contextlib.suppress(OSError):
-        os.write(2, _INTERRUPTED_JSON if "--json" in sys.argv else _INTERRUPTED)
+        os.write(2, _INTERRUPTED_JSON if _asks_for_json(sys.argv) else _INTERRUPTED)
     os._exit(130)
+
+
+def _asks_for_json(arguments: list[str]) -> bool:
+    """As `wants_json` of the command line says, which may not be imported now, but for short options in one word."""
+    pairs = zip(arguments, arguments[1:])  # noqa: B905, RUF007 - of unequal length; itertools is not imported yet
+    return not {"--json", "-ojson", "--output=json"}.isdisjoint(arguments) or any(
+        pair in (("-o", "json"), ("--output", "json")) for pair in pairs
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codebatch.application import Note, ignore_note
-from codebatch.errors import InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import path_of
 from codebatch.query.completeness import Completeness
@@ -40,6 +40,12 @@ class Question:
     def records(self) -> BatchRecords:
         """Its records."""
         return BatchRecords(self.store, self.batch, self.note)
+
+    @property
+    def records_asked(self) -> BatchRecords | None:
+        """Its records, None where nothing has been asked of them."""
+        records: BatchRecords | None = vars(self).get("records")
+        return records
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:
@@ -78,6 +84,33 @@ class Answer(Generic[Found]):
         self.question = question
         self.found = found
         self.whole = whole
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is the whole answer."""
+        return self.whole.is_complete
+
+    @property
+    def progress(self) -> str:
+        """How far a batch is that runs still: `of a running batch: 812 of 4,450 files`; else nothing."""
+        return self.whole.progress
+
+    @property
+    def shortfall(self) -> BatchIncomplete | None:
+        """What lacks of the whole answer; None where nothing does."""
+        if self.is_complete:
+            return None
+        batch, whole = self.question.batch, self.whole
+        results = f"{whole.done - whole.failed - whole.lost:,} of {whole.planned:,} results"
+        told = f"{whole.percent} % of what is asked of batch {batch.id} is there ({results})"
+        told = ", ".join(filter(None, (whole.progress, told)))
+        hint = f"see: codebatch errors --batch {batch.id}"
+        if whole.done < whole.planned:
+            hint = f"go on with: codebatch run --batch {batch.id}"
+        elif whole.lacks_files:
+            told = f"batch {batch.id} is of {', '.join(shown_paths(batch))} alone, and this asks for all files"
+            hint = "look at all with: codebatch run PATH"
+        return BatchIncomplete(f"{told}; for what there is, open the batch with partial=True", hint=hint)
 
 
 def ask(store: Store, reference: str | None = None, note: Note = ignore_note) -> Question:

@@ -16,10 +16,12 @@ from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
 
-ShardState = Literal["open", "done", "failed"]
+ShardState = Literal["open", "running", "done", "failed"]
+"""`running`: open, and a live process holds a lease in it; who took a shard for all its tasks runs each of them."""
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +124,10 @@ def _status(tally: Tally) -> str:
     return "done" if tally.results == tally.planned else "failed"
 
 
-def _shard_status(done: int, planned: int, failed: int) -> ShardState:
-    return "open" if done < planned else "failed" if failed else "done"
+def _shard_status(done: int, planned: int, failed: int, *, is_leased: bool = False) -> ShardState:
+    if done < planned:
+        return "running" if is_leased else "open"
+    return "failed" if failed else "done"
 
 
 def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]:
@@ -132,10 +136,12 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
     (name,) = records.choose_tasks(task)
     if name in records.plan.project_tasks:
         raise InvalidInput(f"{name} works on the project, not on shards", hint="see: codebatch tasks")
+    leases = LeaseReader(batch.files, batch.root).leases().values()
+    leased = {lease.shard for lease in leases if lease.is_live}
     for shard, so_far in zip(records.plan.shards, records.source.iter_shards(name), strict=True):
         yield ShardStatus(
             shard_id=shard.id,
-            status=_shard_status(so_far.items, shard.items, so_far.failed),
+            status=_shard_status(so_far.items, shard.items, so_far.failed, is_leased=shard.id in leased),
             files=shard.items,
             files_processed=so_far.items,
             files_failed=so_far.failed,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
+from codebatch.application.questions import Inspected
 from codebatch.errors import InvalidInput
 from codebatch.model.task import Json
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, chosen, path_key
@@ -32,7 +33,7 @@ def definitions(question: Question, name: str) -> Answer[list[JsonRecord]]:
     Raises InvalidInput or StoreCorrupt.
     """
     asked = RecordFilter(kinds=("symbol",), names=(_last(name), name), where="symbol_type != 'import'")
-    answer = questions.search_lazily(question, asked)
+    answer = questions.search(question, asked)
     found = [record for record in answer.found if record["name"] == name or _ends_with(record["qualified"], name)]
     return Answer(question=question, found=found, whole=answer.whole)
 
@@ -43,7 +44,7 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
     Raises InvalidInput or StoreCorrupt.
     """
     asked = RecordFilter(kinds=("edge",), targets=(_last(name),), where="edge_type == 'calls'")
-    answer = questions.search_lazily(question, asked)
+    answer = questions.search(question, asked)
     by_scope: dict[tuple[Json, ...], Caller] = {}
     for call in answer.found:
         if _ends_with(call["target"], name):
@@ -51,6 +52,13 @@ def callers(question: Question, name: str) -> Answer[list[Caller]]:
             first = by_scope.get(scope)
             by_scope[scope] = Caller(first.call if first else call, first.calls + 1 if first else 1)
     return Answer(question=question, found=list(by_scope.values()), whole=answer.whole)
+
+
+def outline(question: Question, path: str) -> Answer[Inspected]:
+    """What a file defines, in its order; imports are no definitions. Raises InvalidInput or StoreCorrupt."""
+    answer = questions.inspect(question, path, kinds=("symbol",))
+    defined = [record for record in answer.found.records if record["symbol_type"] != "import"]
+    return Answer(question=question, found=answer.found._replace(records=defined), whole=answer.whole)
 
 
 def _last(name: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import msgspec
 from msgspec.structs import replace
@@ -12,15 +14,18 @@ from msgspec.structs import replace
 from codebatch.application import ignore_note
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
-from codebatch.errors import StoreError, UnknownId
+from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
 from codebatch.index.generations import indexes_of
 from codebatch.index.read import open_index
+from codebatch.model.digest import Digest
+from codebatch.model.quantities import count_of
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
+from codebatch.store.object_survey import may_lack_objects, objects_named_by, survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
-from codebatch.store.shard_survey import Fault, ShardName, shard_names, survey
+from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 from codebatch.store.untrusted import load_untrusted
@@ -43,7 +48,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked at, and what of it is damaged. `full`: every byte of it; else lengths of shard files.
 
-    `files` are shard files, which have so many `names`.
+    `files` are shard files, which have so many `names`; of `read` of them every byte was read.
     """
 
     full: bool
@@ -51,16 +56,23 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int
     files: int
     names: int
+    read: int
     mended: tuple[Damage, ...] = ()
     damaged: tuple[Damage, ...] = ()
 
 
-def diagnose(store: Store, *, is_full: bool) -> Diagnosis:
+def diagnose(store: Store, *, is_full: bool, share: float = 0.0, chance: Random | None = None) -> Diagnosis:
     """Look for damage in documents, in snapshots and in the shard files of all batches. Changes nothing.
 
-    Raises StoreError where the store itself cannot be read.
+    Where it is not full, of a `share` of the shard files, at least one where it is not 0, every byte is read all the
+    same: those that `chance` gives. Raises StoreError where the store itself cannot be read.
     """
-    return _Look(store, is_full=is_full).told()
+
+    def choose(digests: Sequence[Digest]) -> Container[Digest]:
+        count = min(math.ceil(share * len(digests)), len(digests))
+        return frozenset((chance or Random()).sample(digests, count))  # noqa: S311 (a sample, no secret)
+
+    return _Look(store, is_full=is_full, choose=choose).told()
 
 
 def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diagnosis, int]:
@@ -88,7 +100,7 @@ def repair(execution: Execution, store: Store, listener: Listener) -> tuple[Diag
 class _Look:
     """What a store looks like now."""
 
-    def __init__(self, store: Store, *, is_full: bool) -> None:
+    def __init__(self, store: Store, *, is_full: bool, choose: Choose = lambda _: ()) -> None:
         self._store = store
         self._is_full = is_full
         self._unreadable: list[Damage] = []
@@ -105,7 +117,9 @@ class _Look:
                 snapshot = load_snapshot(store.files, store.root, snapshot_id)
                 if is_full:
                     snapshot.check()
-        self.survey = survey(store.files, names, is_full=is_full)
+        if is_full or may_lack_objects(store.objects()):
+            self._look_at_objects()
+        self.survey = survey(store.files, names, is_full=is_full, choose=choose)
         for batch in self.batches:
             self._look_at_index(batch)
 
@@ -115,6 +129,28 @@ class _Look:
         except StoreError as error:
             path = self._shown(indexes_of(self._store, batch.id))
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=error.hint or "")
+
+    def _look_at_objects(self) -> None:
+        """See whether all that snapshots and records name is there. Of each it is told once, by its first loss."""
+        objects = self._store.objects()
+        wanted: dict[str, Path] = {}
+        for batch in self.batches:
+            with self._noting(batch.root):
+                wanted.update(dict.fromkeys(objects_named_by(batch), batch.root))
+        for snapshot_id in self._snapshots:
+            path = self._store.root / layout.SNAPSHOTS / snapshot_id
+            with self._noting(path):
+                snapshot = load_snapshot(self._store.files, self._store.root, snapshot_id, objects=objects)
+                wanted.update(dict.fromkeys(snapshot.objects(), path))
+        lost: dict[Path, list[ObjectMissing]] = {}
+        for name, missing in survey_objects(objects, wanted, is_full=self._is_full):
+            if missing is not None:
+                lost.setdefault(wanted[name], []).append(missing)
+        for path, (first, *others) in lost.items():
+            if self._store.files.stat(path) is not None:  # Else it was collected meanwhile.
+                more = f", and {count_of(len(others), 'more object')}" if others else ""
+                problem = f"{first.message}{more}"
+                self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=first.hint or ""))
 
     def remake_indexes(self) -> None:
         """Make those that are damaged anew, of the batches whose outputs are sound."""
@@ -161,6 +197,7 @@ class _Look:
             snapshots=len(self._snapshots),
             files=self.survey.files,
             names=self.survey.names,
+            read=self.survey.read,
             mended=(
                 *(self._damage(fault, fault.problem, "") for fault in before if fault.digest not in still),
                 *self._remade,

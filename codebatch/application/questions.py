@@ -24,17 +24,20 @@ from codebatch.query.completeness import (
     lacks_files,
     tasks_that_give,
 )
+from codebatch.query.counting import count_records
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
-from codebatch.query.shaping import AS_FOUND, Groups, Shape, group, group_records, refuse_unknown_fields
-from codebatch.query.summary import Summary
+from codebatch.query.shaping import AS_FOUND, Groups, Shape, refuse_unknown_fields
+from codebatch.query.summary import Summary, worst_findings
 from codebatch.query.summary import summarise as summary_of
 
 if TYPE_CHECKING:
     from codebatch.store.journal import JournalLine
 
 Ranking = Literal["kind", "code", "severity", "lang", "path", "file", "dir"]
+METRIC = "metric:"
+"""Before the name of a metric, to rank by it."""
 
 
 class Inspected(NamedTuple):
@@ -44,6 +47,14 @@ class Inspected(NamedTuple):
     item: int
     records: list[JsonRecord]
     tasks: tuple[str, ...]
+
+
+class Content(NamedTuple):
+    """What is in a file of a batch, and what is known of it besides (SPEC.md "Context")."""
+
+    path: bytes
+    data: bytes
+    context: dict[str, bytes]
 
 
 def summarise(question: Question, task: str | None = None) -> Answer[Summary]:
@@ -59,26 +70,14 @@ def search(
     asked: RecordFilter,
     *,
     task: str | None = None,
-    limit: int | None = None,
-    kinds: Collection[str] | None = None,
-) -> Answer[list[JsonRecord]]:
-    """The records that a filter lets pass, by path, task and place. Raises InvalidInput or StoreCorrupt.
-
-    `kinds` are those that the question names, where they are not those that the filter lets pass.
-    """
-    answer = search_lazily(question, asked, task=task, kinds=kinds, shape=Shape(limit=limit))
-    return Answer(question=question, found=list(answer.found), whole=answer.whole)
-
-
-def search_lazily(
-    question: Question,
-    asked: RecordFilter,
-    *,
-    task: str | None = None,
     kinds: Collection[str] | None = None,
     shape: Shape = AS_FOUND,
 ) -> Answer[Iterator[JsonRecord]]:
-    """As `search`, in a shape; but for the first, records are read when they are wanted, or StoreCorrupt is raised."""
+    """The records that a filter lets pass, by path, task and place, in a shape. Raises InvalidInput or StoreCorrupt.
+
+    But for the first, records are read when they are wanted, or StoreCorrupt is raised. `kinds` are those that the
+    question names, where they are not those that the filter lets pass.
+    """
     shape.check(asked.check().possible_kinds)
     records = question.records
     kinds = _named_kinds(asked, kinds)
@@ -109,12 +108,7 @@ def count_by(
     records = question.records
     names = records.choose_tasks(task)
     kinds = _named_kinds(asked, kinds)
-    if field == "kind" and asked == RecordFilter(kinds=asked.kinds):
-        total = add_counts(records.counts(name) for name in names).kinds
-        found = group(Counter({kind: total[kind] for kind in total if kind in asked.possible_kinds}), 0)
-    else:
-        every = records.iter_by_path(names, asked)
-        found = group_records(every, field, records.languages_for(asked, (field,)))
+    found = count_records(records, names, asked, field)
     if not found.total:
         check_kinds(question.catalogue, records, kinds)
         _tell_unknown_languages(question, asked)
@@ -137,11 +131,25 @@ def find_errors(question: Question, task: str | None = None) -> Answer[list[Json
     return Answer(question=question, found=told + sorted(found, key=_place), whole=whole)
 
 
-def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[list[tuple[str, int]]]:
+def find_worst(question: Question, limit: int) -> Answer[list[JsonRecord]]:
+    """The first diagnostics of the gravest severities. Raises InvalidInput or StoreCorrupt."""
+    refuse_below_one(limit=limit)
+    records = question.records
+    found = worst_findings(records, limit)
+    return Answer(question=question, found=found, whole=completeness(records, records.task_names))
+
+
+def rank(
+    question: Question, by: str, *, limit: int | None = None, task: str | None = None
+) -> Answer[list[tuple[str, int]]]:
     """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
-    Raises InvalidInput or StoreCorrupt.
+    By METRIC and a name where that metric is greatest; each a path, or a path, line and function. At most so many.
+    Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
     """
+    refuse_below_one(limit=limit)
+    if by.startswith(METRIC):
+        return _rank_metric(question, by.removeprefix(METRIC), limit=limit, task=task)
     refuse_unknown("ranking", (by,), get_args(Ranking))
     records = question.records
     names = records.choose_tasks(task)
@@ -155,37 +163,38 @@ def rank(question: Question, by: Ranking, task: str | None = None) -> Answer[lis
         counted = Counter(
             {"kind": counts.kinds, "code": counts.codes, "severity": counts.severities, "lang": counts.languages}[by]
         )
-    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
     whole = completeness(records, names, tells_failures=by == "kind")
     return Answer(question=question, found=ranked, whole=whole)
 
 
-def describe_codes(question: Question, codes: Collection[str], task: str | None = None) -> dict[str, tuple[str, str]]:
+def describe_codes(
+    question: Question, codes: Collection[str], task: str | None = None
+) -> Answer[dict[str, tuple[str, str]]]:
     """Of some codes with what severities they stand in the batch, the gravest first, and the first message of each.
 
-    Raises StoreCorrupt.
+    Raises InvalidInput or StoreCorrupt.
     """
+    refuse_text(codes=codes)
     asked = RecordFilter(kinds=("diagnostic",), codes=tuple(codes))
     records = question.records
+    names = records.choose_tasks(task)
     pairs: set[tuple[str, str]] = set()
     messages: dict[str, str] = {}
-    for record in records.iter_by_path(records.choose_tasks(task), asked):
+    for record in records.iter_by_path(names, asked):
         code = str(record.get("code"))
         pairs.add((code, str(record.get("severity"))))
         messages.setdefault(code, str(record.get("message")))
     ordered = {code: ", ".join(each for each in SEVERITIES if (code, each) in pairs) for code in codes}
-    return {code: (ordered[code], messages.get(code, "")) for code in codes}
+    found = {code: (ordered[code], messages.get(code, "")) for code in codes}
+    return Answer(question=question, found=found, whole=completeness(records, names))
 
 
-def rank_metric(
-    question: Question, metric: str, *, limit: int, task: str | None = None
+def _rank_metric(
+    question: Question, metric: str, *, limit: int | None, task: str | None
 ) -> Answer[list[tuple[str, int]]]:
-    """Where a metric is greatest, at most so many places; each a path, or a path, line and function.
-
-    Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
-    """
     asked = RecordFilter(kinds=("metric",), metrics=(metric,))
-    answer = search_lazily(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
+    answer = search(question, asked, task=task, shape=Shape(sort="-value", limit=limit))
     found: list[tuple[str, int]] = []
     for record in answer.found:
         place, value = record_path(record), record.get("value")
@@ -220,10 +229,18 @@ def inspect(
     found = [
         r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
     ]
+    records.reading.matched += len(found)
     lacks = lacks_files(catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
+
+
+def read_content(question: Question, path: str) -> Content:
+    """What is in the file that a path names. Raises InvalidInput, ObjectMissing or StoreCorrupt."""
+    records = question.records
+    name, item = find_item(records, path, question.note)
+    return Content(name, records.read_object(records.items[item]), records.plan.context_of(item))
 
 
 def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:

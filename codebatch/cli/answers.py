@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.application.inspecting import SourceLine
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.query.filters import JsonRecord
 
@@ -232,11 +233,32 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InspectAnswer(Placed, frozen=True, kw_only=True):
-    """`inspect`; how true it is as in `summary`."""
+    """`inspect`; how true it is as in `summary`. Of FILE:LINE with `line`, and `source`, those around it."""
 
     batch_id: str
+    line: int | UnsetType = UNSET
+    source: tuple[SourceLine, ...] | UnsetType = UNSET
     records: tuple[JsonRecord, ...]
     explain: Origin | UnsetType = UNSET
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class SqlColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of what `sql` answers, and its type as DuckDB has it."""
+
+    name: str
+    type: str
+
+
+class SqlAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`sql`; how true it is as in `summary`. Each row has its values by the names of the columns."""
+
+    batch_id: str
+    columns: tuple[SqlColumn, ...]
+    rows: tuple[JsonRecord, ...]
     complete: bool
     percent: float
     stale: bool | None

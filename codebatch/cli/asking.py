@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codebatch.application import asking
 from codebatch.application.asking import Answer, Question, shown_paths
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.options import Answering
 from codebatch.errors import BatchIncomplete, InvalidConfiguration
 from codebatch.model.entry import display_path
@@ -43,15 +44,20 @@ class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
     records: object
 
 
-def ask(answering: Answering, reference: str | None) -> Question:
-    """The batch that a question is for."""
-    return asking.ask(answering.place.open(), reference, answering.note)
+def ask(answering: Answering, reference: str | None) -> OpenedBatch:
+    """The batch that is asked, be it that of an answer a part is there: that is said with it."""
+    batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
+    answering.questions.append(batch.question)
+    return batch
 
 
 def answer_rows(
     answering: Answering, answer: Answer[object], rows: object, lines: Iterable[str], *, if_none: str = ""
 ) -> int:
-    """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status."""
+    """Answer with rows, which stand alone in JSON where they are all there are; returns the exit status.
+
+    That there are none is a note, `if_none`, beside JSON too.
+    """
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
     document, name = rows, ""
@@ -65,18 +71,26 @@ def answer_rows(
             paths=shown_paths(question.batch),
             records=rows,
         )
-    if if_none and whole.done < whole.planned:
-        if_none += f" so far ({whole.percent} %)"
+    if_none = _so_far(if_none, whole)
     answering.print(document, lines, if_none=if_none, name=name)
+    if answering.as_json and if_none and not rows:
+        answering.note(if_none)
     _tell_changes(answering, question)
     return _status(whole)
 
 
-def answer_written(answering: Answering, answer: Answer[object], write: Callable[[], None]) -> int:
-    """Answer in a form of its own, which `write` puts on standard output; returns the exit status."""
+def answer_written(
+    answering: Answering, answer: Answer[object], write: Callable[[], None], *, if_none: str = ""
+) -> int:
+    """Answer in a form of its own, which `write` puts on standard output; returns the exit status.
+
+    `if_none` says that nothing was found, where that is so.
+    """
     _tell(answering, answer.question, answer.whole)
     write()
     sys.stdout.flush()
+    if if_none:
+        answering.note(_so_far(if_none, answer.whole))
     _tell_changes(answering, answer.question)
     return _status(answer.whole)
 
@@ -157,6 +171,10 @@ def _tell_changes(answering: Answering, question: Question) -> None:
     answering.note(f"stale: {first} changed since{others}; look again with: {again}")
 
 
+def _so_far(if_none: str, whole: Completeness) -> str:
+    return f"{if_none} so far ({whole.percent} %)" if if_none and whole.done < whole.planned else if_none
+
+
 def _status(whole: Completeness) -> int:
     return 0 if whole.is_complete else BatchIncomplete.exit_status
 
@@ -174,7 +192,8 @@ def _is_near(batch: Batch) -> bool:
 def _reasons(store: Store, batch: Batch, whole: Completeness) -> Iterable[str]:
     if whole.done < whole.planned:
         counts = f"({whole.done:,} of {whole.planned:,} results)"
-        yield f"{whole.percent} % of batch {batch.id} is done {counts}; go on with: codebatch run --batch {batch.id}"
+        told = f"{whole.percent} % of batch {batch.id} is done {counts}"
+        yield f"{', '.join(filter(None, (whole.progress, told)))}; go on with: codebatch run --batch {batch.id}"
     if whole.failed:
         counts = f"{whole.failed:,} of {whole.planned:,} results of batch {batch.id} failed"
         yield f"{counts} ({', '.join(whole.failed_tasks)}); see: codebatch errors --batch {batch.id}"

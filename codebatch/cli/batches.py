@@ -29,6 +29,7 @@ from codebatch.cli.answers import (
 from codebatch.cli.asking import ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
+from codebatch.cli.reading import explain_option
 from codebatch.coordinator.planning import find_pipeline
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
@@ -91,6 +92,7 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 
 @batch.command("list")
+@explain_option
 @answering
 def batch_list(answering: Answering) -> None:
     """Every batch, oldest first."""
@@ -113,7 +115,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     """
     if named is not None and batch_reference is not None:
         raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
-    asked = ask(answering, batch_reference if named is None else named)
+    asked = ask(answering, batch_reference if named is None else named).question
     if only_outputs:
         found = str(batches.outputs_of(asked))
         if answering.as_json:
@@ -161,6 +163,7 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 
 @click.command()
 @batch_option
+@explain_option
 @answering
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Progress and state of a batch, and who is at work on it."""
@@ -211,6 +214,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
 
 @click.command()
 @batch_option
+@explain_option
 @answering
 def tasks(answering: Answering, batch_reference: str | None) -> None:
     """Tasks of a batch and how far they are."""
@@ -231,9 +235,10 @@ def tasks(answering: Answering, batch_reference: str | None) -> None:
 @click.option(
     "--status",
     "wanted",
-    type=click.Choice(["open", "ready", "done", "failed"]),
+    type=click.Choice(["open", "ready", "running", "done", "failed"]),
     help="Only shards that stand so; ready is open.",
 )
+@explain_option
 @answering
 def shards(answering: Answering, batch_reference: str | None, task: str, wanted: str | None) -> None:
     """Shards of a batch for one task, in path order."""

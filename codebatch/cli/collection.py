@@ -11,6 +11,7 @@ from codebatch.application.collecting import Collected, StoreStats, collect_garb
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.answers import PartHeld, Pinned, Unpinned
 from codebatch.cli.options import Answering, answering, table
+from codebatch.cli.reading import explain_option
 from codebatch.cli.show import collected_line
 from codebatch.model.quantities import human_bytes
 from codebatch.store import pins
@@ -84,6 +85,7 @@ def unpin(answering: Answering, reference: str) -> None:
 
 
 @click.command("store-stats")
+@explain_option
 @answering
 def store_stats(answering: Answering) -> None:
     """What the store holds: bytes by part, what hard links share counted once, and what is pinned."""

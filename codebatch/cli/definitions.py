@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from codebatch.application import questions
-from codebatch.application.definitions import callers as callers_of
-from codebatch.application.definitions import definitions
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.none_found import told_of
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.show import record_line
 from codebatch.model.entry import display_path
@@ -22,9 +20,11 @@ from codebatch.query.fields import JsonRecord, record_path
 @answering
 def define(answering: Answering, name: str, batch_reference: str | None) -> int:
     """Where NAME is defined; it may be qualified, as Class.method is. Imports of it are no definitions."""
-    answer = definitions(ask(answering, batch_reference), name)
+    batch = ask(answering, batch_reference)
+    answer = batch.definitions(name)
     lines = map(record_line, answer.found)
-    return answer_rows(answering, answer, answer.found, lines, if_none=f"no file of the batch defines {name}")
+    if_none = "" if answer.found else f"nothing defines {name}, of {told_of(batch, 'symbol')}"
+    return answer_rows(answering, answer, answer.found, lines, if_none=if_none)
 
 
 @click.command()
@@ -36,9 +36,11 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
 
     By name alone, as calls are written: what else is called so is told too.
     """
-    answer = callers_of(ask(answering, batch_reference), name)
+    batch = ask(answering, batch_reference)
+    answer = batch.callers(name)
     rows = [caller.row for caller in answer.found]
-    return answer_rows(answering, answer, rows, map(_call, rows), if_none=f"no file of the batch calls {name}")
+    if_none = "" if rows else f"nothing calls {name}, of {told_of(batch, 'edge')}"
+    return answer_rows(answering, answer, rows, map(_call, rows), if_none=if_none)
 
 
 @click.command()
@@ -47,8 +49,8 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
 @answering
 def outline(answering: Answering, path: str, batch_reference: str | None) -> int:
     """What FILE defines, in its order, each below what encloses it."""
-    answer = questions.inspect(ask(answering, batch_reference), path, kinds=("symbol",))
-    found = [record for record in answer.found.records if record["symbol_type"] != "import"]
+    answer = ask(answering, batch_reference).outline(path)
+    found = answer.found.records
     if_none = f"nothing is defined in {display_path(answer.found.path)}"
     return answer_rows(answering, answer, found, _nested(found), if_none=if_none)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 import msgspec
 
-from codebatch.application import dependencies
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.model.entry import display_path
@@ -22,7 +21,7 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
     """
-    answer = dependencies.impact(ask(answering, batch_reference), path, depth)
+    answer = ask(answering, batch_reference).impact(path, depth)
     found = answer.found.dependents
     rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
     lines = table(rows, ("distance", "path", "imports", "resolution")) if found else ()
@@ -37,12 +36,12 @@ def impact(answering: Answering, path: str, batch_reference: str | None, depth: 
 @answering
 def graph(answering: Answering, batch_reference: str | None, only_cycles: bool, dot: bool) -> int:
     """The import graph: which file imports which, where, and how sure that is."""
-    question = ask(answering, batch_reference)
+    batch = ask(answering, batch_reference)
     if only_cycles:
-        cycles = dependencies.import_cycles(question)
+        cycles = batch.import_cycles()
         lines = (f"{count_of(len(each.files), 'file')}: {' -> '.join(each.shortest)}" for each in cycles.found)
         return answer_rows(answering, cycles, cycles.found, lines, if_none="no import cycle")
-    answer = dependencies.imports(question)
+    answer = batch.imports()
     if dot:
         pairs = dict.fromkeys((each.source, each.target) for each in answer.found)
         arrows = (f"  {_quoted(source)} -> {_quoted(target)};" for source, target in pairs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from codebatch.cli.answers import Completion
+from codebatch.cli.ending import COMPLETE_VARIABLE
 from codebatch.cli.options import Answering, answering, table
 
-_COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -45,6 +45,6 @@ def completion(answering: Answering, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    made = kind(click.get_current_context().find_root().command, {}, "codebatch", _COMPLETE_VARIABLE)
+    made = kind(click.get_current_context().find_root().command, {}, "codebatch", COMPLETE_VARIABLE)
     script = made.source_template % made.source_vars()
     answering.print(Completion(shell=shell, script=script), script.splitlines())

@@ -13,7 +13,8 @@ from codebatch.application.diagnosis import diagnose as diagnose_store
 from codebatch.application.execution import Execution
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.run import Teller
-from codebatch.errors import StoreCorrupt
+from codebatch.cli.shares import share_of
+from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.quantities import count_of
 
 _NAMES_SHOWN_MAX = 3
@@ -21,22 +22,34 @@ _NAMES_SHOWN_MAX = 3
 
 @click.command()
 @click.option("--full", "is_full", is_flag=True, help="Read every byte of it, not lengths and documents alone.")
+@click.option(
+    "--sample",
+    "share",
+    callback=share_of,
+    default="",
+    metavar="PERCENT",
+    help="Read every byte of so many of the shard files, others each time; at least one.",
+)
 @click.option("--repair", "is_repairing", is_flag=True, help="Read every byte, and mend damaged shard files.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
 @answering
-def diagnose(answering: Answering, is_full: bool, is_repairing: bool, jobs: int | None) -> int:
+def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bool, jobs: int | None) -> int:
     """Look for damage: in documents, in snapshots, and in the files that hold the results of all batches.
 
     A file that several batches share counts once, with all its names. --repair replaces it under each of them: by an
     equal one, or by executing again what it held. Exit status 4 where something is damaged and was not mended.
     """
+    if share and (is_full or is_repairing):
+        raise InvalidInput(
+            f"--sample means nothing beside {'--full' if is_full else '--repair'}: that reads every byte"
+        )
     store, signal_status = answering.place.open(), 0
     if is_repairing:
         execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
         with Teller(answering) as teller:
             diagnosis, signal_status = repair(execution, store, teller)
     else:
-        diagnosis = diagnose_store(store, is_full=is_full)
+        diagnosis = diagnose_store(store, is_full=is_full, share=share)
     answering.print(diagnosis, _lines(diagnosis))
     if diagnosis.damaged and not signal_status:
         told = f"{count_of(len(diagnosis.damaged), 'file')} of the store {_are(len(diagnosis.damaged))} damaged"
@@ -53,7 +66,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     counts = {"damaged": len(diagnosis.damaged), "mended": len(diagnosis.mended)}
     found = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "no damage"
     if found == "no damage" and not diagnosis.full:
-        found += " seen in documents and lengths: --full reads every byte"
+        sampled = f", and in {diagnosis.read:,} of these files" if diagnosis.read else ""
+        found += f" seen in documents and lengths{sampled}: --full reads every byte"
     yield f"{batches}, {count_of(diagnosis.snapshots, 'snapshot')}, {files}: {found}"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import click
 
@@ -15,9 +16,12 @@ from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
 from codebatch.system.refusals import is_refusal
 
+COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130
 
+_JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
+_OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
 _NO_LONGER = {
     "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
     "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
@@ -27,8 +31,9 @@ _NO_LONGER = {
 
 def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command line to its end. Whatever happens becomes a message and a status."""
-    as_json = "--json" in arguments
+    as_json = wants_json(arguments)
     try:
+        refuse_completing_nothing(os.environ)
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -59,6 +64,26 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
         return _report(wrong.code, wrong.message, wrong.hint, wrong.exit_status, as_json=as_json)
     except BaseException as error:
         return _report_bug(error, as_json=as_json)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong, asks for JSON: by `--json`, or by `-o json` in any spelling."""
+    pairs = pairwise(arguments)
+    return any(map(_JSON.match, arguments)) or any(_OUTPUT.match(one) and other == "json" for one, other in pairs)
+
+
+def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
+    """Raise InvalidInput where a shell is to be completed for (`completion`) and does not say what."""
+    if not environment.get(COMPLETE_VARIABLE, "").endswith("_complete"):
+        return
+    for name, form in (("COMP_WORDS", ""), ("COMP_CWORD", r"-?[0-9]{1,9}")):
+        value = environment.get(name)
+        is_number = environment[COMPLETE_VARIABLE] != "fish_complete" and form
+        if value is None or (is_number and not re.fullmatch(form, value)):
+            raise InvalidInput(
+                f"{COMPLETE_VARIABLE} is set, and {name} does not say what to complete",
+                hint="a shell sets both, as it is told to by: codebatch completion bash",
+            )
 
 
 def _told(error: click.ClickException) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar, get_args
 
 import click
@@ -12,8 +12,7 @@ from click.core import ParameterSource
 from codebatch.cli.formats import Color, Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
-from codebatch.query.filters import RecordFilter
-from codebatch.query.shaping import Shape
+from codebatch.query.wanted import OutputFilters
 
 F = TypeVar("F", bound=Callable[..., object])
 Option = Callable[[F], F]
@@ -35,28 +34,26 @@ path_option = click.option(
 
 _OPTIONS: dict[str, Option[Callable[..., object]]] = {
     "--kind": click.option(
-        "--kind", "kinds", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated."
+        "--kind", "kind", multiple=True, metavar="KIND", help=f"One of {', '.join(KINDS)}; may be repeated."
     ),
     "--severity": click.option(
-        "--severity", "severities", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated."
+        "--severity", "severity", multiple=True, type=click.Choice(SEVERITIES), help="May be repeated."
     ),
-    "--code": click.option("--code", "codes", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix."),
-    "--tool": click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Who found it."),
+    "--code": click.option("--code", "code", multiple=True, metavar="CODE", help="A rule; a * at the end: a prefix."),
+    "--tool": click.option("--tool", "tool", multiple=True, metavar="TOOL", help="Who found it."),
     "--name": click.option(
-        "--name", "names", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix."
+        "--name", "name", multiple=True, metavar="NAME", help="Symbols of this name; a * at the end: a prefix."
     ),
     "--symbol-type": click.option(
         "--symbol-type",
-        "symbol_types",
+        "symbol_type",
         multiple=True,
         metavar="TYPE",
         type=click.Choice(get_args(SymbolType)),
         help="Symbols that are this: function, class, …; may be repeated.",
     ),
-    "--metric": click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metrics of this name."),
-    "--lang": click.option(
-        "--lang", "languages", multiple=True, metavar="NAME", help="Only in files of this language."
-    ),
+    "--metric": click.option("--metric", "metric", multiple=True, metavar="NAME", help="Metrics of this name."),
+    "--lang": click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language."),
     "--path": path_option,
     "--where": click.option(
         "--where",
@@ -95,6 +92,7 @@ _OF_SHAPE = {
     ),
 }
 _OPTIONS.update(_OF_SHAPE)
+_FILTERS = OutputFilters.__annotations__
 _OF_ALL = ("--lang", "--path", "--where", "--task")
 _OF_RECORDS = (*_OF_ALL, *_OF_SHAPE)
 _OF_OUTPUTS = ("--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric")
@@ -121,15 +119,17 @@ NOUNS = {
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options of a noun ask for: which records, of which task, in what order and form; or how many."""
+    """What the options of a noun ask for: which records, in what order and form; or how many."""
 
     noun: str
-    records: RecordFilter
-    shape: Shape
-    task: str | None
+    filters: OutputFilters
+    sort: str = ""
+    offset: int = 0
+    limit: int | None = None
+    fields: tuple[str, ...] = ()
     form: Form | None
-    is_count: bool
-    group_by: str
+    is_count: bool = False
+    group_by: str = ""
     color: Color = "auto"
 
 
@@ -153,13 +153,12 @@ def filtering(noun: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         def wrapped(**arguments: object) -> object:
-            filtered, rest = _split(arguments, RecordFilter.__struct_fields__)
-            shaped, rest = _split(rest, Shape.__struct_fields__)
-            told, rest = _split(rest, Asked.__struct_fields__)
-            records = msgspec.convert({"kinds": NOUNS[noun].kinds, **filtered}, RecordFilter)
-            shape = msgspec.convert({**shaped, "fields": _names(shaped.get("fields", ""))}, Shape)
-            asked = {"is_count": False, "group_by": "", **told, "noun": noun, "records": records, "shape": shape}
-            return function(asked=_checked(msgspec.convert(asked, Asked)), **rest)
+            filters = {name: value for name in _FILTERS if (value := arguments.pop(name, None)) not in (None, ())}
+            asked = {name: arguments.pop(name) for name in Asked.__struct_fields__ if name in arguments}
+            asked["fields"] = _names(asked.get("fields"))
+            filters |= {"kind": NOUNS[noun].kinds} if NOUNS[noun].kinds else {}
+            found = msgspec.convert({**asked, "noun": noun, "filters": filters}, Asked)
+            return function(asked=_checked(found), **arguments)
 
         wrapped.__name__ = function.__name__
         wrapped.__doc__ = function.__doc__
@@ -170,25 +169,18 @@ def filtering(noun: str) -> Callable[[F], F]:
     return decorate
 
 
-def _split(arguments: dict[str, object], names: Collection[str]) -> tuple[dict[str, object], dict[str, object]]:
-    """The arguments of some names, and the others."""
-    chosen = {name: value for name, value in arguments.items() if name in names}
-    return chosen, {name: value for name, value in arguments.items() if name not in names}
-
-
 def _names(given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(given).split(","))) if given else ()
 
 
 def _checked(asked: Asked) -> Asked:
     """The same. Raises InvalidInput for options of which one makes the other mean nothing."""
-    shape = asked.shape
-    given = {"--group-by": asked.group_by, "--sort": shape.sort, "--fields": shape.fields}
-    taken = {"--limit": shape.limit, "--offset": shape.offset}
+    given = {"--group-by": asked.group_by, "--sort": asked.sort, "--fields": asked.fields}
+    taken = {"--limit": asked.limit, "--offset": asked.offset}
     if asked.is_count:
         _refuse_beside("--count", {**given, **taken})
     if asked.group_by:
-        _refuse_beside("--group-by", {"--sort": shape.sort, "--fields": shape.fields})
+        _refuse_beside("--group-by", {"--sort": asked.sort, "--fields": asked.fields})
     return asked
 
 

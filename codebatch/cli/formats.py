@@ -58,15 +58,14 @@ def write_rows(
     rows: Iterable[JsonRecord],
     columns: Sequence[str],
     value: Callable[[JsonRecord, str], Json],
-    as_json: Callable[[JsonRecord], JsonRecord],
 ) -> None:
-    """Write rows to standard output, in any form but JSON as a whole. What `as_json` makes of each goes into lines.
+    """Write rows to standard output, in any form but JSON as a whole.
 
     Text that would steer a terminal is shown as escapes, but in what is for programs and goes to none.
     """
     if form == "jsonl":
         for row in rows:
-            sys.stdout.buffer.write(msgspec.json.encode(as_json(row)) + b"\n")
+            sys.stdout.buffer.write(msgspec.json.encode(row) + b"\n")
         return
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

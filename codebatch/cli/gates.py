@@ -140,12 +140,26 @@ def program_of() -> Program:
                 continue
             if command is None:
                 continue
-            options = frozenset(option for param in command.params for option in param.opts)
+            of_it = (param for param in command.params if isinstance(param, click.Option))
+            options = frozenset(name for option in of_it for name in option.opts)
             commands.append(Command(f"{before}{name}", command.help or "", options))
             if isinstance(command, click.Group):
                 left.append((f"{before}{name} ", command))
     told = tuple(name for section in SECTIONS.values() for name in section)
-    return Program(tuple(commands), told, tuple(broken))
+    return Program(tuple(commands), told, tuple(broken), None if broken else _described(cli))
+
+
+def _described(root: click.Group) -> dict[str, frozenset[str]]:
+    """The options of each command, under each of its names, as `api --json` has them."""
+    from codebatch.cli.interface import describe
+
+    told = describe(root)
+    common = {name for option in told.options for name in option.names} - {"--version"}
+    return {
+        name: frozenset(common.union(*(option.names for option in each.options)))
+        for each in told.commands
+        for name in (each.name, *each.other_names)
+    }
 
 
 def _suggested(answering: Answering, result: GateResult) -> GateResult:

@@ -145,6 +145,7 @@ ANSWERS: dict[str, object] = {
     "snapshot-list": list[answers.ListedSnapshot],
     "snapshot-show": SnapshotShown,
     "snapshot-take": answers.SnapshotTaken,
+    "sql": answers.SqlAnswer,
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
     "summary": SummaryAnswer,

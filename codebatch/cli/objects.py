@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from codebatch.cli.options import Answering, answering
+from codebatch.cli.reading import explain_option
 from codebatch.errors import InvalidId, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 
@@ -25,6 +26,7 @@ class ObjectShown(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("cat-object")
 @click.argument("name", metavar="SHA256")
+@explain_option
 @answering
 def cat_object(answering: Answering, name: str) -> None:
     """The bytes of an object: of a file of a snapshot, by the digest that `codebatch files --json` tells.

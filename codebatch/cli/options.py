@@ -9,19 +9,23 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
+from codebatch.cli.reading import EXPLAIN, explain_option, explained
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
+
+if TYPE_CHECKING:
+    from codebatch.application.asking import Question
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -33,7 +37,8 @@ _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """How a command, whose words are `command`, was asked to answer, and which store it was told.
 
-    `files` count what is read of it, for `-v`.
+    `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
+    end what was read for them.
     """
 
     store_path: str | None
@@ -41,6 +46,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
     command: str
     files: CountedFiles | None = None
+    explain: bool = False
+    questions: list[Question] = msgspec.field(default_factory=list)
 
     @property
     def place(self) -> StorePlace:
@@ -65,14 +72,18 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def tell_reading(self) -> None:
-        """Under `-v`: which store was asked, and how much of it was read until now."""
+        """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
         if self.files is None:
             return
+        tell = self.tell if self.explain else self.note
         if self.files.root is None:
-            self.note("store: none was asked")
+            tell("store: none was asked")
             return
-        self.note(f"store: {self.files.root}")
-        self.note(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        tell(f"store: {self.files.root}")
+        tell(f"read: {count_of(len(self.files.paths), 'file')} of it, {human_bytes(self.files.read_bytes)}")
+        for question in self.questions if self.explain else ():
+            for line in explained(question):
+                tell(line)
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
@@ -123,7 +134,8 @@ def answering(function: F) -> F:
             as_json=bool(given["as_json"]),
             quiet=bool(given["quiet"]),
             command=words_of(ctx).replace(" ", "-"),
-            files=CountedFiles() if given["verbose"] else None,
+            files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
+            explain=bool(given.get(EXPLAIN)),
         )
         try:
             return ctx.invoke(function, answering=answering, **arguments)
@@ -158,8 +170,12 @@ def _batch_option(default: str) -> Callable[[F], F]:
 
 
 batch_option = _batch_option("latest")
-asked_batch_option = _batch_option("the latest of the whole project")
-"""Of questions (`ask`)."""
+_asked_batch_option = _batch_option("the latest of the whole project")
+
+
+def asked_batch_option(function: F) -> F:
+    """What questions (`ask`) have: `--batch` and `--explain`."""
+    return _asked_batch_option(explain_option(function))
 
 
 def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from typing import cast, get_args
 
 import click
 import msgspec
 
-from codebatch.application import questions
 from codebatch.application.asking import Question
-from codebatch.application.questions import Inspected, Ranking
+from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.inspecting import answer_line
+from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
-from codebatch.cli.show import KINDS_SHOWN, record_line, summary_lines
+from codebatch.cli.show import record_line, summary_lines
 from codebatch.cli.terminal import printable
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.quantities import count_of
-from codebatch.query.fields import JsonRecord, chosen, value_of
-from codebatch.query.filters import RecordFilter
-from codebatch.query.summary import worst_findings
-from codebatch.system.plugins import load_question
+from codebatch.model.task import Json
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
 
 ERRORS_SHOWN = 50
+TOP_SHOWN = 10
 WORST_SHOWN = 10
-METRIC = "metric:"
 
 task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
 
@@ -46,9 +46,9 @@ def _check_ranking(ctx: click.Context, param: click.Parameter, value: str) -> st
 @answering
 def summary(answering: Answering, batch_reference: str | None, task: str | None) -> int:
     """Counts of what a batch found."""
-    question = ask(answering, batch_reference)
-    answer = questions.summarise(question, task)
-    lines = summary_lines(answer.found, () if answering.as_json else worst_findings(question.records, WORST_SHOWN))
+    batch = ask(answering, batch_reference)
+    answer = batch.summary(task)
+    lines = summary_lines(answer.found, () if answering.as_json else batch.worst(WORST_SHOWN).found)
     return answer_document(answering, answer, msgspec.structs.asdict(answer.found), lines)
 
 
@@ -59,7 +59,7 @@ def summary(answering: Answering, batch_reference: str | None, task: str | None)
 @answering
 def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
     """Error diagnostics and failures of a batch, failures first, with their evidence."""
-    answer = questions.find_errors(ask(answering, batch_reference), task)
+    answer = ask(answering, batch_reference).errors(task)
     rows = answer.found
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
     lines = (line for row in shown for line in _error_lines(row))
@@ -80,40 +80,39 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
     callback=_check_ranking,
     help="What to count; of metric:NAME the greatest.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {TOP_SHOWN}, with --json all.")
 @answering
-def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int) -> int:
+def top(answering: Answering, batch_reference: str | None, task: str | None, by: str, limit: int | None) -> int:
     """Most frequent kinds, codes, severities or languages; paths with most diagnostics; where a metric is greatest."""
-    question = ask(answering, batch_reference)
-    if by.startswith(METRIC):
-        metric = by.removeprefix(METRIC)
-        greatest = questions.rank_metric(question, metric, limit=limit, task=task)
-        lines = table(((value, place) for place, value in greatest.found), ("value", metric))
-        return answer_rows(answering, greatest, dict(greatest.found), lines)
-    answer = questions.rank(question, msgspec.convert(by, Ranking), task)
-    ranked = answer.found[:limit]
+    batch = ask(answering, batch_reference)
+    if limit is None and not answering.as_json:
+        limit = TOP_SHOWN
+    answer = batch.top(by, limit=limit, task=task)
     if by == "code" and not answering.as_json:
-        return answer_rows(answering, answer, (), _code_lines(question, ranked, task))
-    return answer_rows(answering, answer, dict(ranked), table(((count, name) for name, count in ranked), ("count", by)))
+        return answer_rows(answering, answer, (), _code_lines(batch, answer.found, task))
+    header = ("value", by.removeprefix(METRIC)) if by.startswith(METRIC) else ("count", by)
+    lines = table(((count, name) for name, count in answer.found), header)
+    return answer_rows(answering, answer, dict(answer.found), lines)
 
 
 @click.command()
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE[:LINE]")
 @asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
-@click.option("--explain", is_flag=True, help="Say where the answer comes from.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, explain: bool) -> int:
-    """Everything a batch says of one file."""
-    question = ask(answering, batch_reference)
-    named = () if kinds is None else tuple(kinds.split(","))
-    asked = RecordFilter(kinds=named or _kinds_shown(answering))
-    answer = questions.inspect(question, path, asked, kinds=named)
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
+    """Everything a batch says of one file; of a line with its source: what encloses it, and what is told of it."""
+    batch = ask(answering, batch_reference)
+    named = kinds and kinds.split(",")
+    path, line = batch.split_place(path)
+    if line is not None:
+        return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
-    document: dict[str, object] = {**path_row(found.path), "batch_id": question.batch.id, "records": found.records}
+    document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
-    if explain:
-        document["explain"], more = _explained(question, found)
+    if answering.explain:
+        document["explain"], more = _explained(answer.question, found)
         lines += more
     status = answer_document(answering, answer, document, lines)
     if not found.records and answer.whole.is_complete:
@@ -137,59 +136,69 @@ def _add_noun(noun: str, told: str) -> None:
     query.command(noun, cls=NounCommand, help=told)(records)
 
 
-def _answer_records(answering: Answering, question: Question, asked: Asked) -> int:
+def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:
     form, answering = _form(answering, asked)
-    wanted = asked.records.check()
-    wanted.refuse_impossible()
     if asked.is_count or asked.group_by or asked.noun == "stats":
-        return _answer_counts(answering, question, asked, form)
-    named = wanted.named_kinds
-    if not wanted.kinds and form not in FOR_PROGRAMS:
-        wanted = msgspec.structs.replace(wanted, kinds=KINDS_SHOWN)
-    fields = asked.shape.fields
-    answer = questions.search_lazily(question, wanted, task=asked.task, kinds=named, shape=asked.shape)
-    languages = question.records.languages_for(wanted, fields)
-
-    def as_json(record: JsonRecord) -> JsonRecord:
-        return chosen(record, fields, languages) if fields else record
-
+        return _answer_counts(answering, batch, asked, form)
+    fields = asked.fields
+    answer = batch.outputs(
+        for_machines=form in FOR_PROGRAMS,
+        **asked.filters,
+        sort=asked.sort,
+        offset=asked.offset,
+        limit=asked.limit,
+        fields=fields or None,
+    )
     if form in STREAMED:
-        rows: Iterable[JsonRecord] = answer.found
+        found = iter(answer.found)
+        first = next(found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
     else:
         rows = list(answer.found)  # What is damaged is met before anything is written.
+    if_none = "" if rows else none_found(batch, asked)
     if form == "json":
-        return answer_rows(answering, answer, list(map(as_json, rows)), ())
+        return answer_rows(answering, answer, rows, (), if_none=if_none)
     if form == "plain" and not fields and is_colored(asked.color):
-        return answer_written(answering, answer, partial(write_colored, rows))
+        return answer_written(answering, answer, partial(write_colored, rows), if_none=if_none)
     if form == "plain" and not fields:
-        return answer_rows(answering, answer, (), map(record_line, rows))
-    columns = fields or columns_of(form, wanted.possible_kinds)
-    write = partial(write_rows, form, rows, columns, lambda row, field: value_of(row, field, languages), as_json)
-    return answer_written(answering, answer, write)
+        return answer_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
+    columns = fields or columns_of(form, answer.asked.possible_kinds)
+    write = partial(write_rows, form, rows, columns, _chosen if fields else _value)
+    return answer_written(answering, answer, write, if_none=if_none)
 
 
-def _answer_counts(answering: Answering, question: Question, asked: Asked, form: Form) -> int:
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)
+
+
+def _chosen(row: JsonRecord, field: str) -> Json:
+    """Of a row that has the fields alone that are wanted."""
+    return record_path(row, field) if f"{field}_b64" in row else row.get(field)
+
+
+def _answer_counts(answering: Answering, batch: OpenedBatch, asked: Asked, form: Form) -> int:
     field = asked.group_by or "kind"
-    kinds = asked.records.named_kinds
-    answer = questions.count_by(question, asked.records, field, task=asked.task, kinds=kinds)
+    answer = batch.stats(field, **asked.filters)
     rows: list[JsonRecord]
     columns: tuple[str, ...]
     if asked.is_count:
         rows, columns = [{"count": answer.found.total}], ("count",)
         document: dict[str, int] = {"count": answer.found.total}
     else:
-        end = asked.shape.limit and asked.shape.offset + asked.shape.limit
-        groups = answer.found.counts[asked.shape.offset : end]
+        end = asked.limit and asked.offset + asked.limit
+        groups = answer.found.counts[asked.offset : end]
         rows, columns = [{"count": count, field: value} for value, count in groups], ("count", field)
         document = dict(groups)
         if answer.found.absent:
             answering.note(f"{count_of(answer.found.absent, 'record')} without {field}")
+    if_none = "" if rows or answer.found.absent else none_found(batch, asked)
     if form == "json":
-        return answer_rows(answering, answer, document, ())
+        return answer_rows(answering, answer, document, (), if_none=if_none)
     if asked.form is None and not asked.is_count:
-        return answer_rows(answering, answer, (), table(((row["count"], row[field]) for row in rows), columns))
-    write = partial(write_rows, form, rows, columns, JsonRecord.get, lambda row: row)
-    return answer_written(answering, answer, write)
+        lines = table(((row["count"], row[field]) for row in rows), columns) if rows else []
+        return answer_rows(answering, answer, (), lines, if_none=if_none)
+    write = partial(write_rows, form, rows, columns, JsonRecord.get)
+    return answer_written(answering, answer, write, if_none=if_none)
 
 
 def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
@@ -214,17 +223,15 @@ for noun, told in (
     _add_noun(noun, told)
 
 
-def _code_lines(question: Question, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
+def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:
     """Codes, with what severities they stand in the batch, and what they find: the rule says it, or a first message."""
-    found = questions.describe_codes(question, [code for code, _ in ranked], task)
+    from codebatch.system.plugins import load_question  # 2 ms, which no other answer takes
+
+    found = batch.describe_codes([code for code, _ in ranked], task).found
     rules = cast("list[dict[str, object]]", load_question("list_rules")({}))
     finds = {rule["code"]: rule["summary"] for rule in rules if rule["summary"]}
     cells = ((count, code, found[code][0], finds.get(code, found[code][1])) for code, count in ranked)
     return table(([printable(str(cell)) for cell in row] for row in cells), ("count", "code", "severity", "finds"))
-
-
-def _kinds_shown(answering: Answering) -> tuple[str, ...]:
-    return () if answering.as_json else KINDS_SHOWN
 
 
 def _explained(question: Question, found: Inspected) -> tuple[dict[str, object], list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from codebatch.application.references import ROLES
-from codebatch.application.references import references as references_of
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.filtering import path_option
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -23,7 +22,7 @@ def references(answering: Answering, name: str, batch_reference: str | None, rol
 
     By name alone: what else is called so is told too. Comments and strings are no names.
     """
-    answer = references_of(ask(answering, batch_reference), name, roles=roles, path=path)
+    answer = ask(answering, batch_reference).references(name, role=roles or None, path=path)
     as_what = f" as {' or '.join(roles)}" if roles else ""
     where = f" whose path contains {path!r}" if path else ""
     if_none = f"{name} stands{as_what} in no file of the batch{where}"

@@ -16,7 +16,9 @@ from codebatch.application.misses import MissesAnswer, Reason, explain_misses
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, answering
+from codebatch.cli.reading import explain_option
 from codebatch.cli.run import Teller
+from codebatch.cli.shares import share_of
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.entry import display_path, path_from_fields
@@ -26,7 +28,6 @@ from codebatch.store.untrusted import UntrustedKey, trust
 
 _DIGEST_SHOWN = 12
 _SHOWN_MAX = 20
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z")
 _BATCH = re.compile(r"latest(~.*)?\Z|batch-|@[^/]+\Z")
 _TOLD = {
     "object": "content",
@@ -77,6 +78,7 @@ class VerifyAnswer(msgspec.Struct, frozen=True, kw_only=True):
 @click.command("explain-miss")
 @click.argument("words", metavar="[BATCH] [FILE]", nargs=-1)
 @click.option("--task", "task", metavar="NAME", help="Only this task. Default: all.")
+@explain_option
 @answering
 def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None) -> None:
     """Why results of a batch (default: latest) were executed, and not taken over from older ones.
@@ -94,20 +96,12 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
     answering.print(answer, _lines(answer))
 
 
-def _share(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    match = _PERCENT.match(value)
-    share = float(match[1]) / 100 if match else 0.0
-    if not 0 < share <= 1:
-        raise click.BadParameter(f"{value!r} is no share: more than 0%, at most 100%", ctx, param)
-    return share
-
-
 @click.command("verify")
 @click.argument("reference", metavar="[BATCH]", required=False)
 @click.option(
     "--sample",
     "share",
-    callback=_share,
+    callback=share_of,
     default="5%",
     metavar="PERCENT",
     help="How many of its files. Default: 5%; at least one.",

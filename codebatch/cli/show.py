@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from codebatch.model.quantities import count_of, human_bytes
-from codebatch.model.record import KINDS, SEVERITIES
+from codebatch.model.record import SEVERITIES
 from codebatch.query.filters import JsonRecord, record_path
 from codebatch.query.summary import Summary
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 LANGUAGES_SHOWN_MAX = 8
 CODES_SHOWN_MAX = 8
-# What people see who ask for no kind; `fingerprints` are for machines.
-KINDS_SHOWN = tuple(kind for kind in KINDS if kind != "fingerprints")
 
 
 def record_line(record: JsonRecord) -> str:

@@ -12,7 +12,6 @@ from msgspec.structs import asdict
 
 from codebatch.application import freezing
 from codebatch.application.configuration import load_configuration
-from codebatch.application.questions import list_files
 from codebatch.application.why import explain
 from codebatch.cli.answers import (
     EntryRow,
@@ -25,6 +24,7 @@ from codebatch.cli.answers import (
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.groups import FLAGS, Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
+from codebatch.cli.reading import explain_option
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
@@ -107,6 +107,7 @@ def take(
 
 
 @snapshot.command("list")
+@explain_option
 @answering
 def snapshot_list(answering: Answering) -> None:
     """Every snapshot."""
@@ -119,6 +120,7 @@ def snapshot_list(answering: Answering) -> None:
 @snapshot.command("show")
 @click.argument("reference", metavar="[ID]", default="latest")
 @click.option("--files", "with_files", is_flag=True, help="And every entry of it.")
+@explain_option
 @answering
 def snapshot_show(answering: Answering, reference: str, with_files: bool) -> None:
     """What a snapshot is: by an id, a unique prefix or latest~N. Default: latest."""
@@ -176,6 +178,7 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> Liste
 @click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@explain_option
 @answering
 def files(
     answering: Answering,
@@ -201,7 +204,7 @@ def files(
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
-    answer = list_files(ask(answering, batch_reference), limit)
+    answer = ask(answering, batch_reference).entries(limit)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
         f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"

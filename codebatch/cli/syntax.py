@@ -9,12 +9,11 @@ from typing import cast
 
 import click
 
-from codebatch.application.asking import find_item
 from codebatch.application.configuration import load_configuration
-from codebatch.application.questions import summarise
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
+from codebatch.cli.reading import explain_option
 from codebatch.cli.show import record_line
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable
@@ -22,7 +21,6 @@ from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord
-from codebatch.query.records import BatchRecords
 from codebatch.store.batches import batch_ids
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
@@ -34,6 +32,7 @@ _FILE_BYTES_MAX = 256 << 20
 @click.argument("path", metavar="FILE", type=SourcePath())
 @click.option("--batch", "batch_reference", metavar="ID", help="The file as it is in this batch, not on disk.")
 @click.option("--language", metavar="NAME", help="What to read it as, where its name says another thing or nothing.")
+@explain_option
 @answering
 def ast(answering: Answering, path: Path, batch_reference: str | None, language: str | None) -> None:
     """The syntax tree of FILE, whole, as JSON: a flat list of nodes, parents first."""
@@ -41,12 +40,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if batch_reference is None:
         name, content = os.fsencode(path), _read(path)
     else:
-        store, batch = answering.batch(batch_reference)
-        records = BatchRecords(store, batch)
-        name, item = find_item(records, str(path), answering.note)
-        entry = records.items[item]
-        content = records.read_object(entry)
-        contexts = records.plan.context_of(item)
+        name, content, contexts = ask(answering, batch_reference).content(str(path))
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
@@ -88,13 +82,13 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
         str(rule["summary"]),
         *(["", *str(rule["explanation"]).rstrip().split("\n")] if rule["explanation"] else []),
     ]
-    question = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
-    if question is None or "lint" not in question.records.task_names:
+    batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
+    if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
-        why = f"batch {question.batch.id} has no lint" if question else "there is no batch"
+        why = f"batch {batch.id} has no lint" if batch else "there is no batch"
         answering.note(f"how often it is found is not known: {why}")
         return 0
-    answer = summarise(question, "lint")
+    answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
     return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)

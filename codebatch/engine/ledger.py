@@ -137,14 +137,12 @@ class Ledger:
         A unit has one round, for its commit is linked under one. A task that needs one which is to be done there in
         another round waits until that is settled: whether it failed is not known before.
         """
-        match self.work[shard]:
-            case Shard():
-                return self._open_in_files(shard)
-            case ProjectWork(task):
-                if not self._project.is_open(task):
-                    return []
-                round_ = self._chains.last_round(shard, task, 0) + 1
-                return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=round_)]
+        if shard in self._places:
+            return self._open_in_files(shard)
+        (task,) = self._tasks[shard]
+        if not self._project.is_open(task):
+            return []
+        return [Unit(shard=shard, start=0, end=1, tasks=(task,), round=self._chains.last_round(shard, task, 0) + 1)]
 
     def changed_projects(self) -> list[ProjectWork]:
         """The work of project tasks that may be open where it was not, or the other way, since this was last asked."""

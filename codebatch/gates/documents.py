@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from codebatch.errors import StoreCorrupt
 from codebatch.gates.findings import Findings
 from codebatch.gates.subject import Subject
-from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.batches import batch_ids, open_batch, snapshot_of
-from codebatch.store.collection import objects_of_records
+from codebatch.store.object_survey import objects_named_by, survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
@@ -47,18 +45,14 @@ def check_objects(subject: Subject, findings: Findings) -> None:
     wanted: dict[str, str] = {}
     for batch_id in batch_ids(store):
         with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
-            try:
-                wanted.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
-            except ValueError as error:
-                raise StoreCorrupt(f"its records cannot be read: {error}") from error
+            wanted.update(dict.fromkeys(objects_named_by(open_batch(store, batch_id)), batch_id))
     objects = store.objects()
     for snapshot_id in snapshot_ids(store.files, store.root):
         with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):
             snapshot = load_snapshot(store.files, store.root, snapshot_id, objects=objects)
             wanted.update(dict.fromkeys(snapshot.objects(), snapshot_id))
-    located = ((objects.location(Digest(name)), name) for name in wanted)
-    # As they lie in their packs; what lies nowhere first.
-    for _, name in sorted(located, key=lambda pair: (pair[0] is not None, *(pair[0] or ()))):
+    for name, missing in survey_objects(objects, wanted, is_full=True):
         findings.count("objects")
         with findings.damage_told(wanted[name]):
-            objects.read(Digest(name))
+            if missing is not None:
+                raise missing

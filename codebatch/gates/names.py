@@ -45,6 +45,8 @@ _OF_BATCHES: Names = {
         layout.SCRATCH: {_HOLDER: "anything"},
     }
 }
+_OF_INDEX = "|".join(map(re.escape, (layout.INDEX_FILE, layout.INDEX_BASE, layout.INDEX_OVERLAY)))
+_OF_INDEXES: Names = {layout.TERMS: {_DIGEST: "file"}, _BATCH: {r"[1-9]\d{0,8}": {_OF_INDEX: "file"}}}
 _OF_STORE: Names = {
     re.escape(layout.STORE_FILE): "file",
     re.escape(layout.UNTRUSTED_FILE): "file",
@@ -55,7 +57,7 @@ _OF_STORE: Names = {
         _SNAPSHOT: {f"{re.escape(layout.SNAPSHOT_FILE)}|{re.escape(layout.SNAPSHOT_INDEX)}": "file"},
     },
     layout.BATCHES: _OF_BATCHES,
-    layout.INDEXES: "anything",
+    layout.INDEXES: _OF_INDEXES,
     layout.CACHE: {rf"stat-[0-9a-f]{{16}}\.(bin|stamp)|{layout.OBJECTS_COLLECTED}": "file"},
     layout.LOCKS: {f"{layout.LOCK_OF_STORE}|{layout.LOCK_OF_BATCHES}|{layout.LOCK_OF_UNTRUSTED}": "file"},
     layout.PINS: {rf"{_SNAPSHOT}|{_BATCH}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
@@ -78,7 +80,7 @@ def _check(root: Path, place: str, names: Names, findings: Findings) -> None:
         if _UNFINISHED.match(entry.name):
             continue
         where = f"{place}{entry.name}"
-        allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name)), None)
+        allowed = next((names[pattern] for pattern in names if re.fullmatch(pattern, entry.name, re.ASCII)), None)
         if allowed is None:
             findings.fail("no name of a store", location=where, suggestion=f"move it away: {root / where}")
             continue

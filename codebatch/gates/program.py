@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 from codebatch.errors import InvalidConfiguration
 from codebatch.gates.findings import Findings
-from codebatch.gates.subject import Subject
+from codebatch.gates.subject import Command, Subject
 from codebatch.model.record import KINDS
 from codebatch.model.task import PIPELINES
 from codebatch.system.plugins import load_declaration
@@ -18,7 +19,10 @@ _TOLD_IN_HELP = re.compile(r"(?:^\s*|`)codebatch ([a-z][a-z-]*)", re.MULTILINE)
 
 
 def check_program(subject: Subject, findings: Findings) -> None:
-    """Every command that is told of is there, with help and the options of all; every pipeline can be planned."""
+    """Every command that is told of is there, with help and the options of all, as `api --json` has it.
+
+    And every pipeline can be planned.
+    """
     program = subject.program
     names = {command.name for command in program.commands}
     for reason in program.broken:
@@ -35,7 +39,32 @@ def check_program(subject: Subject, findings: Findings) -> None:
             findings.fail("the command lacks options that all have", location=command.name, expected=", ".join(lacking))
         for told in sorted(set(_TOLD_IN_HELP.findall(command.help)) - names):
             findings.fail("its help names a command that there is not", location=command.name, actual=told)
+    if program.described is not None:
+        _check_described(program.commands, program.described, findings)
     _check_pipelines(subject, findings)
+
+
+def _check_described(
+    commands: Collection[Command], described: Mapping[str, frozenset[str]], findings: Findings
+) -> None:
+    """Every command is in `api --json` with the options that it has, and nothing else is; a group is none."""
+    names = {command.name for command in commands}
+    groups = {name.rpartition(" ")[0] for name in names}
+    for command in commands:
+        if command.name in groups:
+            continue
+        told = described.get(command.name)
+        if told is None:
+            findings.fail("`api --json` does not tell of the command", location=command.name)
+        elif told != command.options:
+            findings.fail(
+                "`api --json` tells of other options than the command has",
+                location=command.name,
+                expected=", ".join(sorted(command.options - told)) or None,
+                actual=", ".join(sorted(told - command.options)) or None,
+            )
+    for name in sorted(described.keys() - names):
+        findings.fail("`api --json` tells of a command that there is not", location=name)
 
 
 def _check_pipelines(subject: Subject, findings: Findings) -> None:

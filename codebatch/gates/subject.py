@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,11 +24,15 @@ class Command(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The commands that there are, and the names of those that are told of. `broken`: why others cannot be had."""
+    """The commands that there are, and the names of those that are told of. `broken`: why others cannot be had.
+
+    `described` are those of `api --json`, by name, with the options that it says each has; None where some are broken.
+    """
 
     commands: tuple[Command, ...]
     told: tuple[str, ...]
     broken: tuple[str, ...] = ()
+    described: Mapping[str, frozenset[str]] | None = None
 
 
 class Subject:

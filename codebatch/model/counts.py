@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Sums over records, kept with an outcome so that summaries read no output."""
 
     kinds: dict[str, int] = {}

@@ -1,4 +1,8 @@
-"""Outcomes: the write-once ends of work. A unit says what to do, an outcome what became of it (SPEC.md "Outcomes")."""
+"""Outcomes: the write-once ends of work. A unit says what to do, an outcome what became of it (SPEC.md "Outcomes").
+
+A coordinator has one of each for every shard and task, so none is looked at by the garbage collector (`gc=False`): they
+are frozen and hold only what was there before them, so no circle can be made of them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ OutcomeType = Literal["result", "failed", "cancelled"]
 COMMIT_FORMAT = 3
 
 
-class Unit(msgspec.Struct, frozen=True, kw_only=True):
+class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is worked on: items [start, end) of a shard, counted from its first item, by these tasks in plan order."""
 
     shard: ShardId
@@ -35,7 +39,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         return Unit(shard=self.shard, start=start, end=end, tasks=tasks, round=self.round)
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The end of one task's work on items [start, end) of a shard.
 
     Bytes [offset, offset + length) of segment `segment` are zstd frames of `bytes` bytes of records, followed by
@@ -73,7 +77,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(self, offset=offset, parts=parts)
 
 
-class Commit(Document, frozen=True, kw_only=True):
+class Commit(Document, frozen=True, kw_only=True, gc=False):
     """The body of a commit file: the outcomes that became durable together. Linked under the name of each."""
 
     format: int = COMMIT_FORMAT

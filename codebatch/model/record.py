@@ -12,6 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.model.entry import path_from_fields
+
 RECORD_SCHEMA = 1
 
 Severity = Literal["error", "warning", "info", "hint"]
@@ -59,6 +61,11 @@ class Located(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_
 
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
+
+    @property
+    def path_bytes(self) -> bytes:
+        """The path as the system has it. Raises ValueError unless exactly one of the two is set and sound."""
+        return path_from_fields(self.path, self.path_b64)
 
 
 class File(Located, frozen=True, kw_only=True, tag="file"):

@@ -15,7 +15,7 @@ TaskName = NewType("TaskName", str)
 Json = object
 """A JSON value as a parser gives it: whoever takes one checks what it is."""
 
-_NUMBERED = re.compile(r"\d+_(?=.)")
+_NUMBERED = re.compile(r"\d+_(?=.)", re.ASCII)
 TASK_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}\Z")
 
 

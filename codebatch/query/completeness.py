@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.errors import InvalidConfiguration, InvalidInput
-from codebatch.model.quantities import percent_of
+from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.shard import PROJECT_PATH
 from codebatch.query.filters import JsonRecord, RecordFilter, path_bytes
 from codebatch.query.paths import PathFilter
@@ -27,6 +27,8 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     `planned` counts the results that the question needs, `done` those of them that have ended, and `failed` those that
     ended without one, unless the answer itself tells them; `failed_tasks` are the tasks that did. `lost` counts files
     that could not be read. `lacks_files`: the answer needs all files of the project, and the batch is of some of them.
+    Of a batch that runs still, or was stopped, `files_done` of its `files` are those at which all has ended that the
+    question needs; else it is None.
     """
 
     planned: int = 0
@@ -35,11 +37,20 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
     failed_tasks: tuple[str, ...] = ()
     lost: int = 0
     lacks_files: bool = False
+    files: int = 0
+    files_done: int | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether the answer is the whole one."""
         return self.done == self.planned and not self.failed and not self.lost and not self.lacks_files
+
+    @property
+    def progress(self) -> str:
+        """How far a batch is that runs still; empty where it does not, or all is there that the question needs."""
+        if self.files_done is None or self.done == self.planned:
+            return ""
+        return f"of a running batch: {self.files_done:,} of {count_of(self.files, 'file')}"
 
     @property
     def percent(self) -> float:
@@ -70,6 +81,8 @@ def completeness(
         failed=sum(failed.values()),
         failed_tasks=tuple(failed),
         lacks_files=lacks_files,
+        files=records.batch.about.items,
+        files_done=records.source.files_done(tasks),
     )
 
 
@@ -87,7 +100,13 @@ def completeness_at(
     failed = tuple(task for task, found in by_task.items() if _is_untold_failure(records, task, found or (), told))
     done = sum(found is not None for found in by_task.values())
     return Completeness(
-        planned=len(by_task), done=done, failed=len(failed), failed_tasks=failed, lacks_files=lacks_files
+        planned=len(by_task),
+        done=done,
+        failed=len(failed),
+        failed_tasks=failed,
+        lacks_files=lacks_files,
+        files=records.batch.about.items,
+        files_done=records.source.files_done(tuple(by_task)),
     )
 
 

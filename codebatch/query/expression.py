@@ -10,12 +10,14 @@ import ast
 import itertools
 import operator
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from codebatch.errors import InvalidInput
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.task import Json
+from codebatch.query.comparable import Values, refuse_undecided
 from codebatch.query.paths import PathFilter
 
 EXPRESSION_CHARACTERS_MAX = 10_000
@@ -36,13 +38,15 @@ class Expression(NamedTuple):
     holds: Callable[[ValueOf], bool]
 
 
-def compile_expression(text: str, fields: Collection[str]) -> Expression:
+def compile_expression(
+    text: str, fields: Collection[str], values: Mapping[str, Values] = MappingProxyType({})
+) -> Expression:
     """A condition on some fields. `class_` stands for the field `class`, which is no name in Python.
 
-    Raises InvalidInput for what is no such expression, is longer or deeper than anyone would write, or names a field
-    that there is not.
+    Raises InvalidInput for what is no such expression, is longer or deeper than anyone would write, names a field that
+    there is not, or compares what comes out the same for every record, by the `values` that fields have.
     """
-    compiler = _Compiler(fields)
+    compiler = _Compiler(fields, values)
     part = compiler.compile(_parse(text), 0)
     return Expression(frozenset(compiler.named), lambda value_of: bool(part(value_of)))
 
@@ -68,8 +72,9 @@ def _too_deep() -> InvalidInput:
 class _Compiler:
     """Makes closures of nodes, and remembers which fields they ask for."""
 
-    def __init__(self, fields: Collection[str]) -> None:
+    def __init__(self, fields: Collection[str], values: Mapping[str, Values]) -> None:
         self._fields = fields
+        self._values = values
         self.named: set[str] = set()
 
     def compile(self, node: ast.expr, depth: int) -> _Part:
@@ -84,7 +89,10 @@ class _Compiler:
                 return lambda value_of: not negated(value_of)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 operands = [self.compile(each, depth + 1) for each in (left, *others)]
-                return _compared(operands, [self._comparison(op) for op in ops])
+                comparisons = [self._comparison(op) for op in ops]
+                if self._values:
+                    refuse_undecided(node, self._values)
+                return _compared(operands, comparisons)
             case ast.Name(id=name):
                 return self._field(name)
             case ast.Call(

@@ -22,7 +22,8 @@ NO_LANGUAGES: Languages = {}
 
 DERIVED = ("dir", "lang")
 """What every record has without it being written: the directory and the language of its file."""
-_PATHS = ("path", "other_path")
+PATHS = ("path", "other_path")
+"""What stands under another name, its own and `_b64`, where it is no UTF-8."""
 
 
 def record_path(record: JsonRecord, field: str = "path") -> str:
@@ -50,7 +51,7 @@ def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> J
     row: JsonRecord = {}
     for field in fields:
         encoded = f"{field}_b64"
-        if field in _PATHS and encoded in record:
+        if field in PATHS and encoded in record:
             row[encoded] = record[encoded]
         else:
             row[field] = value_of(record, field, languages)
@@ -59,13 +60,13 @@ def chosen(record: JsonRecord, fields: Iterable[str], languages: Languages) -> J
 
 def value_of(record: JsonRecord, field: str, languages: Languages) -> Json:
     """The value of a field; None where the record has none. Paths are as people are shown them."""
-    if field in record and field not in _PATHS:
+    if field in record and field not in PATHS:
         return record[field]
     if field == "lang":
         return languages.get(path_key(record))
     if field == "dir":
         return os.path.dirname(record_path(record)) or "."
-    if field in _PATHS and (field in record or f"{field}_b64" in record):
+    if field in PATHS and (field in record or f"{field}_b64" in record):
         return record_path(record, field)
     return _defaults().get(str(record.get("kind")), {}).get(field)
 

@@ -15,15 +15,24 @@ from codebatch.model.entry import path_from_fields
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_text, refuse_unknown
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages, fields_of, record_path, value_of
+from codebatch.query.decoding import Tally, decode_records
+from codebatch.query.fields import (
+    DERIVED,
+    NO_LANGUAGES,
+    PATHS,
+    JsonRecord,
+    Languages,
+    fields_of,
+    record_path,
+    value_of,
+)
+from codebatch.query.marks import Marks, row_of, row_of_ends, starts_of
 from codebatch.query.paths import PathFilter
 
 if TYPE_CHECKING:
     from codebatch.query.expression import Expression
 
-__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "path_bytes", "record_path"]
-
-_decoder = msgspec.json.Decoder(JsonRecord)
+__all__ = ["JsonRecord", "RecordFilter", "decode_records", "last_name", "matches_any", "path_bytes", "record_path"]
 
 Test = Callable[[JsonRecord, Languages], bool]
 
@@ -44,6 +53,7 @@ _FIELDS = {
     "metrics": "metric",
 }
 """Of what must be one of those asked for."""
+_TEXTS = {"codes": "code", "names": "name", "targets": "target", "languages": "lang"}
 
 
 class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -115,7 +125,7 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return False
         if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
             return False
-        return not self.codes or any(_matches(code, self.codes) for code in counts.codes)
+        return not self.codes or any(matches_any(code, self.codes) for code in counts.codes)
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
         """Whether a record is asked for. `languages` are there where it needs them."""
@@ -124,15 +134,63 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return False
         return True
 
+    def fields_needed(self, others: Iterable[str] = ()) -> frozenset[str]:
+        """The members of a line that must be known to ask it, and to know some other fields."""
+        fields = {field for of, field in _FIELDS.items() if getattr(self, of)}
+        fields |= {field for of, field in _TEXTS.items() if getattr(self, of)}
+        fields |= {"kind", *others, *(self._where.fields if self._where is not None else ())}
+        if self.path or self.languages or fields.intersection(DERIVED):
+            fields.add("path")
+        return frozenset((*fields, *(f"{field}_b64" for field in fields.intersection(PATHS))))
+
     def iter_matching(self, blocks: Iterable[bytes], languages: Languages = NO_LANGUAGES) -> Iterator[JsonRecord]:
-        """The records that are asked for among blocks of whole record lines, in their order."""
-        prefixes = tuple(b'{"kind":"%s"' % kind.encode() for kind in self.named_kinds)
+        """The records that are asked for among blocks of whole record lines, in their order. Raises StoreCorrupt."""
+        marks = self._marks
         for block in blocks:
-            for line in block.splitlines():
-                if not prefixes or line.startswith(prefixes):
-                    record = _decoder.decode(line)
-                    if self.matches(record, languages):
-                        yield record
+            for record in decode_records(marks.find(block)):
+                if self.matches(record, languages):
+                    yield record
+
+    def iter_tallied(
+        self, blocks: Iterable[bytes], tally: Tally, languages: Languages = NO_LANGUAGES
+    ) -> Iterator[tuple[JsonRecord, int]]:
+        """As `iter_matching`, but records that are alike in what is tallied come as one, with how many there are."""
+        marks = self._marks
+        for block in blocks:
+            for record, number in tally(marks.find(block)):
+                if self.matches(record, languages):
+                    yield record, number
+
+    @cached_property
+    def _marks(self) -> Marks:
+        """What the line of a record that passes must hold."""
+        rows = [row_of(field, getattr(self, of)) for of, field in _FIELDS.items() if getattr(self, of)]
+        if self.codes:
+            rows.append(row_of("code", self.codes, with_prefixes=True))
+        if self.names:
+            rows.append(row_of("name", self.names, with_prefixes=True))
+        if self.targets:
+            rows.append(row_of_ends(self.targets))
+        if self.languages and self.possible_kinds == {"file"}:
+            rows.append(row_of("lang", self.languages))
+        if self._where is not None:
+            rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
+        starts = starts_of(self.named_kinds)
+        return Marks(starts=starts, rows=tuple(rows), part=PathFilter(self.path).part)
+
+    def _required_texts(self) -> Iterator[tuple[str, str]]:
+        """The fields that are a text wherever the condition holds, each with it."""
+        from codebatch.query.required import required_by  # with `ast`, as below
+
+        for each in required_by(self.where):
+            if each.comparison == "==" and isinstance(each.value, str):
+                yield each.field, each.value
+
+    def _is_written(self, field: str, text: str) -> bool:
+        """Whether each record of which a field is a text has both in its line as they stand."""
+        if field not in fields_of(self.possible_kinds) or field in DERIVED or (field in PATHS and "\\" in text):
+            return False
+        return not any(value_of({"kind": kind}, field, NO_LANGUAGES) == text for kind in self.possible_kinds)
 
     @cached_property
     def _tests(self) -> tuple[Test, ...]:
@@ -141,11 +199,11 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self.kinds:
             tests.insert(0, _is_one_of("kind", self.kinds))
         if self.codes:
-            tests.append(lambda record, _: _matches(record.get("code"), self.codes))
+            tests.append(lambda record, _: matches_any(record.get("code"), self.codes))
         if self.names:
-            tests.append(lambda record, _: _matches(record.get("name"), self.names))
+            tests.append(lambda record, _: matches_any(record.get("name"), self.names))
         if self.targets:
-            tests.append(lambda record, _: _matches(last_name(record.get("target")), self.targets))
+            tests.append(lambda record, _: matches_any(last_name(record.get("target")), self.targets))
         if self.languages:
             tests.append(lambda record, languages: value_of(record, "lang", languages) in self.languages)
         if self.path:
@@ -160,9 +218,11 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _where(self) -> Expression | None:
         if not self.where:
             return None
+        from codebatch.query.comparable import values_of_fields
         from codebatch.query.expression import compile_expression  # `ast` is 4 ms that other filters do without
 
-        return compile_expression(self.where, fields_of(self.possible_kinds))
+        kinds = self.possible_kinds
+        return compile_expression(self.where, fields_of(kinds), values_of_fields(kinds))
 
 
 def path_bytes(record: JsonRecord) -> bytes:
@@ -186,12 +246,8 @@ def last_name(target: Json) -> Json:
 _NAME_ENDS = re.compile(r"[.:/\\]+")
 
 
-def decode_records(lines: bytes) -> list[JsonRecord]:
-    """The records of some record lines."""
-    return _decoder.decode_lines(lines)
-
-
-def _matches(value: object, wanted: Iterable[str]) -> bool:
+def matches_any(value: object, wanted: Iterable[str]) -> bool:
+    """Whether a value is one of some texts, of which those with a `*` at the end are how it may begin."""
     return isinstance(value, str) and any(
         value.startswith(one[:-1]) if one.endswith("*") else value == one for one in wanted
     )

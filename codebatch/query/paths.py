@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
 
 _OF_PATTERNS = frozenset("*?[")
+_WILD = str.maketrans("*?/ ", "////")
+_WRITTEN_OTHERWISE = frozenset('\\["')
+"""What a pattern or JSON has another way than a path."""
 
 
 class PathFilter:
@@ -21,6 +24,7 @@ class PathFilter:
     """
 
     def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
         self._part = wanted.casefold()
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
@@ -36,6 +40,18 @@ class PathFilter:
             self._globs = GlobSet([pattern.glob], lambda matching: next(matching, None) is not None)
             self._directory_only = pattern.directory_only
         self._last = (b"", False)
+
+    @property
+    def part(self) -> bytes:
+        """What each path that is asked for holds, case ignored, in small letters of ASCII; empty where none is known.
+
+        Nothing of it is escaped where it is written as JSON.
+        """
+        is_plain = self._wanted.isascii() and self._wanted.isprintable()
+        if not is_plain or not _WRITTEN_OTHERWISE.isdisjoint(self._wanted):
+            return b""
+        parts = [self._wanted] if self._globs is None else self._wanted.translate(_WILD).split("/")
+        return max(parts, key=len).lower().encode()
 
     def matches(self, path: bytes) -> bool:
         """Whether a path is asked for."""

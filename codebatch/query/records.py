@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,7 +18,8 @@ from codebatch.model.task import task_name
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, Languages, path_key
 from codebatch.query.filters import RecordFilter, decode_records, path_bytes
 from codebatch.query.narrowing import Narrowing, lookups_of
-from codebatch.query.sources import RecordSource, find_source
+from codebatch.query.reading import Reading
+from codebatch.query.sources import Piece, RecordSource, find_source
 from codebatch.store.batches import Batch, check_is_there, snapshot_of
 from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot
@@ -31,13 +33,16 @@ class BatchRecords:
         """With `note` its index is used where there is one, and `note` is told where that is not sound."""
         self.store = store
         self.batch = batch
+        self.reading = Reading()
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
-        self.source: RecordSource = find_source(batch, lambda: self.plan, narrow)
+        # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
+        self._plan = functools.cache(batch.plan)
+        self.source: RecordSource = find_source(batch, self._plan, narrow)
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The batch's plan."""
-        return self.batch.plan()
+        return self._plan()
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -73,9 +78,8 @@ class BatchRecords:
 
     def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
-        for piece in self.source.iter_pieces(task, lookups_of(asked)):
-            if asked.may_match(piece.counts):
-                yield from asked.iter_matching(piece.read(), self.languages_for(asked))
+        for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
+            yield from self._counted(asked.iter_matching(self.read(piece), self.languages_for(asked)))
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
@@ -84,10 +88,29 @@ class BatchRecords:
         """
         lookups = lookups_of(asked)
         for pieces in zip(*(self.source.iter_pieces(task, lookups) for task in tasks), strict=True):
-            wanted = [piece for piece in pieces if asked.may_match(piece.counts)]
+            wanted = list(self._wanted(pieces, asked))
             languages = self.languages_for(asked) if wanted else NO_LANGUAGES
-            found = [asked.iter_matching(piece.read(), languages) for piece in wanted]
-            yield from heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
+            found = [asked.iter_matching(self.read(piece), languages) for piece in wanted]
+            every = heapq.merge(*found, key=path_bytes) if len(found) > 1 else itertools.chain(*found)
+            yield from self._counted(every)
+
+    def read(self, piece: Piece) -> Iterator[bytes]:
+        """What a piece reads, which is counted as read."""
+        self.reading.note(piece.items)
+        return piece.read()
+
+    def _wanted(self, pieces: Iterable[Piece], asked: RecordFilter) -> Iterator[Piece]:
+        for piece in pieces:
+            self.reading.shards += 1
+            if asked.may_match(piece.counts):
+                yield piece
+            else:
+                self.reading.told_by_counts += 1
+
+    def _counted(self, records: Iterable[JsonRecord]) -> Iterator[JsonRecord]:
+        for record in records:
+            self.reading.matched += 1
+            yield record
 
     @cached_property
     def languages(self) -> Languages:
@@ -99,8 +122,12 @@ class BatchRecords:
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:
         """The records of one item; None where the task has not come to it yet. Raises StoreCorrupt."""
+        self.reading.shards += 1
         lines = self.source.item_lines(task, item)
-        return None if lines is None else decode_records(lines)
+        if lines is None:
+            return None
+        self.reading.note(1)
+        return decode_records(lines)
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """The items at those of some paths where there is one, in their order. Raises StoreCorrupt."""

@@ -86,16 +86,16 @@ def group(counted: Counter[str], absent: int) -> Groups:
     return Groups(tuple(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))), absent)
 
 
-def group_records(records: Iterable[JsonRecord], field: str, languages: Languages) -> Groups:
-    """Count records by a field."""
+def group_records(records: Iterable[tuple[JsonRecord, int]], field: str, languages: Languages) -> Groups:
+    """Count records by a field; with each comes how many there are of it."""
     counted: Counter[str] = Counter()
     absent = 0
-    for record in records:
+    for record, number in records:
         value = value_of(record, field, languages)
         if value is None:
-            absent += 1
+            absent += number
         else:
-            counted[cell(value)] += 1
+            counted[cell(value)] += number
     return group(counted, absent)
 
 

@@ -5,35 +5,29 @@ Every source gives the same answers of the same batch, in the same order. Who as
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple, Protocol
 
-from codebatch.engine.chains import Link
-from codebatch.engine.ledger import Ledger
 from codebatch.engine.lifecycle import Tally
-from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import Lookup
-from codebatch.model.counts import Counts, add_counts
-from codebatch.model.outcome import first_unkeyed
+from codebatch.model.counts import Counts
 from codebatch.model.plan import Plan
 from codebatch.store.batches import Batch
-from codebatch.store.ledgers import load_ledger, tally_of
-from codebatch.store.outcomes import Outcomes
-from codebatch.store.outputs import Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
+from codebatch.store.outputs import FramesRead, Outputs, OutputShard, TaskOutput, current_outputs, outputs_meanwhile
 
 
 class Piece(NamedTuple):
     """What a task says of a shard: its counts, and how to read the record lines, in blocks of whole lines.
 
-    `unkeyed` is what it rests on besides its key.
+    `unkeyed` is what it rests on besides its key. `items` are how many an index left to be read, None where it is all.
     """
 
     counts: Counts
     read: Callable[[], Iterator[bytes]]
     unkeyed: str
+    items: int | None = None
 
 
 class ShardSoFar(NamedTuple):
@@ -66,8 +60,15 @@ class RecordSource(Protocol):
     def is_done(self) -> bool:
         """Whether every task has a result of every item. False also where that would have to be looked for."""
 
+    @property
+    def frames_read(self) -> FramesRead:
+        """What was read until now. Frames are those of merged outputs alone."""
+
     def tally(self, tasks: Collection[str]) -> Tally:
         """How much of some tasks ended how."""
+
+    def files_done(self, tasks: Collection[str]) -> int | None:
+        """At how many files all of some tasks, and what they need, have come to an end; None where nothing runs."""
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         """How far a task is with each shard of files, in path order."""
@@ -95,6 +96,9 @@ def find_source(batch: Batch, plan: Callable[[], Plan], narrow: Narrow | None = 
     def look_again() -> Merged | None:
         settled = outputs_meanwhile(batch)
         return None if settled is None else Merged(settled, plan, narrow)
+
+    from codebatch.query.unmerged import Unmerged  # 2 ms, with all that merging rests on
+    from codebatch.store.outcomes import Outcomes
 
     unmerged = Unmerged(Outcomes(batch.files, batch.root), plan, look_again)
     unmerged.look()
@@ -126,8 +130,15 @@ class Merged:
     def is_done(self) -> bool:
         return not any(task.failed + task.cancelled for task in self._manifest.tasks)
 
+    @property
+    def frames_read(self) -> FramesRead:
+        return self._outputs.read
+
     def tally(self, tasks: Collection[str]) -> Tally:
         return self._manifest.tally(tasks)
+
+    def files_done(self, tasks: Collection[str]) -> None:
+        return None
 
     def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
         for planned, shard in zip(self._plan().shards, self._output(task).shards, strict=False):
@@ -158,87 +169,4 @@ class Merged:
             outputs = self._outputs
             return outputs.iter_shard(output, index) if items is None else outputs.iter_some(output, index, items)
 
-        return Piece(shard.counts, read, shard.unkeyed)
-
-
-class Unmerged:
-    """Reads what the registers say now, looked at once."""
-
-    def __init__(
-        self, outcomes: Outcomes, plan: Callable[[], Plan], look_again: Callable[[], Merged | None] = lambda: None
-    ) -> None:
-        """`look_again` gives the outputs on which the batch rests where the outcomes went meanwhile."""
-        self._outcomes = outcomes
-        self._plan = plan
-        self._look_again = look_again
-
-    def look(self) -> None:
-        """Look now. Who does not is answered from what there is when the first question comes."""
-        self._ledger  # noqa: B018 - it is kept
-
-    @property
-    def place(self) -> str:
-        return "the outcomes so far (nothing is merged yet)"
-
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        return self._plan().task_names
-
-    @property
-    def project_tasks(self) -> tuple[str, ...]:
-        return self._plan().project_tasks
-
-    @property
-    def is_done(self) -> bool:
-        return False
-
-    def tally(self, tasks: Collection[str]) -> Tally:
-        return tally_of(self._ledger, tasks)
-
-    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
-        for planned in self._plan().shards:
-            links = list(self._ledger.walk(planned.id, task))
-            yield ShardSoFar(
-                sum(link.end - link.start for link in links),
-                sum(link.type == "failed" for link in links),
-                add_counts(link.outcome.counts for link in links),
-            )
-
-    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
-        pieces = enumerate(self._ledger.pieces(task))
-        return (self._piece(task, index, piece.links) for index, piece in pieces)
-
-    def item_lines(self, task: str, item: int) -> bytes | None:
-        shard = self._plan().shards[bisect.bisect_right(self._shard_starts, item) - 1]
-        place = item - shard.start
-        link = next((link for link in self._ledger.walk(shard.id, task) if link.start <= place < link.end), None)
-        if link is None:
-            return None
-        try:
-            return self._outcomes.read_item(link.segment, link.outcome, place - link.start)
-        except StoreCorrupt:
-            if (merged := self._look_again()) is None:
-                raise
-            return merged.item_lines(task, item)
-
-    @cached_property
-    def _ledger(self) -> Ledger:
-        return load_ledger(self._plan(), self._outcomes)
-
-    @cached_property
-    def _shard_starts(self) -> list[int]:
-        return [shard.start for shard in self._plan().shards]
-
-    def _piece(self, task: str, index: int, links: Sequence[Link]) -> Piece:
-        counts = add_counts(link.outcome.counts for link in links)
-        return Piece(counts, lambda: self._read(task, index, links), first_unkeyed(link.outcome for link in links))
-
-    def _read(self, task: str, index: int, links: Sequence[Link]) -> Iterator[bytes]:
-        """A shard's lines, read before the first is given: what is merged meanwhile can stand for none or all."""
-        try:
-            lines: Iterable[bytes] = [b"".join(self._outcomes.iter_items(link.segment, link.outcome)) for link in links]
-        except StoreCorrupt:
-            if (merged := self._look_again()) is None:
-                raise
-            lines = next(islice(merged.iter_pieces(task), index, None)).read()
-        yield from lines
+        return Piece(shard.counts, read, shard.unkeyed, None if items is None else len(items))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from codebatch.errors import AmbiguousId, InvalidId, NotInStore
 
 _REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
-_LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
+_LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z", re.ASCII)
 
 CANDIDATES_SHOWN_MAX = 10
 

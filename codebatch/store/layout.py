@@ -60,8 +60,8 @@ SCRATCH = "scratch"
 MANIFEST_FILE = "manifest.json"
 
 _SHARD = f"({SHARD_ID_PATTERN})"
-_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z")
-_REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z")
+_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
+_REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = re.compile(_SHARD + r"\Z")
 _GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
 HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")

@@ -51,3 +51,16 @@ def tally_of(ledger: Ledger, tasks: Collection[str] | None = None) -> Tally:
         failed=totals["failed"],
         cancelled=totals["cancelled"],
     )
+
+
+def count_files_done(ledger: Ledger, plan: Plan, tasks: Collection[str]) -> int:
+    """At how many files some tasks, and all that they need, have come to an end. Of project tasks that says nothing."""
+    needed = frozenset().union(*map(plan.needed_for, tasks)) - set(plan.project_tasks)
+    done = 0
+    for shard in plan.shards:
+        reached = 0
+        done += shard.items
+        for start, end in sorted(hole for task in needed for hole in ledger.holes(shard.id, task)):
+            done -= max(end - max(start, reached), 0)
+            reached = max(reached, end)
+    return done

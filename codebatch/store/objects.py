@@ -18,7 +18,7 @@ import zstandard
 from codebatch.errors import ObjectMissing, StoreUnwritable
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.object_frames import FrameError, decompress_one
+from codebatch.store.object_frames import CHUNK_BYTES, FrameError, decompress_one
 from codebatch.store.packs import PackIndex, decode_bad, decode_index, encode_bad, encode_index, index_from_pack
 from codebatch.system.files import Files
 
@@ -184,10 +184,19 @@ class ObjectStore:
         except FileNotFoundError:
             return None
         # A store that cannot be written can still be read: then every process makes the index for itself. So it is
-        # where a writer took the unfinished one for a dead reader's.
+        # where a writer took the unfinished one for a dead reader's, and of a damaged pack: the index would outlive
+        # the damage where somebody puts a sound pack in its place.
         with contextlib.suppress(StoreUnwritable, FileNotFoundError):
-            self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
+            if self._is_what_its_name_says(name, pack_bytes):
+                self.files.write_volatile(self.root / f"{name}{layout.INDEX_SUFFIX}", encode_index(index))
         return index
+
+    def _is_what_its_name_says(self, name: str, pack_bytes: int) -> bool:
+        whole = hashlib.sha256()
+        path = self.root / f"{name}{layout.PACK_SUFFIX}"
+        for offset in range(0, pack_bytes, CHUNK_BYTES):
+            whole.update(self.files.read_range(path, offset, CHUNK_BYTES))
+        return whole.hexdigest() == name
 
     def _try_read(self, key: bytes, location: Location) -> bytes | None:
         data = self._content(key, location)

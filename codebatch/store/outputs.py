@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -22,12 +22,12 @@ from codebatch.model.document import Document, decode_document
 from codebatch.model.items import ROW_BYTES, item_range, iter_items
 from codebatch.model.shard import ShardId
 from codebatch.model.task import TASK_NAME_PATTERN
-from codebatch.protocol.record_frames import decode_frames, iter_frames
+from codebatch.protocol.record_frames import iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import Batch, check_is_there
 from codebatch.store.documents import read_document
 from codebatch.store.settling import SETTLED_HINT, read_settled
-from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer
+from codebatch.store.shard_files import DAMAGE_HINT, FrameRange, Trailer, read_trailer, split_shard_file
 from codebatch.system.file_reader import FileReader
 
 OUTPUTS_FORMAT = 3
@@ -105,13 +105,31 @@ def decode_manifest(data: bytes) -> Manifest:
 _manifest_decoder = msgspec.json.Decoder(Manifest)
 
 
+class FramesRead(msgspec.Struct, kw_only=True):
+    """How many frames were decompressed, and how many bytes of records were in them."""
+
+    frames: int = 0
+    record_bytes: int = 0
+
+    def count(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same blocks, of which each is what a frame holds."""
+        for block in blocks:
+            self.frames += 1
+            self.record_bytes += len(block)
+            yield block
+
+
 class Outputs(msgspec.Struct, frozen=True):
-    """The current merged outputs of a batch. `is_settled`: they are all that there is of it."""
+    """The current merged outputs of a batch. `is_settled`: they are all that there is of it.
+
+    `read` counts what is read of them.
+    """
 
     files: FileReader
     root: Path
     manifest: Manifest
     is_settled: bool = False
+    read: FramesRead = msgspec.field(default_factory=FramesRead)
 
     def path_of(self, task: TaskOutput, index: int) -> Path:
         """Where a shard's file lies."""
@@ -144,7 +162,7 @@ class Outputs(msgspec.Struct, frozen=True):
         shard, path = task.shards[index], self.path_of(task, index)
         frames = self._read(path, 0, shard.length)
         with self._damage_told(path):
-            yield from iter_frames(frames, shard.bytes)
+            yield from self.read.count(iter_frames(frames, shard.bytes))
 
     def item_records(self, task: TaskOutput, item: int, shard_starts: list[int]) -> bytes:
         """The record lines of one item. `shard_starts` are the plan's. Raises StoreCorrupt."""
@@ -156,7 +174,7 @@ class Outputs(msgspec.Struct, frozen=True):
             held = trailer.frames_of(start, end)
         frames = self._read(path, held.offset, held.end - held.offset)
         with self._damage_told(path):
-            records = decode_frames(frames, held.last - held.first)[start - held.first : end - held.first]
+            records = self._decoded(frames, held)[start - held.first : end - held.first]
             return b"".join(iter_items(trailer.table[place * ROW_BYTES : (place + 1) * ROW_BYTES], (records,)))
 
     def trailer(self, task: TaskOutput, index: int) -> Trailer:
@@ -165,6 +183,13 @@ class Outputs(msgspec.Struct, frozen=True):
         data = self._read(path, shard.length, shard.trailer)
         with self._damage_told(path):
             return read_trailer(data, shard.digest)
+
+    def whole_frames(self, task: TaskOutput, index: int) -> bytes:
+        """The frames of a shard as they lie in its file, every byte held against its trailer. Raises StoreCorrupt."""
+        shard, path = task.shards[index], self.path_of(task, index)
+        data = self._read(path, 0, shard.length + shard.trailer)
+        with self._damage_told(path):
+            return split_shard_file(data, shard.digest)[0]
 
     def iter_items(self, task: TaskOutput, index: int) -> Iterator[bytes]:
         """The record lines of each item of a shard, each held against its row first. Raises StoreCorrupt."""
@@ -184,13 +209,18 @@ class Outputs(msgspec.Struct, frozen=True):
             return
         with self._damage_told(path):
             runs = trailer.frames_with(items)
+        # At once: what lies between is read faster than the file is opened again.
+        start = runs[0][0].offset
+        data = memoryview(self._read(path, start, runs[-1][0].end - start))
         for held, inside in runs:
-            frames = self._read(path, held.offset, held.end - held.offset)
             with self._damage_told(path):
-                records = decode_frames(frames, held.last - held.first)
-                for item, start, end in inside:
+                records = self._decoded(bytes(data[held.offset - start : held.end - start]), held)
+                for item, first, end in inside:
                     row = trailer.table[item * ROW_BYTES : (item + 1) * ROW_BYTES]
-                    yield from iter_items(row, (records[start - held.first : end - held.first],))
+                    yield from iter_items(row, (records[first - held.first : end - held.first],))
+
+    def _decoded(self, frames: bytes, held: FrameRange) -> bytes:
+        return b"".join(self.read.count(iter_frames(frames, held.last - held.first)))
 
     def _read(self, path: Path, offset: int, length: int) -> bytes:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,13 +48,15 @@ class Fault(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What was found behind some names: how many names, how many files, and those that are damaged.
+    """What was found behind some names: how many names, how many files, of how many every byte was read, and those that
+    are damaged.
 
     `sound` has the sound files of each digest by their inodes, with all names of each.
     """
 
     names: int
     files: int
+    read: int
     faults: list[Fault]
     sound: dict[Digest, dict[int, list[ShardName]]]
 
@@ -87,8 +89,12 @@ def shard_names_of(batches: Iterable[Batch]) -> Iterator[ShardName]:
             yield from shard_names(batch)
 
 
-def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> Survey:
-    """Look behind names: every inode once, all its bytes where it `is_full`, else its length alone.
+Choose = Callable[[Sequence[Digest]], Container[Digest]]
+"""Which of some digests are in a sample."""
+
+
+def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool, choose: Choose = lambda _: ()) -> Survey:
+    """Look behind names: every inode once, all its bytes where it `is_full` or its digest is chosen, else its length.
 
     Where no name says how long it is, that is its trailer, which must be there and begin where its frames end.
     What went meanwhile with its batch, or as that was settled, is no fault.
@@ -102,15 +108,22 @@ def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool) -> S
         if directory not in inodes:
             inodes[directory] = _inodes(files, directory)
         behind.setdefault((name.digest, inodes[directory].get(name.path.name)), []).append(name)
-    found = Survey(count, len({inode for _, inode in behind if inode is not None}), [], {})
+    read = set(behind) if is_full else _chosen(behind, choose)
+    there, looked = ({inode for _, inode in some if inode is not None} for some in (behind, read))
+    found = Survey(count, len(there), len(looked), [], {})
     for (digest, inode), same in behind.items():
-        problem = _problem(files, same, is_full=is_full)
+        problem = _problem(files, same, is_full=(digest, inode) in read)
         if problem is not None:
             if left := tuple(name for name in same if not _is_gone(files, name)):
                 found.faults.append(Fault(digest, problem, left))
         elif inode is not None:
             found.sound.setdefault(digest, {})[inode] = same
     return found
+
+
+def _chosen(behind: Iterable[tuple[Digest, int | None]], choose: Choose) -> set[tuple[Digest, int | None]]:
+    chosen = choose(sorted({digest for digest, _ in behind}))
+    return {each for each in behind if each[0] in chosen}
 
 
 def _inodes(files: FileReader, directory: Path) -> dict[str, int]:

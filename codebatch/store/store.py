@@ -25,7 +25,6 @@ from codebatch.errors import (
 )
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
 from codebatch.store import layout
-from codebatch.store.leftovers import sweep_parts, sweep_unfinished
 from codebatch.store.objects import ObjectStore
 from codebatch.store.origin import Origin, check_origin, make_origin, refuse_link, refuse_tracked
 from codebatch.system.files import Files, Lock
@@ -92,9 +91,7 @@ class Store(msgspec.Struct, frozen=True):
         lock = alone or self.files.wait_lock(path, shared=True)
         try:
             with contextlib.suppress(StoreUnwritable):
-                sweep_parts(self.files, self.root / layout.OBJECTS)
-                if alone is not None:
-                    self._sweep()
+                self._sweep(is_alone=alone is not None)
             if alone is not None:
                 alone.share()
             yield lock
@@ -112,13 +109,17 @@ class Store(msgspec.Struct, frozen=True):
         if lock is None:
             raise StoreInUse(f"somebody is writing to {self.root}")
         try:
-            sweep_parts(self.files, self.root / layout.OBJECTS)
-            self._sweep()
+            self._sweep(is_alone=True)
             yield
         finally:
             lock.release()
 
-    def _sweep(self) -> None:
+    def _sweep(self, *, is_alone: bool) -> None:
+        from codebatch.store.leftovers import sweep_parts, sweep_unfinished  # 1 ms, and who reads does not sweep
+
+        sweep_parts(self.files, self.root / layout.OBJECTS)
+        if not is_alone:
+            return
         if self.files.unfinished(self.root):  # A maker died who had perhaps not brought the document's name to disk.
             self.files.sync_directory(self.root)
         sweep_unfinished(self.files, [self.root / name for name in ("", *_DIRECTORIES, _TERMS)])

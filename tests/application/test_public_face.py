@@ -101,4 +101,4 @@ def test_example_of_the_readme_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-c", EXAMPLES[1]]
     ended = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert ended.stderr == ""
-    assert ended.stdout.splitlines() == ["complete: True", "a.py 1 A", "a.py 2 A.b"]
+    assert ended.stdout.splitlines() == ["a.py 1 A", "a.py 2 A.b"]

@@ -25,6 +25,7 @@ from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo, StoreNo
 from codebatch.model.counts import Counts
 from codebatch.model.entry import Entry, decode_entries
 from codebatch.query.filters import RecordFilter
+from codebatch.query.shaping import Shape
 from codebatch.query.sources import Piece
 from codebatch.store import index_frames, snapshots
 from codebatch.store.batches import Batch
@@ -198,13 +199,13 @@ def test_inspected_file_is_named_from_the_project_or_from_here(question: Questio
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda question: search(question, RecordFilter(), limit=-1),
+        lambda question: search(question, RecordFilter(), shape=Shape(limit=-1)),
         lambda question: search(question, RecordFilter(kinds=("nope",))),
         lambda question: search(question, RecordFilter(severities=("grave",))),
         lambda question: search(question, RecordFilter(names="f")),  # type: ignore[arg-type]
         lambda question: search(question, RecordFilter(), kinds=("nope",)),
         lambda question: search(question, RecordFilter(), kinds="file"),
-        lambda question: rank(question, "colour"),  # type: ignore[arg-type]
+        lambda question: rank(question, "colour"),
         lambda question: list_files(question, -1),
         lambda question: inspect(question, "a.py", kinds=("nope",)),
         lambda question: inspect(question, "a.py", kinds="file"),  # type: ignore[arg-type]
@@ -246,7 +247,7 @@ def test_search_that_has_enough_reads_no_further_shard(question: Question, monke
     source = question.records.source
     monkeypatch.setattr(source, "iter_pieces", pieces)
     monkeypatch.setattr(type(source), "task_names", ("c", "b", "a"))
-    found = search(question, RecordFilter(), limit=2).found
+    found = list(search(question, RecordFilter(), shape=Shape(limit=2)).found)
     assert [(record["path"], record["lang"]) for record in found] == [("one", "c"), ("one", "b")]
     assert read == ["c one", "b one", "a one"]
 

@@ -76,6 +76,7 @@ def test_damage_is_told_once_with_all_its_names_and_mended_under_each(shared: Co
     assert line.endswith(": no damage seen in documents and lengths: --full reads every byte")
     for batch in ("latest", "latest~1"):
         assert shared("inspect", "tree/m00.py", "--batch", batch, "--json", status=4).error["code"] == "store_corrupt"
+    assert shared("diagnose", "--sample", "100%", "--json", status=4, has_answer=True).json["read"] == 23
     told = shared("diagnose", "--full", "--json", status=4, has_answer=True)
     (damage,) = told.json["damaged"]
     assert [Path(name).parts[-2] for name in damage["names"]] == ["symbols", "results", "symbols"]

@@ -26,7 +26,7 @@ def test_a_name_is_told_where_it_is_defined_and_not_where_it_is_imported(named: 
     assert named("def", "go").lines == ["a.py:2:9: method A.go", "a.py:10:5: function go"]
     assert named("def", "A.go").lines == ["a.py:2:9: method A.go"]
     assert [row["qualified"] for row in named("def", "go", "--json").json] == ["A.go", "go"]
-    assert named("def", "g").notes == "no file of the batch defines g\n"
+    assert named("def", "g").notes == "nothing defines g, of 8 symbols in 2 files\n"
 
 
 def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
@@ -37,7 +37,7 @@ def test_who_calls_a_name_is_told_once_by_scope(named: CommandLine) -> None:
     ]
     *_, last = named("callers", "go", "--json").json
     assert last == {"path_b64": "c3ViL/8ucHk=", "scope": "", "line": 3, "target": "go", "calls": 1}
-    assert named("callers", "o").notes == "no file of the batch calls o\n"
+    assert named("callers", "o").notes == "nothing calls o, of 9 edges in 2 files\n"
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "go*", "a."])
@@ -61,6 +61,12 @@ def test_an_outline_is_nested_as_the_file_is(named: CommandLine) -> None:
     assert [row["name"] for row in named("outline", "a.py", "--json").json] == ["A", "go", "inner", "x", "go"]
     assert named("outline", b"sub/\xff.py").notes == "nothing is defined in sub/\\xff.py\n"
     named("outline", "nowhere.py", status=2)
+
+
+def test_top_is_cut_for_people_alone(named: CommandLine) -> None:
+    every = named("top", "--by", "metric:parameters", "--json").json
+    assert len(every) == named("top", "--by", "metric:parameters", "--limit", "99").text.count("\n") - 1
+    assert len(named("top", "--by", "metric:parameters", "--limit", "1", "--json").json) == 1
 
 
 def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLine) -> None:

@@ -94,7 +94,7 @@ def test_without_colours_is_an_option_of_every_command(monkeypatch: pytest.Monke
 
 
 def test_version_is_told(codebatch: CommandLine) -> None:
-    assert codebatch("--version").text == f"codebatch {__version__}\n"
+    assert codebatch("--version").text == f"codebatch {__version__}\n" == "codebatch 2.0.0\n"
 
 
 def test_help_imports_neither_records_nor_progress_bars(codebatch: CommandLine) -> None:
@@ -179,6 +179,25 @@ def test_an_error_in_json_says_the_same_and_its_status(ran: Ran) -> None:
         plain, as_json = (ran.codebatch(*wrong.split(), *more, status=2) for more in ((), ("--json",)))
         assert plain.notes.splitlines()[0] == f"error: {as_json.error['message']}"
         assert as_json.error["code"] == code
+
+
+@pytest.mark.parametrize("form", ["-o json", "-ojson", "-qo json", "--output json", "--output=json"])
+def test_an_error_is_json_where_the_answer_would_be(ran: Ran, form: str) -> None:
+    wrong = ("query", "symbols", "--where", "nme == 'a'", "--store", "store")
+    assert ran.codebatch(*wrong, *form.split(), status=2).error["hint"] == "did you mean 'name'?"
+    assert ran.codebatch(*wrong, "-o", "jsonl", status=2).notes.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("environment", "lacking"),
+    [({}, "COMP_WORDS"), ({"COMP_WORDS": "codebatch"}, "COMP_CWORD"), ({"COMP_WORDS": "", "COMP_CWORD": "x"}, "CWORD")],
+)
+def test_who_would_be_completed_for_and_does_not_say_what_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environment: dict[str, str], lacking: str
+) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, **environment, "_CODEBATCH_COMPLETE": "bash_complete"})
+    assert run_to_exit_status(cli, []) == 2
+    assert lacking in capsys.readouterr().err
 
 
 def test_a_run_that_is_refused_makes_no_store(codebatch: CommandLine) -> None:

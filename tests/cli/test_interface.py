@@ -36,6 +36,7 @@ MORE_WORDS = {
     "rules-show": "F401",
     "shards": "--task lint",
     "snapshot-show": "--files",
+    "sql": "from/**/files",
 }
 
 
@@ -94,7 +95,7 @@ def test_a_reading_command_reads_what_is_told_of_it_and_nothing_else(
         return made[0]
 
     monkeypatch.setattr("codebatch.cli.options.CountedFiles", make)
-    words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "-v"]
+    words = [*commands_alone()[name], *MORE_WORDS.get(name, "").split(), "--store", str(store), "--explain"]
     assert run_to_exit_status(cli, words) == 0
     told = [path for source in explain(name).reads for path in source.paths]
     read = {str(path.relative_to(store)) for path in made[0].paths}

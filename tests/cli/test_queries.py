@@ -32,6 +32,25 @@ def test_every_form_tells_the_same_records(ran: Ran) -> None:
     assert query(ran, "outputs", "-o", "table", "--json", status=2).error["message"].startswith("-o table means")
 
 
+@pytest.mark.parametrize("form", ["", "--json", "-o json", "-o jsonl", "-o csv", "-o md", "-o plain --color always"])
+def test_what_finds_nothing_says_of_how_much(ran: Ran, form: str) -> None:
+    ended = query(ran, "symbols", "--name", "nope", *form.split())
+    assert ended.notes == "no symbols match, of 11 in 9 files\n"
+    assert ended.text in ("", "[]\n", query(ran, "symbols", "--name", "nope", *form.split(), "-q").text)
+
+
+def test_what_finds_nothing_says_why_where_that_is_known(ran: Ran) -> None:
+    assert query(ran, "failures").notes == "no failures in 9 files\n"
+    assert query(ran, "files", "--offset", "99").notes == "no files match behind the first 99, of 9 in 9 files\n"
+    assert query(ran, "outputs", "--path", "nope", "--group-by", "kind").text == ""
+    assert query(ran, "stats", "--path", "nope", "--json").notes.startswith("no records match, of ")
+    assert query(ran, "stats", "--kind", "edge", "--group-by", "resolution", "--path", "src").notes.endswith(
+        "without resolution\n"
+    )
+    assert query(ran, "files", "--lang", "odd").notes.count("\n") == 1
+    assert query(ran, "symbols", "--name", "nope", "--count").notes == ""
+
+
 def test_severities_and_names_are_in_color_where_that_is_wanted(ran: Ran) -> None:
     plain = query(ran, "outputs").text
     painted = query(ran, "outputs", "--color", "always").text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def test_an_incomplete_batch_is_never_answered_from_in_silence(
         asked = interrupted(*question, *quiet, status=3)
         (told,) = [line for line in asked.notes.splitlines() if line.startswith("incomplete: ")]
         assert told.endswith(f"; go on with: codebatch run --batch {batch_id}")
-        assert " % of batch " in told
+        assert re.match(rf"incomplete: of a running batch: \d+ of {FILES + 1} files, [0-9.]+ % of batch ", told)
     answer = interrupted(*question, "--json", status=3).json
     assert answer["complete"] is False
     assert 0 <= answer["percent"] < 100

@@ -64,6 +64,8 @@ def test_another_result_the_second_time_fails_its_gate(stored: Stored) -> None:
 
 def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) -> None:
     program = program_of()
+    described = program.described
+    assert described is not None
     (status,) = (command for command in program.commands if command.name == "status")
     for planted, said in (
         (Program(tuple({*program.commands} - {status}), program.told), "no command has this name"),
@@ -71,6 +73,9 @@ def test_a_program_that_lacks_what_it_tells_of_fails_its_gate(pristine: Stored) 
         (Program((*program.commands, status._replace(options=frozenset())), program.told), "lacks options"),
         (Program((*program.commands, status._replace(help="`codebatch odd`")), program.told), "there is not"),
         (Program(program.commands, program.told, ("x cannot be had",)), "cannot be had"),
+        (program._replace(described={**described, "odd": frozenset()}), "a command that there is not"),
+        (program._replace(described={**described, "status": frozenset()}), "tells of other options"),
+        (program._replace(described={name: described[name] for name in described if name != "gc"}), "does not tell of"),
     ):
         result = run_gate(find_gate("api-complete"), pristine.subject(program=partial(Program, *planted)))
         assert result.outcome == "failed"
@@ -221,7 +226,12 @@ def test_all_that_the_layout_has_is_no_foreign_file(stored: Stored) -> None:
         "snapshots/.made.tmp/anything",
         "cache/stat-0123456789abcdef.stamp",
         "cache/objects-collected",
-        "indexes/any/thing",
+        f"indexes/terms/{digest}",
+        f"indexes/terms/.{digest}.made.tmp",
+        "indexes/.made.tmp/anything",
+        f"indexes/{batch.name}/12/index.json",
+        f"indexes/{batch.name}/12/base.lmdb",
+        f"indexes/{batch.name}/12/overlay.lmdb",
         "locks/untrusted",
         "pins/snap-0123456789abcdef",
         f"pins/{batch.name}",
@@ -237,9 +247,18 @@ def test_all_that_the_layout_has_is_no_foreign_file(stored: Stored) -> None:
     ):
         write(stored.store / name, "")
     assert stored.gate("no-foreign-files").failures == ()
-    for name in (f"{batch}/scratch/thing", f"{batch}/outcomes/0123abcd.0.parse.r0", f"{batch}/outputs/{digest[1:]}/x"):
+    foreign = (
+        f"{batch}/scratch/thing",
+        f"{batch}/outcomes/0123abcd.0.parse.r0",
+        f"{batch}/outcomes/0123abcd.{chr(0x661)}.parse.r1",  # To Python a digit, no less than ASCII's.
+        f"{batch}/outputs/{digest[1:]}/x",
+        "indexes/terms/thing",
+        f"indexes/{batch.name}/0/index.json",
+        f"indexes/{batch.name}/12/index",
+    )
+    for name in foreign:
         write(stored.store / name, "")
-    assert len(stored.gate("no-foreign-files").failures) == 3
+    assert len(stored.gate("no-foreign-files").failures) == len(foreign)
 
 
 def test_every_old_name_leads_to_one_gate_and_no_name_to_two() -> None:

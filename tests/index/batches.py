@@ -10,7 +10,7 @@ import msgspec
 from codebatch.coordinator.merge import merge_outputs
 from codebatch.model.counts import Counts
 from codebatch.model.outcome import Outcome
-from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
+from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store.batches import Batch, BatchId
@@ -107,4 +107,5 @@ def _counts(records: list[Record]) -> Counts:
         kinds=count([TAGS[type(record)] for record in records]),
         severities=count([record.severity for record in found]),
         codes=count([record.code for record in found]),
+        languages=count([record.lang for record in records if isinstance(record, File)]),
     )

@@ -41,7 +41,7 @@ def test_a_run_is_indexed_where_that_is_configured(tree: Path, tmp_path: Path) -
         second = run(tree, tmp_path / "store")
     assert verify_index(second.store, second.batch).damaged == 0
     asked = RecordFilter(names=("h",))
-    assert [len(search(ask(each.store, each.batch.id), asked).found) for each in (first, second)] == [0, 1]
+    assert [len(list(search(ask(each.store, each.batch.id), asked).found)) for each in (first, second)] == [0, 1]
 
 
 def test_workers_say_what_is_posted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,18 @@ def test_names_survive_a_round_trip(start: int, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "x", "../a.0.parse.r1", "0123abcd.0.parse.r0", "0123abcd.-1.parse.r1", "0123abcd.0.pa/rse.r1", "a.0.1"]
+    "name",
+    [
+        "",
+        "x",
+        "../a.0.parse.r1",
+        "0123abcd.0.parse.r0",
+        "0123abcd.-1.parse.r1",
+        "0123abcd.0.pa/rse.r1",
+        "a.0.1",
+        "0123abcd.\u0660.1",
+        "0123abcd.0.parse.r\u0661",
+    ],
 )
 def test_foreign_names_are_no_registers_and_no_leases(name: str) -> None:
     assert parse_register(name) is None

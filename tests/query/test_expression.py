@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch.errors import InvalidInput
+from codebatch.model.record import KINDS
+from codebatch.query.comparable import values_of_fields
 from codebatch.query.expression import EXPRESSION_CHARACTERS_MAX, EXPRESSION_DEPTH_MAX, compile_expression
 from codebatch.query.fields import JsonRecord, fields_of, value_of
 from codebatch.query.filters import RecordFilter
@@ -139,7 +141,43 @@ def test_a_field_that_there_is_not_is_met_with_the_one_that_was_meant() -> None:
         RecordFilter(kinds=("metric",), where="severity == 'error'").check()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        RecordFilter(where=r"path == '\d' and 1 == '1'").check()
+        RecordFilter(where=r"path == '\d' and line == 1").check()
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "hint"),
+    [
+        ("name > 3", "true of no record", "name is text: write '3' in quotes"),
+        ("3 != name", "true of every record", "name is text"),
+        ("line == '3'", "true of no record", "line is a number: write one without quotes"),
+        ("line > None", "true of no record", "whether there is one: line == None"),
+        ("severity == 'eror'", "true of no record", "did you mean 'error'?"),
+        ("severity not in ('eror', 'x')", "true of every record", "did you mean 'error'?"),
+        ("kind == 'symbl'", "true of no record", "did you mean 'symbol'?"),
+        ("3 in parameters", "true of no record", "parameters is a row of texts"),
+        ("line in 'abc'", "true of no record", "line is a number"),
+        ("name in ()", "true of no record", "name is text"),
+        ("line > 3 and (1 < line < 'x')", "true of no record", "line is a number"),
+        ("1 == 'a'", "true of no record", "write a field"),
+    ],
+)
+def test_a_comparison_that_no_record_can_decide_is_refused(text: str, told: str, hint: str) -> None:
+    with pytest.raises(InvalidInput, match=told) as refused:
+        RecordFilter(where=text).check()
+    assert str(refused.value.hint).startswith(hint)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_comparison_that_a_record_can_decide_is_refused(kind: str) -> None:
+    examples = {"text": "'x'", "number": "1", "row": "['x']"}
+    for field, values in values_of_fields([kind]).items():
+        name = "class_" if field == "class" else field
+        for sort in values.sorts:
+            example = repr(min(values.words)) if values.words else examples[sort]
+            for text in (f"{name} == {example}", f"{name} <= {example}", f"{name} != None", f"{name} == {name}"):
+                RecordFilter(kinds=(kind,), where=text).check()
+            if sort != "row":
+                RecordFilter(kinds=(kind,), where=f"{name} in ({example}, None)").check()
 
 
 def test_a_filter_asks_for_what_its_condition_needs() -> None:

@@ -58,12 +58,17 @@ def test_a_shape_that_no_answer_has_is_refused(shape: Shape) -> None:
         shape.check(("file",))
 
 
+def _each(*values: int | str | None) -> list[tuple[JsonRecord, int]]:
+    return [(record, 1) for record in _records([*values])]
+
+
 def test_records_are_counted_by_the_values_of_a_field() -> None:
-    found = group_records(_records([3, 1, None, 3, 2]), "lines", NO_LANGUAGES)
+    found = group_records(_each(3, 1, None, 3, 2), "lines", NO_LANGUAGES)
     assert found == Groups((("3", 2), ("1", 1), ("2", 1)), 1)
     assert found.total == 5
-    assert group_records(_records([1, 2]), "lang", {("1", None): "c"}) == Groups((("c", 1),), 1)
-    assert group_records(_records([1]), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
+    assert group_records([(_records([3])[0], 2), *_each(3)], "lines", NO_LANGUAGES) == Groups((("3", 3),), 0)
+    assert group_records(_each(1, 2), "lang", {("1", None): "c"}) == Groups((("c", 1),), 1)
+    assert group_records(_each(1), "dir", NO_LANGUAGES) == Groups(((".", 1),), 0)
 
 
 def test_values_are_told_as_text() -> None:

@@ -18,7 +18,8 @@ from codebatch.model.plan import Plan
 from codebatch.model.shard import ProjectWork
 from codebatch.protocol.record_frames import FrameWriter
 from codebatch.query.filters import decode_records
-from codebatch.query.sources import Merged, RecordSource, Unmerged, find_source
+from codebatch.query.sources import Merged, RecordSource, find_source
+from codebatch.query.unmerged import Unmerged
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.store.ledgers import load_ledger
@@ -41,6 +42,24 @@ def batch(tmp_path: Path) -> Batch:
     committer.commit(list(_of_files(batch.plan())), epoch=1, round_=1)
     committer.close()
     return batch
+
+
+@pytest.mark.parametrize(
+    ("tasks", "files"),
+    [(("parse",), 3), (("symbols",), 2), (("parse", "symbols"), 1), (("lint",), 0), (("graph",), 1), ((), 5)],
+)
+def test_files_of_a_running_batch_are_those_at_which_all_has_ended(
+    tmp_path: Path, tasks: tuple[str, ...], files: int
+) -> None:
+    """`lint` needs `symbols`, and `graph`, which is none of a file, both."""
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, PATHS, shard_items=5)
+    plan = batch.plan()
+    committer = Committer(batch.files, batch.root, new_holder_id())
+    done = [("parse", 0, 2), ("parse", 4, 5), ("symbols", 1, 3)]
+    committer.commit([_encoded(task, 0, start, end, plan) for task, start, end in done], epoch=1, round_=1)
+    committer.close()
+    assert find_source(batch, batch.plan).files_done(tasks) == files
 
 
 def _commit_project(batch: Batch, task: str, inputs: Digest | None = None) -> None:

@@ -26,7 +26,7 @@ from tests.store.support import make_merged
 PATHS = [b"a.py", b"b.py"]
 
 QUESTIONS: dict[str, Callable[[Question], object]] = {
-    "search": lambda question: search(question, RecordFilter(kinds=("metric",))).found,
+    "search": lambda question: list(search(question, RecordFilter(kinds=("metric",))).found),
     "summarise": lambda question: summarise(question).found,
     "list_files": lambda question: list_files(question).found,
     "references": lambda question: references(question, "a").found,

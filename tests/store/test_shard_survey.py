@@ -46,6 +46,16 @@ def look(store: Store, *batches: Batch, is_full: bool = True) -> Survey:
     return survey(store.files, [name for batch in batches for name in shard_names(batch)], is_full=is_full)
 
 
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_of_a_digest_that_is_chosen_every_byte_is_read_and_of_others_none(store: Store, is_chosen: bool) -> None:
+    names = [name for batch in make_two(store) for name in shard_names(batch)]
+    damaged, *_ = (name for name in names if name.task == "lint")
+    chosen = damaged.digest if is_chosen else next(name.digest for name in names if name.digest != damaged.digest)
+    _flip(damaged.path)
+    found = survey(store.files, names, is_full=False, choose=lambda _: {chosen})
+    assert (found.read, [fault.digest for fault in found.faults]) == (1, [chosen] if is_chosen else [])
+
+
 def _lint(batch: Batch) -> ShardName:
     return next(name for name in shard_names(batch) if name.task == "lint")
 

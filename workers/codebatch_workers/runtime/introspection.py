@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
@@ -52,6 +53,15 @@ def references_in(name: str, path: bytes, content: bytes, contexts: Mapping[str,
     if name.isascii() and name.encode() not in content and not content.startswith(_WIDE):
         return []  # Nearly every file: it need not be decoded.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name))
+
+
+def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
+    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
+    file = SourceFile(path, content, executable=False, contexts=contexts)
+    starts = [*file.line_starts, len(file.utf8)]
+    lines = [file.utf8[start:end] for start, end in pairwise(starts[first - 1 : last + 1])]
+    shown = [line.removesuffix(b"\n").decode() for line in lines[: max(file.line_count - first + 1, 0)]]
+    return {"count": file.line_count, "is_binary": file.is_binary, "lines": shown}
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:

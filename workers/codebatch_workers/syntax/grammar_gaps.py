@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.syntax.reparsing import reparse
 from codebatch_workers.syntax.stand_ins import Gap, StandIn
 
 if TYPE_CHECKING:
-    from tree_sitter import Tree
+    from tree_sitter import Parser, Tree
 
 GAPS: Mapping[str, Sequence[Gap]] = {
     "go": GO_GAPS,
@@ -40,7 +41,7 @@ _LINES_NEAR = 2
 _BYTES_AROUND = 256
 
 
-def without_gaps(utf8: bytes, language: str, tree: Tree, parse: Callable[[bytes], Tree]) -> Tree:
+def without_gaps(utf8: bytes, language: str, tree: Tree, parser: Parser) -> Tree:
     """The tree of a text, or the one with stand-ins that has the fewest errors."""
     if language not in GAPS:
         return tree
@@ -51,7 +52,7 @@ def without_gaps(utf8: bytes, language: str, tree: Tree, parse: Callable[[bytes]
         for stand_ins in _choices(utf8, language, tree) if errors else ():
             tries -= 1
             tried = with_stand_ins(utf8, stand_ins)
-            other = parse(tried)
+            other = reparse(parser, tree, utf8, tried)
             left = _errors(other, language)
             if left < best:
                 best, text, better = left, tried, other

@@ -35,6 +35,7 @@ from codebatch_workers.syntax.languages import (
     language_named,
 )
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
+from codebatch_workers.syntax.reparsing import reparse
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query, QueryCursor, Tree
@@ -286,12 +287,12 @@ class SourceFile:
         tree = parser.parse(utf8)
         if self.language == "python":
             other = with_calls_of_type(utf8, tree)
-            return tree if other == utf8 else parser.parse(other)
+            return tree if other == utf8 else reparse(parser, tree, utf8, other)
         if tree.root_node.has_error:
             # Its patterns take longer to compile than most files to parse, and most trees hold no error.
             from codebatch_workers.syntax.grammar_gaps import without_gaps
 
-            tree = without_gaps(utf8, self.language, tree, parser.parse)
+            tree = without_gaps(utf8, self.language, tree, parser)
         return tree
 
     @_kept
@@ -379,7 +380,7 @@ class SourceFile:
         Who may not see a context may not see either what was derived from it, such as the tree: where its language may
         be another one, it is a file that shares nothing with this one.
         """
-        if self.contexts.keys() <= contexts:
+        if not self.contexts or self.contexts.keys() <= contexts:
             return self
         other = self._views.get(contexts) or self._narrower.get(contexts)
         if other is None:

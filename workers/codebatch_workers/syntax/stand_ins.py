@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import NamedTuple
 
 
@@ -80,16 +81,17 @@ def gap(
     `needs`: every match holds one of these. To look for them takes a hundredth of the time. `behind`: what stands
     before the match in its line ends in a match of that.
     """
-    compiled = searched(pattern, flags)
-    before = re.compile(rb"(?:%s)\Z" % behind)
+    # Made when one is first needed: all of a language's take longer than most files with an error.
+    compiled = cache(partial(searched, pattern, flags))
+    before = cache(partial(re.compile, rb"(?:%s)\Z" % behind))
 
     def stand_ins(utf8: bytes) -> Iterator[StandIn]:
         if needs and not any(each in utf8 for each in needs):
             return
-        for match in compiled.finditer(utf8):
-            if behind and not before.search(_line_before(utf8, match.start())):
+        for match in compiled().finditer(utf8):
+            if behind and not before().search(_line_before(utf8, match.start())):
                 continue
-            for group in range(1, compiled.groups + 1):
+            for group in range(1, compiled().groups + 1):
                 if match[group]:
                     yield StandIn(match.start(group), stand_in(match[group]))
 

@@ -1,0 +1,23 @@
+"""What a question was asked of, for who is told that nothing was found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from codebatch.application.asking import Question
+from codebatch.model.counts import add_counts
+
+
+class LookedAt(NamedTuple):
+    """So many records, by now, of so many files."""
+
+    records: int
+    files: int
+
+
+def looked_at(question: Question, kinds: Collection[str], task: str | None = None) -> LookedAt:
+    """How many records there are of some kinds, of one task where one is named; from counts. Raises StoreCorrupt."""
+    records = question.records
+    total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
+    return LookedAt(sum(total.get(kind, 0) for kind in kinds), question.batch.about.items)

@@ -1,0 +1,174 @@
+"""The nouns that a batch can be asked for, each with the filters that `query` has for it (query/wanted.py)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+import msgspec
+
+from codebatch.application import questions
+from codebatch.application.asking import Answer, Question
+from codebatch.errors import StoreCorrupt
+from codebatch.model.record import (
+    TAGS,
+    Diagnostic,
+    Duplicate,
+    Edge,
+    Failure,
+    File,
+    Metric,
+    Record,
+    Severity,
+    Symbol,
+    SymbolType,
+)
+from codebatch.query.fields import JsonRecord, chosen
+from codebatch.query.filters import RecordFilter, path_bytes
+from codebatch.query.shaping import Groups
+from codebatch.query.wanted import (
+    KINDS_FOR_PEOPLE,
+    OutputFilters,
+    OutputsWanted,
+    Several,
+    Wanted,
+    filter_of,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # What checks types brings it along, and nothing else needs it.
+
+R = TypeVar("R", bound=Record, covariant=True)
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer[object])
+_TYPES = {tag: type_ for type_, tag in TAGS.items()}
+
+
+class Records(Answer[Iterable[JsonRecord]], Generic[R]):
+    """The records that were asked for, by path, task and place; read shard by shard while they are gone through.
+
+    As often as one likes: the records themselves, with their types, or `found`, which are the same as JSON has them,
+    each with the `fields` alone that were wanted. While they are read StoreCorrupt may be raised. It is for one thread.
+    """
+
+    def __init__(
+        self,
+        answer: Answer[Iterable[JsonRecord]],
+        records: Iterable[JsonRecord],
+        asked: RecordFilter,
+        check_open: Callable[[], object],
+    ) -> None:
+        """`asked` is what they pass; `records` are whole, as those of `answer` may not be."""
+        super().__init__(question=answer.question, found=answer.found, whole=answer.whole)
+        self.asked = asked
+        self._records = records
+        self._check_open = check_open
+
+    def __iter__(self) -> Iterator[R]:
+        return cast("Iterator[R]", self._typed())
+
+    def _typed(self) -> Iterator[Record]:
+        batch_id = self.question.batch.id
+        for row in self._records:
+            self._check_open()
+            kind = row.get("kind")
+            if not isinstance(kind, str) or kind not in _TYPES:
+                raise StoreCorrupt(f"a record of batch {batch_id} is of no kind")
+            path_bytes(row)  # That it has one is asked of all.
+            try:
+                record = msgspec.convert(row, _TYPES[kind])
+            except msgspec.ValidationError as error:
+                raise StoreCorrupt(f"a record of batch {batch_id} is no {kind}: {error}") from error
+            yield record
+
+
+class Nouns(ABC):
+    """What gives records. Every method raises InvalidInput for what cannot be asked, and StoreCorrupt."""
+
+    @property
+    @abstractmethod
+    def question(self) -> Question:
+        """The batch, as use cases take it. Raises InvalidInput where its store was closed."""
+
+    @abstractmethod
+    def check(self, answer: AnyAnswer) -> AnyAnswer:
+        """The same answer. Raises BatchIncomplete where it is not whole, and only a whole one is wanted."""
+
+    def outputs(self, *, for_machines: bool = True, **wanted: Unpack[OutputsWanted]) -> Records[Record]:
+        """Records of every kind; where none is named, and not `for_machines`, without those that nobody else reads."""
+        return self._ask(wanted, OutputsWanted, for_machines=for_machines)
+
+    def diagnostics(
+        self,
+        *,
+        severity: Severity | Sequence[Severity] | None = None,
+        code: Several = None,
+        tool: Several = None,
+        **wanted: Unpack[Wanted],
+    ) -> Records[Diagnostic]:
+        """What was found wrong. `code` is exact, but for a `*` at the end."""
+        return self._ask(wanted, Wanted, kind="diagnostic", severity=severity, code=code, tool=tool)
+
+    def symbols(
+        self,
+        *,
+        name: Several = None,
+        symbol_type: SymbolType | Sequence[SymbolType] | None = None,
+        **wanted: Unpack[Wanted],
+    ) -> Records[Symbol]:
+        """What is defined where, imports among it. `name` is exact, but for a `*` at the end."""
+        return self._ask(wanted, Wanted, kind="symbol", name=name, symbol_type=symbol_type)
+
+    def edges(self, **wanted: Unpack[Wanted]) -> Records[Edge]:
+        """Imports, calls, inheritance, and which file depends on which."""
+        return self._ask(wanted, Wanted, kind="edge")
+
+    def metrics(self, *, metric: Several = None, **wanted: Unpack[Wanted]) -> Records[Metric]:
+        """Numbers about files and functions."""
+        return self._ask(wanted, Wanted, kind="metric", metric=metric)
+
+    def files(self, **wanted: Unpack[Wanted]) -> Records[File]:
+        """What each file is."""
+        return self._ask(wanted, Wanted, kind="file")
+
+    def failures(self, **wanted: Unpack[Wanted]) -> Records[Failure]:
+        """What a task could not do."""
+        return self._ask(wanted, Wanted, kind="failure")
+
+    def duplicates(self, **wanted: Unpack[Wanted]) -> Records[Duplicate]:
+        """Blocks of code that stand at several places."""
+        return self._ask(wanted, Wanted, kind="duplicate")
+
+    def stats(self, by: str = "kind", **filters: Unpack[OutputFilters]) -> Answer[Groups]:
+        """How many records have which value of a field."""
+        asked = filter_of(filters)
+        task = filters.get("task")
+        return self.check(questions.count_by(self.question, asked, by, task=task, kinds=asked.named_kinds))
+
+    def _ask(self, wanted: Wanted, known: type, *, for_machines: bool = True, **own: Several) -> Records[R]:
+        asked, shape, task = filter_of(wanted, known, own), shape_of(wanted), wanted.get("task")
+        named = asked.named_kinds
+        if not asked.kinds and not for_machines:
+            asked = msgspec.structs.replace(asked, kinds=KINDS_FOR_PEOPLE)
+
+        def ask() -> Answer[Iterator[JsonRecord]]:
+            return questions.search(self.question, asked, task=task, kinds=named, shape=shape)
+
+        answer = self.check(ask())
+        begun = [answer.found]
+        records = _Again(lambda: begun.pop() if begun else ask().found)
+        languages = self.question.records.languages_for(asked, shape.fields)
+        found = _Again(lambda: (chosen(each, shape.fields, languages) for each in records)) if shape.fields else records
+        told = Answer[Iterable[JsonRecord]](question=answer.question, found=found, whole=answer.whole)
+        return Records(told, records, asked, lambda: self.question)
+
+
+class _Again(Iterable[JsonRecord]):
+    """What is begun anew each time that it is gone through."""
+
+    def __init__(self, begin: Callable[[], Iterator[JsonRecord]]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[JsonRecord]:
+        return self._begin()

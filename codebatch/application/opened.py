@@ -1,0 +1,94 @@
+"""An opened store and its batches: what programs ask, the command line among them.
+
+    with codebatch.open() as store:
+        for found in store.batch().diagnostics(severity="error"):
+            print(found.path, found.line, found.message)
+
+- **Whole or told.** What a batch cannot say in full (it runs still, something failed, it is of a part of the project)
+  raises BatchIncomplete when it is asked; of one that is opened with `partial=True` it is given, and the answer's
+  `is_complete`, `progress` and `whole` say how much of it is there. What a running batch says is as of the first
+  question.
+- **Lazy.** Records are read shard by shard, when they are wanted.
+- **Closed by itself.** No file is kept open between two records: what is held is memory, and goes with the objects.
+  After `close`, or the end of `with`, nothing more can be asked, and no further record be had.
+- **Threads and forks.** Several threads may ask a batch, and a process that was forked goes on with its copy; one
+  answer is read by one thread.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from codebatch.application import Note, asking, stores
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.errors import InvalidInput
+from codebatch.store.store import Store
+
+if TYPE_CHECKING:
+    from codebatch.application.batches import ListedBatch
+
+
+class OpenedStore:
+    """A store that was opened. With `with`, or without."""
+
+    def __init__(self, store: Store, note: Note) -> None:
+        self._store = store
+        self._note = note
+        self._is_open = True
+
+    @property
+    def root(self) -> Path:
+        """Where it is."""
+        return self._store.root
+
+    def batch(self, reference: str | None = None, *, partial: bool = False) -> OpenedBatch:
+        """A batch by its id, a unique prefix, `latest`, `latest~N` or `@NAME`; else the latest of the whole project.
+
+        `partial`: what it cannot say in full is wanted too. Raises InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
+        """
+        self.check_open()
+        question = asking.ask(self._store, reference, self._note)
+        return OpenedBatch(question, self.check_open, partial=partial)
+
+    def batches(self) -> Iterator[ListedBatch]:
+        """Every batch, oldest first. One that cannot be read hides no other."""
+        from codebatch.application.batches import list_batches
+
+        self.check_open()
+        return list_batches(self._store, self._note)
+
+    def check_open(self) -> None:
+        """Raise InvalidInput where it was closed."""
+        if not self._is_open:
+            raise InvalidInput(f"the store {self.root} was closed", hint="open it again, or ask within `with`")
+
+    def close(self) -> None:
+        """Have nothing more asked or read. Again is nothing."""
+        self._is_open = False
+
+    def __enter__(self) -> OpenedStore:
+        self.check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(path: str | Path | None = None, *, note: Note | None = None) -> OpenedStore:
+    """Open the store at a path, else the nearest one in the current directory or above it.
+
+    One that is not named is opened where it was made on this machine alone (SPEC.md "Threat model"). `note` hears what
+    is worth knowing and no error (a damaged batch that is passed over), by default as a warning. Raises InvalidInput,
+    StoreNotFound, StoreForeign or StoreCorrupt.
+    """
+    return OpenedStore(stores.open_store(path), note or _warn)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)

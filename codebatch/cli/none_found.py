@@ -1,0 +1,28 @@
+"""What is said where nothing was found: of how much that holds."""
+
+from __future__ import annotations
+
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.cli.filtering import NOUNS, Asked
+from codebatch.model.quantities import count_of
+from codebatch.query.wanted import filter_of
+
+
+def none_found(batch: OpenedBatch, asked: Asked) -> str:
+    """That no record of a noun was found, of how many. Empty where it was told that no file is of the language."""
+    wanted = filter_of(asked.filters)
+    if set(wanted.languages) - set(batch.question.records.languages.values() if wanted.languages else ()):
+        return ""
+    noun = asked.noun if NOUNS[asked.noun].kinds else "records"
+    there = batch.looked_at(wanted.possible_kinds, asked.filters.get("task"))
+    files = count_of(there.files, "file")
+    if not there.records:
+        return f"no {noun} in {files}"
+    behind = f" behind the first {asked.offset:,}" if asked.offset else ""
+    return f"no {noun} match{behind}, of {there.records:,} in {files}"
+
+
+def told_of(batch: OpenedBatch, kind: str) -> str:
+    """How many records of a kind were looked at, in how many files."""
+    there = batch.looked_at((kind,))
+    return f"{count_of(there.records, kind)} in {count_of(there.files, 'file')}"

@@ -1,0 +1,49 @@
+"""`--explain`: what was read for an answer, from counters of that very run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from codebatch.cli.groups import given_of
+from codebatch.model.quantities import count_of, human_bytes
+
+if TYPE_CHECKING:
+    from codebatch.application.asking import Question
+
+EXPLAIN = "explain"
+
+
+def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    given_of(ctx).take(None, {EXPLAIN: value})
+
+
+explain_option = click.option(
+    "--explain",
+    is_flag=True,
+    expose_value=False,
+    callback=_take,
+    help="Say on standard error what was read for the answer.",
+)
+"""Of every reading command, below or above `answering`'s."""
+
+
+def explained(question: Question) -> Iterator[str]:
+    """What was read of the shards of the batch that a question is for; nothing where none was in question."""
+    records = question.records_asked
+    if records is None or not records.reading.shards:
+        return
+    reading, read = records.reading, records.source.frames_read
+    yield (
+        f"shard files in question: {reading.shards:,}; {reading.told_by_counts:,} told by their counts, "
+        f"{reading.left_out_by_index:,} left out by the index, {reading.shards_read:,} read"
+    )
+    if reading.shards_read_in_part:
+        others = reading.shards_read - reading.shards_read_in_part
+        yield f"items looked at: {reading.items:,} in {reading.shards_read_in_part:,} of them" + (
+            f", all in the other {others:,}" if others else ""
+        )
+    frames = f" in {count_of(read.frames, 'frame')}" if read.frames else ""
+    yield f"records read: {human_bytes(read.record_bytes)}{frames}; {reading.matched:,} matched"

@@ -1,0 +1,20 @@
+"""Options that take a share of something, in percent."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)%?\Z", re.ASCII)
+
+
+def share_of(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """A share of which percents were given; 0 where nothing was. Raises BadParameter."""
+    if not value and ctx.get_parameter_source(str(param.name)) is click.core.ParameterSource.DEFAULT:
+        return 0.0
+    match = _PERCENT.match(value)
+    share = float(match[1]) / 100 if match else 0.0
+    if not 0 < share <= 1:
+        raise click.BadParameter(f"{value!r} is no share: more than 0%, at most 100%", ctx, param)
+    return share

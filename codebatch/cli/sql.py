@@ -1,0 +1,114 @@
+"""`sql`: what a statement answers over the records of a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from functools import partial
+from itertools import chain
+from types import FrameType
+from typing import get_args
+
+import click
+import msgspec
+
+from codebatch.application.asking import Answer
+from codebatch.application.sql import Rows
+from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.formats import STREAMED, Form, write_rows
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord
+
+_INTEGER_BITS = 64
+"""What JSON's readers hold. DuckDB's greatest have twice as many."""
+
+
+@click.command()
+@click.argument("statement")
+@asked_batch_option
+@click.option(
+    "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
+)
+@answering
+def sql(answering: Answering, statement: str, batch_reference: str | None, form: Form | None) -> int:
+    """What one SELECT answers, by DuckDB (pip install 'codebatch[sql]'), over the records of a batch.
+
+    \b
+    file diagnostic metric symbol edge failure ast fingerprints duplicate
+                the records of each kind, with their fields as columns
+    files       a row a file, with its numbers and how many findings it has
+    functions   a row a function, with its numbers
+    findings    a row a diagnostic, with language and enclosing function
+
+    `codebatch sql "describe files"` tells the columns of one. Nothing but these views can be read.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} means nothing beside --json")
+    form = "json" if answering.as_json else form or "table"
+    answering = msgspec.structs.replace(answering, as_json=form == "json")
+    batch = ask(answering, batch_reference)
+    with _ended_in_order(), batch.sql(statement) as answer:
+        return _answer(answering, answer, form)
+
+
+def _answer(answering: Answering, answer: Answer[Rows], form: Form) -> int:
+    columns = [column.name for column in answer.found.columns]
+    found = (dict(zip(columns, map(_plain, row), strict=True)) for row in answer.found.rows)
+    if form in STREAMED:
+        first = next(found, None)
+        rows: Iterable[JsonRecord] = () if first is None else chain((first,), found)
+    else:
+        rows = list(found)  # What DuckDB refuses while it answers is met before anything is written.
+    if form == "json":
+        named = [column._asdict() for column in answer.found.columns]
+        document: dict[str, object] = {"batch_id": answer.question.batch.id, "columns": named, "rows": rows}
+        return answer_document(answering, answer, document, ())
+    write = partial(write_rows, form, rows, columns, _shown)
+    return answer_written(answering, answer, write, if_none="" if rows else "no rows")
+
+
+def _plain(value: object) -> Json:
+    """A value of DuckDB's as JSON has it. What JSON has no form for is the text that DuckDB would show."""
+    match value:
+        case None | str() | bool():
+            return value
+        case int():
+            return value if value.bit_length() < _INTEGER_BITS else str(value)
+        case float():
+            return value if value - value == 0 else None  # Neither infinite nor no number.
+        case Decimal():
+            return float(value)
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case dict():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case _:
+            return str(value)
+
+
+def _shown(row: JsonRecord, column: str) -> Json:
+    value = row[column]
+    return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have a signal that ends us be an exception, so that no copy of records stays behind."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [each for each in (signal.SIGHUP, signal.SIGTERM) if signal.getsignal(each) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

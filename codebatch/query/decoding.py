@@ -1,0 +1,57 @@
+"""How record lines are decoded: whole, or tallied by what is needed of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from codebatch.errors import StoreCorrupt
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord
+
+T = TypeVar("T")
+
+_Value = str | int | float | bool | tuple[str, ...] | None
+"""What members of records are. Rows are such that they can be counted."""
+
+Tally = Callable[[bytes], Iterable[tuple[JsonRecord, int]]]
+"""Of some record lines those that differ in some members, with these alone, and how many there are of each.
+
+Raises StoreCorrupt.
+"""
+
+_decoder = msgspec.json.Decoder(JsonRecord)
+
+
+def decode_records(lines: bytes) -> list[JsonRecord]:
+    """The records of some record lines. Raises StoreCorrupt."""
+    return _decoded(_decoder, lines)
+
+
+def tally_of(members: Iterable[str]) -> Tally:
+    """What tallies records by some members of their lines. Only these are decoded, and counted before anyone asks."""
+    names = tuple(members)
+    fields = [(f"at_{place}", _Value, None) for place in range(len(names))]
+    renamed = {field: name for (field, *_), name in zip(fields, names, strict=True)}
+    decoder = msgspec.json.Decoder(msgspec.defstruct("Some", fields, rename=renamed, frozen=True, gc=False))
+
+    def tally(lines: bytes) -> Iterator[tuple[JsonRecord, int]]:
+        for some, number in Counter(_decoded(decoder, lines)).items():
+            values = zip(names, msgspec.structs.astuple(some), strict=True)
+            yield {name: _as_read(value) for name, value in values if value is not None}, number
+
+    return tally
+
+
+def _as_read(value: _Value) -> Json:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
+    try:
+        return decoder.decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreCorrupt(f"a record cannot be read: {error}") from error

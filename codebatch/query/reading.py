@@ -1,0 +1,34 @@
+"""What was read for a question, counted while it was answered."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Reading(msgspec.Struct, kw_only=True):
+    """How much of the shards of a batch was read.
+
+    Of the shards in question some are `told_by_counts`: that they hold nothing that is asked for, or how much of it.
+    `shards_read` were read, `items` of those of which an index named some, all of the others; the rest an index left
+    out. `matched` counts the records that passed, also where they were only needed on the way to the answer.
+    """
+
+    shards: int = 0
+    told_by_counts: int = 0
+    shards_read: int = 0
+    shards_read_in_part: int = 0
+    items: int = 0
+    matched: int = 0
+
+    @property
+    def left_out_by_index(self) -> int:
+        """Shards that no more needed to be read than those told by counts."""
+        return self.shards - self.told_by_counts - self.shards_read
+
+    def note(self, items: int | None) -> None:
+        """A shard is read: so many items of it, all where it is None."""
+        if items != 0:
+            self.shards_read += 1
+        if items:
+            self.shards_read_in_part += 1
+            self.items += items

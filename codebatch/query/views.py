@@ -1,0 +1,227 @@
+"""Records as tables for SQL: a view of each kind, and views that pivot several (SPEC.md "SQL"). Pure: text alone.
+
+Columns are those of the record types, with their defaults where a line does not have them; nothing is inferred. Texts
+stand for what DuckDB reads: the frames of shards, of which each line is a record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from types import UnionType
+from typing import NamedTuple, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.model.record import KINDS, RECORD_TYPES, SEVERITIES, TAGS, Record
+
+FILE_METRICS = (
+    "bytes", "code", "comment", "blank", "functions", "classes", "imports", "complexity", "max_complexity",
+    "cognitive", "max_cognitive", "max_nesting", "max_parameters",
+)  # fmt: skip
+"""Of the numbers that `analyze` tells of a file; `lines` is of the file's own record."""
+FUNCTION_METRICS = ("complexity", "cognitive", "nesting", "parameters")
+_TOLD_UNLESS_0 = ("cognitive", "max_cognitive", "max_nesting", "max_parameters", "nesting", "parameters")
+"""Where `complexity` is told at all."""
+
+
+class Column(NamedTuple):
+    """A column of a view, and its type as DuckDB has it."""
+
+    name: str
+    type: str
+
+
+class View(NamedTuple):
+    """A view: what a row of it is, its columns, of records of which kinds it is made, and how, of views of kinds."""
+
+    row: str
+    columns: tuple[Column, ...]
+    kinds: tuple[str, ...]
+    select: str = ""
+
+
+def named_views(statement: str) -> dict[str, View]:
+    """The views whose names are words of a statement, wherever they stand in it."""
+    words = {word.lower() for word in re.findall(r"[A-Za-z]+", statement)}
+    return {name: view for name, view in VIEWS.items() if name in words}
+
+
+def quoted(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def create_kind(kind: str, paths: Sequence[str], strange: Sequence[tuple[str, str]]) -> str:
+    """The statement that makes the view of a kind over files of frames.
+
+    `strange` paths are no UTF-8: as a record has each of them under `path_b64`, and as people are shown it.
+    """
+    if not paths:
+        return create_empty(kind, "")
+    written = ", ".join(f"{quoted(name)}: {quoted(type_)}" for name, type_ in _COLUMNS[kind])
+    # What DuckDB takes for a pattern is what a directory may be called.
+    listed = ", ".join(quoted(re.sub(r"([\[*?])", r"[\1]", path)) for path in paths)
+    shown = {"path": _shown("path", strange), "other_path": _shown("other_path", strange)}
+    columns = ", ".join(
+        f'{shown.get(column.name) or _or_default(kind, column)} AS "{column.name}"' for column in VIEWS[kind].columns
+    )
+    return (
+        f"CREATE VIEW {kind} AS SELECT {columns} FROM read_json([{listed}], format = 'newline_delimited', "
+        f"compression = 'zstd', columns = {{kind: 'VARCHAR', {written}}}) "
+        f"WHERE kind = {quoted(kind)}"
+    )
+
+
+def create_pivoted(name: str) -> str:
+    """The statement that makes a view which is made of others."""
+    columns = ", ".join(f'"{column.name}"' for column in VIEWS[name].columns)
+    return f"CREATE VIEW {name} AS SELECT {columns} FROM ({VIEWS[name].select})"
+
+
+def create_empty(name: str, refusal: str) -> str:
+    """The statement that makes a view without rows; who asks it meets the refusal, where there is one."""
+    columns = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in VIEWS[name].columns)
+    return f"CREATE VIEW {name} AS SELECT {columns} WHERE {f'error({quoted(refusal)})' if refusal else 'false'}"
+
+
+def _shown(field: str, strange: Sequence[tuple[str, str]]) -> str:
+    cases = " ".join(f"WHEN {quoted(path_b64)} THEN {quoted(path)}" for path_b64, path in strange)
+    return f"coalesce({field}, CASE {field}_b64 {cases} END)" if cases else field
+
+
+def _or_default(kind: str, column: Column) -> str:
+    default = _DEFAULTS[kind].get(column.name)
+    if default is None:
+        return f'"{column.name}"'
+    return f'coalesce("{column.name}", {default})'
+
+
+def _fields(type_: type[Record]) -> Iterable[msgspec.structs.FieldInfo]:
+    """The fields of a record, its paths first."""
+    fields = msgspec.structs.fields(type_)
+    return sorted(fields, key=lambda field: field.encode_name not in ("path", "path_b64"))
+
+
+def _type(type_: object) -> str:
+    if get_origin(type_) in (Union, UnionType):
+        (type_,) = (each for each in get_args(type_) if each is not UnsetType)
+    if get_origin(type_) is tuple:
+        return "VARCHAR[]"
+    return {int: "BIGINT", bool: "BOOLEAN"}.get(type_, "VARCHAR") if isinstance(type_, type) else "VARCHAR"
+
+
+def _literal(field: msgspec.structs.FieldInfo) -> str | None:
+    """The default of a field, which its line does not have, as SQL; None where it has none."""
+    match field.default:
+        case str(text):
+            return quoted(text)
+        case bytes(content):
+            return quoted(content.decode())
+        case bool(truth):
+            return str(truth)
+        case int(number):
+            return str(number)
+        case ():
+            return "[]"
+        case _:
+            assert field.default in (msgspec.NODEFAULT, UNSET)
+            return None
+
+
+_COLUMNS = {
+    TAGS[type_]: tuple(Column(field.encode_name, _type(field.type)) for field in _fields(type_))
+    for type_ in RECORD_TYPES
+}
+_DEFAULTS = {
+    TAGS[type_]: {field.encode_name: default for field in _fields(type_) if (default := _literal(field)) is not None}
+    for type_ in RECORD_TYPES
+}
+
+
+def _numbers(names: Iterable[str]) -> tuple[Column, ...]:
+    return tuple(Column(name, "BIGINT") for name in names)
+
+
+def _greatest(names: Iterable[str]) -> str:
+    """The greatest number of each name, as columns."""
+    found = {name: f"max(value) FILTER (WHERE metric = '{name}')" for name in names}
+    known = {name: f"CASE WHEN {found['complexity']} IS NOT NULL THEN coalesce({found[name]}, 0) END" for name in found}
+    return ", ".join(f"{(known if name in _TOLD_UNLESS_0 else found)[name]} AS {name}" for name in found)
+
+
+_PIVOTED = {
+    "files": View(
+        row="a file: its record, the numbers that are told of it, and how many diagnostics of each severity it has",
+        columns=(*_COLUMNS["file"], *_numbers(FILE_METRICS), *_numbers(f"{each}s" for each in SEVERITIES)),
+        kinds=("file", "metric", "diagnostic"),
+        select=(
+            f"SELECT file.*, {', '.join(f'm.{name}' for name in FILE_METRICS)}, "
+            + ", ".join(f"coalesce(d.{each}s, 0) AS {each}s" for each in SEVERITIES)
+            + f" FROM file LEFT JOIN (SELECT path, {_greatest(FILE_METRICS)} "
+            + "FROM metric WHERE symbol = '' GROUP BY path) m USING (path) LEFT JOIN (SELECT path, "
+            + ", ".join(f"count(*) FILTER (WHERE severity = '{each}') AS {each}s" for each in SEVERITIES)
+            + " FROM diagnostic GROUP BY path) d USING (path)"
+        ),
+    ),
+    "functions": View(
+        row="a function of which numbers are told; those of one name that begin in one line are one row, with the "
+        "greatest of their numbers, and `count` says how many",
+        columns=(
+            *_COLUMNS["metric"][:2],
+            Column("symbol", "VARCHAR"),
+            *_numbers(("line", "end_line")),
+            Column("name", "VARCHAR"),
+            Column("symbol_type", "VARCHAR"),
+            Column("visibility", "VARCHAR"),
+            *_numbers(FUNCTION_METRICS),
+            Column("count", "BIGINT"),
+        ),
+        kinds=("metric", "symbol"),
+        select=(
+            "SELECT m.*, s.end_line, s.name, s.symbol_type, s.visibility FROM (SELECT path, any_value(path_b64) AS "
+            f"path_b64, symbol, line, {_greatest(FUNCTION_METRICS)}, "
+            "count(*) FILTER (WHERE metric = 'complexity') AS count FROM metric WHERE symbol <> '' "
+            "GROUP BY path, symbol, line) m LEFT JOIN (SELECT path, qualified AS symbol, line, "
+            "max(end_line) AS end_line, min(name) AS name, min(symbol_type) AS symbol_type, "
+            "min(visibility) AS visibility FROM symbol WHERE symbol_type IN ('function', 'method', 'constructor') "
+            "GROUP BY path, qualified, line) s USING (path, symbol, line)"
+        ),
+    ),
+    "findings": View(
+        row="a diagnostic, with the language and the class of its file, and the innermost function that encloses it",
+        columns=(
+            *_COLUMNS["diagnostic"],
+            Column("lang", "VARCHAR"),
+            Column("class", "VARCHAR"),
+            Column("symbol", "VARCHAR"),
+            Column("symbol_line", "BIGINT"),
+        ),
+        kinds=("diagnostic", "file", "symbol"),
+        select=(
+            "WITH d AS MATERIALIZED (SELECT *, row_number() OVER () AS number FROM diagnostic) SELECT d.*, f.lang, "
+            "f.class, e.found.qualified AS symbol, e.found.line AS symbol_line FROM d LEFT JOIN (SELECT path, "
+            "any_value(lang) AS lang, any_value(class) AS class FROM file GROUP BY path) f USING (path) LEFT JOIN "
+            "(SELECT d.number, arg_max({'qualified': s.qualified, 'line': s.line}, (s.line, s.column)) AS found FROM d "
+            "JOIN symbol s ON s.path = d.path AND s.symbol_type IN ('function', 'method', 'constructor') "
+            "AND s.line <= d.line AND d.line <= s.end_line GROUP BY d.number) e USING (number)"
+        ),
+    ),
+}
+_OF_KIND = {
+    "file": "a file",
+    "diagnostic": "a finding",
+    "metric": "a number about a file, or where `symbol` is not empty about a function",
+    "symbol": "a definition or an import",
+    "edge": "an import, a call, an inheritance, or a file that another depends on",
+    "failure": "a file that a task could not do",
+    "ast": "a stored syntax tree",
+    "fingerprints": "by what copies of a file's code are found",
+    "duplicate": "a block of code that stands at several places",
+}
+VIEWS: dict[str, View] = {
+    **{kind: View(row=_OF_KIND[kind], columns=_COLUMNS[kind], kinds=(kind,)) for kind in KINDS},
+    **_PIVOTED,
+}
+"""By name: one of each kind, then those that pivot several."""

@@ -1,0 +1,274 @@
+"""The faults that CodeBatch 1.0.2 was found to have in status and queries, its cache, gates and errors: not here."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+from .conftest import Ran
+from .process import SCHEMAS, CommandLine, make_project, wait_until, write, write_own_task
+
+_WAIT = """
+import os, time
+def task(file):
+    while not os.path.exists(%r):
+        time.sleep(0.01)
+    return []
+"""
+_FAIL = """
+import os
+def task(file):
+    if not os.path.exists(%r):
+        raise RuntimeError("boom")
+    return []
+"""
+
+
+@pytest.fixture
+def made(codebatch: CommandLine) -> CommandLine:
+    """A tree of one file, run to its end, with an index."""
+    write(codebatch.directory / "tree" / "a.py", "import os\nimport sys; import re\n\n\ndef f():\n    pass\n")
+    codebatch("run", "tree", "-q")
+    codebatch("index-build", "-q")
+    return codebatch
+
+
+# -- Status and queries -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("files", [0, 1])
+def test_a_finished_batch_is_complete_however_few_its_files(codebatch: CommandLine, files: int) -> None:
+    (codebatch.directory / "tree").mkdir()
+    for number in range(files):
+        write(codebatch.directory / "tree" / f"{number}.py", "x = 1\n")
+    codebatch("run", "tree", "-q", "--allow-empty")
+    status = codebatch("status", "--json").json
+    assert (status["status"], status["results"]) == ("COMPLETED", status["planned"])
+    assert {task["status"] for task in codebatch("tasks", "--json").json} == {"done"}
+    assert [row["status"] for row in codebatch("batch", "list", "--json").json] == ["COMPLETED"]
+
+
+def test_shards_that_run_are_told(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    wait = codebatch.directory / "go"
+    write_own_task(codebatch.directory, "wait", _WAIT % str(wait))
+    process = codebatch.start("run", "tree", "-q")
+    asked = ("shards", "--task", "wait", "--json", "--status")
+    wait_until(lambda: any(codebatch.directory.glob(".codebatch/batches/*/leases/*")), "a lease")
+    assert [row["status"] for row in codebatch(*asked, "running").json] == ["running"]
+    assert codebatch(*asked, "open").json == []
+    write(wait, "")
+    codebatch.finish(process)
+    assert codebatch(*asked, "running").json == []
+    assert len(codebatch(*asked, "done").json) == 1
+
+
+def test_only_a_diagnostic_counts_as_one(ran: Ran) -> None:
+    diagnostics = ran.codebatch("query", "diagnostics", "--store", "store", "--json").json
+    summary = ran.codebatch("summary", "--store", "store", "--json").json
+    assert sum(summary["severities"].values()) == summary["totals"]["diagnostics"] == len(diagnostics)
+    assert "none" not in summary["severities"]
+    assert "none" not in ran.codebatch("top", "--by", "code", "--store", "store").text
+
+
+def test_inspect_shows_all_there_is_with_names(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / ".a.py", "".join(f"def f{n}():\n    pass\n" for n in range(120)))
+    codebatch("run", "tree", "-q")
+    shown = codebatch("inspect", ".a.py").text
+    assert [n for n in range(120) if not re.search(rf"\bf{n}\b", shown)] == []
+    assert "bytes" in shown
+    assert codebatch("inspect", "no.py", "--json", status=2).error["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_under_json_standard_output_is_json_alone(made: CommandLine, command: str) -> None:
+    assert made(command, "--json").json["success"] is True
+
+
+def test_what_cannot_be_done_is_no_success(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "tree")
+    codebatch("snapshot", "tree", "-q")
+    codebatch("batch", "init", "-q")
+    assert codebatch("run", "--task", "nope", "--json", status=2).error["code"] == "invalid_input"
+    assert codebatch("status", "--json").json["status"] == "PENDING"
+
+
+def test_a_task_that_is_run_alone_says_what_it_says_beside_all_others(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "tree")
+    codebatch("snapshot", "tree", "-q")
+    codebatch("batch", "init", "-q")
+    codebatch("run", "--task", "lint", "-q")
+    asked = ("query", "diagnostics", "--task", "lint", "--json")
+    alone = codebatch(*asked).json
+    codebatch("run", "-q")
+    assert codebatch(*asked).json == alone != []
+
+
+def test_what_failed_and_was_done_again_has_failed_no_longer(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    fine = codebatch.directory / "fine"
+    write_own_task(codebatch.directory, "once", _FAIL % str(fine))
+    asked = ("shards", "--task", "once", "--json")
+    codebatch("run", "tree", "-q", status=3)
+    assert [(row["status"], row["files_failed"]) for row in codebatch(*asked).json] == [("failed", 1)]
+    assert "boom" in codebatch("errors").text
+    write(fine, "")
+    codebatch("resume", "-q")
+    assert [(row["status"], row["files_failed"]) for row in codebatch(*asked).json] == [("done", 0)]
+    assert "boom" not in codebatch("errors").text
+
+
+@pytest.mark.parametrize("wrong", ["--batch nope", "--task nope", "--kind sym"])
+def test_a_question_for_what_is_not_there_is_an_error(made: CommandLine, wrong: str) -> None:
+    assert made("query", "outputs", *wrong.split(), "--json", status=2).error["message"]
+
+
+# -- The cache, here the index ----------------------------------------------------------------------------------------
+
+
+def test_an_index_changes_no_answer_and_hides_no_damage(made: CommandLine) -> None:
+    asked: list[tuple[str, ...]] = [
+        ("query", noun, "--json") for noun in ("outputs", "diagnostics", "symbols", "edges", "stats")
+    ]
+    asked += [("query", "symbols", "--name", "f", "--json"), ("inspect", "a.py", "--json"), ("summary", "--json")]
+    with_index = [made(*each).stdout for each in asked]
+    for index in made.directory.glob(".codebatch/indexes/*"):
+        index.rename(made.directory / index.name)
+    assert [made(*each).stdout for each in asked] == with_index
+    for index in made.directory.glob("batch-*"):
+        index.rename(made.directory / ".codebatch" / "indexes" / index.name)
+    for output in (made.directory / ".codebatch").glob("batches/*/outputs/*/*/*.jsonl.zst"):
+        output.chmod(0o600)
+        output.write_bytes(b"")
+    for each in asked[:4]:
+        assert made(*each, status=4).error["code"] == "store_corrupt"
+
+
+def test_each_batch_has_an_index_of_its_own(made: CommandLine) -> None:
+    write(made.directory / "tree" / "b.py", "def g():\n    pass\n")
+    made("run", "tree", "-q")
+    made("index-build", "-q")
+    for batch, names in (("latest~1", ["f"]), ("latest", ["f", "g"])):
+        assert [
+            row["name"]
+            for row in made("query", "symbols", "--symbol-type", "function", "--batch", batch, "--json").json
+        ] == names
+        assert made("index-build", "--batch", batch, "--verify", "-q").status == 0
+
+
+def test_a_path_of_any_length_is_in_the_index(codebatch: CommandLine) -> None:
+    deep = "/".join(["d" * 200] * 4)
+    write(codebatch.directory / "tree" / deep / "a.py", f"class {'C' * 450}:\n    pass\n")
+    codebatch("run", "tree", "-q")
+    codebatch("index-build", "-q")
+    (symbol,) = codebatch("query", "symbols", "--name", "C" * 450, "--json").json
+    assert symbol["path"] == f"{deep}/a.py"
+
+
+# -- Gates, api, errors -----------------------------------------------------------------------------------------------
+
+
+def test_every_gate_is_listed_explained_and_run_by_its_old_id(made: CommandLine) -> None:
+    listed = made("gate", "list", "--json").json
+    for gate in listed["gates"]:
+        for alias in gate["aliases"]:
+            assert made("gate", "explain", alias, "--json").json["gate_id"] == gate["gate_id"]
+    assert made("gate", "run", "P2-G1", "--json").json["passed"] is True
+
+
+def test_a_batch_that_never_ran_passes_no_gate_about_what_was_done(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    codebatch("snapshot", "tree", "-q")
+    codebatch("batch", "init", "-q")
+    answer = codebatch("gate", "run", "P2-G1", "--json", status=1).json
+    assert answer["passed"] is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status",
+        "summary",
+        "tasks",
+        "errors",
+        "batch-show",
+        "snapshot-show",
+        "query outputs",
+        "shards --task parse",
+        "inspect a.py",
+        "top",
+        "store-stats",
+        "gate run store-schema",
+        "index-build",
+        "diagnose",
+    ],
+)
+def test_every_error_is_json_and_a_store_that_is_not_there_is_not_made(codebatch: CommandLine, command: str) -> None:
+    asked = codebatch(*command.split(), "--store", "typo", "--json", status=4)
+    assert asked.error["code"] == "store_not_found"
+    assert list(codebatch.directory.iterdir()) == []
+
+
+def test_an_unknown_pipeline_is_an_error_as_json(codebatch: CommandLine) -> None:
+    assert codebatch("pipeline", "nope", "--json", status=2).error["message"]
+
+
+def test_a_store_is_made_of_nothing_but_an_empty_directory(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "full" / "kept", "kept")
+    assert "not empty" in codebatch("snapshot", "full", "--store", "full", "--json", status=4).error["message"]
+    assert [path.name for path in (codebatch.directory / "full").iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("chosen", ["../../escaped", "has space/slash", ""])
+def test_nobody_chooses_an_id(codebatch: CommandLine, chosen: str) -> None:
+    write(codebatch.directory / "tree" / "a.py", "x = 1\n")
+    assert codebatch("snapshot", "tree", "--id", chosen, "--json", status=2).error["hint"].startswith("ids are not")
+    codebatch("snapshot", "tree", "-q")
+    assert codebatch("batch", "init", "--id", chosen, "--json", status=2).error["hint"].startswith("ids are not")
+    assert not (codebatch.directory.parent / "escaped").exists()
+
+
+def test_all_that_is_stored_is_what_its_schema_says(ran: Ran) -> None:
+    schema = json.loads((SCHEMAS / "record.json").read_bytes())
+    kinds = set()
+    for record in ran.codebatch("query", "outputs", "--store", "store", "--json").json:
+        jsonschema.validate(record, schema)
+        kinds.add(record["kind"])
+    assert {"file", "symbol", "edge", "metric", "diagnostic"} <= kinds
+    told = ran.codebatch("api", "--json", "--store", "store").json
+    assert kinds <= {kind["name"] if isinstance(kind, dict) else kind for kind in told["kinds"]}
+    assert "store-stats" in json.dumps(told["commands"])
+
+
+def test_a_reader_that_leaves_does_not_end_a_run(codebatch: CommandLine) -> None:
+    make_project(codebatch.directory / "tree")
+    process = codebatch.start("run", "tree", "-v")
+    assert process.stdout is not None
+    process.stdout.close()
+    codebatch.finish(process)
+    assert codebatch("status", "--json").json["status"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("damage", ["remove", "cut", "change"])
+def test_an_object_that_is_not_what_it_was_is_found(made: CommandLine, damage: str) -> None:
+    (pack,) = (made.directory / ".codebatch" / "objects").glob("*.pack")
+    pack.chmod(0o600)
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    if damage == "change":
+        pack.with_suffix(".idx").unlink()
+    if damage == "remove":
+        pack.unlink()
+    else:
+        pack.write_bytes(content if damage == "change" else content[:-20])
+    found = made("diagnose", *(("--full",) if damage == "change" else ()), "--json", status=4, has_answer=True)
+    (damaged,) = found.json["damaged"]
+    assert re.fullmatch(r"object [0-9a-f]{64} is (lost or damaged )?in .*", damaged["problem"])
+    assert damaged["names"][0].startswith("snapshots/")
+    content[len(content) // 2] ^= 0xFF
+    pack.write_bytes(content)
+    pack.with_suffix(".bad").unlink(missing_ok=True)
+    assert made("diagnose", "--full", "--json").json["damaged"] == [], "what is put back is whole again"

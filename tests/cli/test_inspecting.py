@@ -1,0 +1,97 @@
+"""`inspect FILE:LINE`: the line as the batch has it, what encloses it, and what is told of it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from .conftest import Ran
+from .process import CommandLine, Ended, write
+
+
+@pytest.fixture(scope="module")
+def lined(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Files whose lines are strange. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("lined"))
+    tree = codebatch.directory / "tree"
+    write(tree / "a.py", "import os\n\n\nclass A:\n\tdef f(self):\n\t\treturn eval(g())\n\n\ndef g():\n    pass\n")
+    write(tree / "b.py:2", "x = 1\n")
+    write(tree / "wide.py", "\ufeffx = 'ü'\r\ny = 2".encode("utf-16-le"))
+    write(tree / "strange.txt", f"a\x1b[31mb\u202e\rc\n{'x' * 500}\n")
+    write(tree / "logo.bin", bytes(range(256)))
+    codebatch("run", "tree", "-q")
+    return codebatch
+
+
+def inspect(codebatch: CommandLine, place: str, *arguments: str, status: int = 0) -> Ended:
+    return codebatch("inspect", place, *arguments, status=status)
+
+
+def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: CommandLine) -> None:
+    assert inspect(lined, "a.py:6").lines == [
+        "       3",
+        "       4  class A:",
+        "       5      def f(self):",
+        ">      6          return eval(g())",
+        "       7",
+        "       8",
+        "       9  def g():",
+        "a.py:4:7: class A, to line 6",
+        "a.py:5:6: method A.f, to line 6",
+        "a.py:6:10: warning S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
+        "a.py:6: A.f calls eval",
+        "a.py:6: A.f calls g",
+        "a.py:5: A.f complexity = 1",
+        "a.py:5: A.f parameters = 1",
+    ]
+    for place in ("tree/a.py:6", "a.py:6:10", "a.py:6:10:"):
+        assert inspect(lined, place).stdout == inspect(lined, "a.py:6").stdout
+    assert inspect(lined, "a.py:6", "--kinds", "diagnostic").lines[7:] == inspect(lined, "a.py:6").lines[9:10]
+
+
+def test_in_json_it_is_the_same(lined: CommandLine) -> None:
+    answer = inspect(lined, "a.py:5", "--json").json
+    assert (answer["path"], answer["line"], answer["complete"]) == ("a.py", 5, True)
+    assert answer["source"][3] == {"line": 5, "text": "\tdef f(self):", "is_cut": False}
+    assert [each["line"] for each in answer["source"]] == [2, 3, 4, 5, 6, 7, 8]
+    assert [each.get("qualified") for each in answer["records"]][:2] == ["A", "A.f"]
+
+
+def test_a_name_that_ends_as_a_line_does_is_a_file(lined: CommandLine) -> None:
+    assert inspect(lined, "b.py:2", "--json").json["path"] == "b.py:2"
+    assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
+
+
+def test_lines_are_those_of_its_encoding_and_steer_no_terminal(lined: CommandLine) -> None:
+    assert [each["text"] for each in inspect(lined, "wide.py:1", "--json").json["source"]] == ["x = 'ü'\r", "y = 2"]
+    assert inspect(lined, "wide.py:2").lines[1] == ">      2  y = 2"
+    told = inspect(lined, "strange.txt:1")
+    assert told.lines[0] == ">      1  a\\x1b[31mb\\u202e\\rc"
+    assert told.lines[1] == f"       2  {'x' * 400}…"
+    assert inspect(lined, "strange.txt:1", "--json").json["source"][1]["is_cut"] is True
+
+
+@pytest.mark.parametrize(
+    ("place", "hint"),
+    [("a.py:0", "the first line is 1"), ("a.py:11", "the batch has it with 10 lines"), ("wide.py:3", "with 2 lines")],
+)
+def test_a_line_that_there_is_not_is_refused(lined: CommandLine, place: str, hint: str) -> None:
+    assert hint in inspect(lined, place, "--json", status=2).error["hint"]
+
+
+def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> None:
+    ended = inspect(lined, "logo.bin:1")
+    assert (ended.text, ended.notes.splitlines()[0]) == ("", "logo.bin is binary, and has no lines")
+    assert inspect(lined, "a.py:8").notes == "nothing is said of line 8 of a.py\n"
+    assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
+
+
+def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: CommandLine) -> None:
+    shutil.copytree(ran.store, codebatch.directory / "store", symlinks=True)
+    shutil.rmtree(codebatch.directory / "store" / "objects")
+    (codebatch.directory / "store" / "objects").mkdir()
+    answer = codebatch("inspect", "src/main.py:6", "--store", "store", "--json", status=3)
+    assert (answer.json["complete"], answer.json["source"]) == (False, [])
+    assert answer.json["records"]
+    assert "the source of src/main.py is not shown" in answer.notes

@@ -1,0 +1,33 @@
+"""`--explain` tells what a run read, and changes no answer."""
+
+from __future__ import annotations
+
+from codebatch.cli.explaining import EXPLAINED
+
+from .conftest import Ran
+from .test_help import command_of
+from .test_interface import commands_alone
+
+
+def test_every_reading_command_explains_itself_and_no_other_does() -> None:
+    able = {
+        name
+        for name, words in commands_alone().items()
+        if any("--explain" in param.opts for param in command_of(words).params)
+    }
+    assert able == EXPLAINED
+
+
+def test_what_was_read_is_told_beside_the_answer(ran: Ran) -> None:
+    """Also to who wants no notes, and where the answer is an error."""
+    words = ("query", "symbols", "--path", "main", "--json", "-q", "--store", str(ran.store))
+    plain, explained = ran.codebatch(*words), ran.codebatch(*words, "--explain")
+    assert explained.stdout == plain.stdout
+    assert plain.notes == ""
+    store, read, shards, records = explained.notes.splitlines()
+    assert store == f"store: {ran.store}"
+    assert read.startswith("read: 4 files of it, ")
+    assert shards == ("shard files in question: 6; 5 told by their counts, 0 left out by the index, 1 read")
+    assert records.endswith(f" in 1 frame; {len(plain.json)} matched")
+    failed = ran.codebatch("inspect", "nope", "--store", str(ran.store), "--explain", status=2)
+    assert failed.notes.startswith("store: ")

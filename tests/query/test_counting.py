@@ -1,0 +1,104 @@
+"""Counts are the same whether they are told by those of a shard, tallied, or counted record by record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.counting import count_lines
+from codebatch.model.record import Record
+from codebatch.query.counting import count_records, tell
+from codebatch.query.decoding import decode_records, tally_of
+from codebatch.query.fields import NO_LANGUAGES
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.query.shaping import Groups, group_records
+from tests.index.batches import diagnostic, make_saying, make_store
+from tests.query.generated import filters, records
+
+FIELDS = ["kind", "severity", "code", "lang", "path", "dir", "name", "line", "parameters", "visibility", "value"]
+of_counts = st.builds(
+    RecordFilter,
+    kinds=st.lists(st.sampled_from(["file", "diagnostic", "edge"]), max_size=2).map(tuple),
+    severities=st.sampled_from([(), ("error",), ("error", "hint")]),
+    codes=st.lists(st.sampled_from(["f", "fg", "f*", "*", "F"]), max_size=2).map(tuple),
+    languages=st.sampled_from([(), ("f",), ("f", "fg", "*")]),
+)
+
+
+def _lines(said: list[Record]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in said)
+
+
+def _one_by_one(lines: bytes, asked: RecordFilter, field: str) -> Groups:
+    every = ((record, 1) for record in decode_records(lines) if asked.matches(record))
+    return group_records(every, field, NO_LANGUAGES)
+
+
+@given(said=st.lists(records(), max_size=8), asked=filters, field=st.sampled_from(FIELDS))
+def test_tallied_records_are_as_many_as_there_are(said: list[Record], asked: RecordFilter, field: str) -> None:
+    try:
+        asked.check()
+    except InvalidInput:
+        return
+    lines = _lines(said)
+    tallied = asked.iter_tallied([lines], tally_of(asked.fields_needed((field,))))
+    assert group_records(tallied, field, NO_LANGUAGES) == _one_by_one(lines, asked, field)
+
+
+@given(said=st.lists(records(), max_size=8), asked=of_counts, field=st.sampled_from(FIELDS[:5]))
+def test_what_counts_tell_is_true(said: list[Record], asked: RecordFilter, field: str) -> None:
+    lines = _lines(said)
+    told = tell(asked, field, count_lines(lines))
+    if told is not None:
+        found = _one_by_one(lines, asked, field)
+        assert {value: number for value, number in told.counts.items() if number} == dict(found.counts)
+        assert told.absent == found.absent
+
+
+FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagnostic","severity":"hint","code":"b"}\n'
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "is_told"),
+    [
+        (RecordFilter(), "kind", True),
+        (RecordFilter(kinds=("diagnostic",)), "severity", True),
+        (RecordFilter(kinds=("diagnostic", "file")), "code", True),
+        (RecordFilter(severities=("hint",)), "severity", True),
+        (RecordFilter(codes=("a",)), "code", True),
+        (RecordFilter(codes=("a",)), "kind", True),
+        (RecordFilter(codes=("a", "b"), severities=("hint",)), "severity", True),
+        (RecordFilter(kinds=("file",), languages=("c",)), "lang", True),
+        (RecordFilter(codes=("a",)), "severity", False),
+        (RecordFilter(severities=("hint",)), "code", False),
+        (RecordFilter(severities=("hint",), codes=("a",)), "kind", False),
+        (RecordFilter(), "path", False),
+        (RecordFilter(), "lang", False),
+        (RecordFilter(path="a"), "kind", False),
+        (RecordFilter(kinds=("symbol",), where="line > 1"), "kind", False),
+    ],
+)
+def test_counts_tell_what_they_know(asked: RecordFilter, field: str, is_told: bool) -> None:
+    assert (tell(asked, field, count_lines(FINDINGS)) is not None) is is_told
+
+
+def test_no_shard_is_read_whose_counts_tell_it(tmp_path: Path) -> None:
+    """One shard has findings of two severities, of which it must be read which have the code."""
+    store = make_store(tmp_path)
+    said = [[diagnostic("a", "error"), diagnostic("b", "hint")], [], [], [diagnostic("a", "error")], [], []]
+    batch = make_saying(store, len(said), {"symbols": said})
+    records = BatchRecords(store, batch)
+    first, second = sorted(batch.root.glob("outputs/*/symbols/*"))
+    second.write_bytes(b"")
+    errors = RecordFilter(severities=("error",))
+    assert count_records(records, ("symbols",), errors, "code") == Groups((("a", 2),), 0)
+    first.write_bytes(b"")
+    assert count_records(records, ("symbols",), errors, "severity") == Groups((("error", 2),), 0)
+    with pytest.raises(StoreCorrupt):
+        count_records(records, ("symbols",), errors, "code")

@@ -1,0 +1,52 @@
+"""Lines that cannot be asked for are not decoded, and the answer is the same as if all were."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.record import Record
+from codebatch.query.filters import RecordFilter, decode_records
+from tests.query.generated import filters, records
+
+
+@given(said=st.lists(st.lists(records(), max_size=6), max_size=3), asked=filters)
+def test_what_is_found_is_what_is_found_among_all(said: list[list[Record]], asked: RecordFilter) -> None:
+    try:
+        asked.check()
+    except InvalidInput:
+        return
+    blocks = [b"".join(msgspec.json.encode(record) + b"\n" for record in block) for block in said]
+    every = [record for block in blocks for record in decode_records(block)]
+    assert list(asked.iter_matching(blocks)) == [record for record in every if asked.matches(record)]
+
+
+def test_what_is_no_record_is_told_where_it_is_met() -> None:
+    blocks = [b'{"kind":"symbol","name":"f"}\n', b'{"kind":"symbol","name":"g"\n']
+    assert len(list(RecordFilter(names=("f",)).iter_matching(blocks))) == 1
+    for asked in (RecordFilter(), RecordFilter(names=("g",))):
+        with pytest.raises(StoreCorrupt, match="a record cannot be read"):
+            list(asked.iter_matching(blocks))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        RecordFilter(names=("f",)),
+        RecordFilter(codes=("f*",)),
+        RecordFilter(targets=("f",)),
+        RecordFilter(metrics=("f",)),
+        RecordFilter(severities=("hint",)),
+        RecordFilter(path="src/f"),
+        RecordFilter(path="SRC/F*"),
+        RecordFilter(kinds=("edge",)),
+        RecordFilter(kinds=("file",), languages=("f",)),
+        RecordFilter(where="line > 3 and name == 'f'"),
+    ],
+)
+def test_lines_that_cannot_be_asked_for_are_not_decoded(asked: RecordFilter) -> None:
+    no_json = b'{"kind":"file","path":"a","lang":"g"\n{"kind":"symbol","path":"a","name":"n","code":"c","metric":"m"\n'
+    assert list(asked.iter_matching([no_json])) == []

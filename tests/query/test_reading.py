@@ -1,0 +1,69 @@
+"""What is read for a question is counted, as it was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.application.indexing import build_index
+from codebatch.model.record import Record
+from codebatch.query.counting import count_records
+from codebatch.query.filters import RecordFilter
+from codebatch.query.reading import Reading
+from codebatch.query.records import BatchRecords
+from tests.index.batches import diagnostic, make_saying, make_store, symbol
+
+SYMBOL_BYTES = len(msgspec.json.encode(symbol("f"))) + 1
+TASKS = ("symbols",)
+SAID: list[list[Record]] = [
+    [symbol("f")],
+    [symbol("g")],
+    [diagnostic("c")],
+    [symbol("g")],
+    [],
+    [],
+    [diagnostic("c")],
+    [],
+    [],
+]
+"""Of three shards; the last one has no symbol."""
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> BatchRecords:
+    store = make_store(tmp_path)
+    batch = make_saying(store, len(SAID), {"symbols": SAID})
+    build_index(store, batch)
+    return BatchRecords(store, batch, pytest.fail)
+
+
+def test_an_index_leaves_out_shards_and_items(records: BatchRecords) -> None:
+    assert len(list(records.iter_records("symbols", RecordFilter(names=("f",))))) == 1
+    assert records.reading == Reading(
+        shards=3, told_by_counts=1, shards_read=1, shards_read_in_part=1, items=1, matched=1
+    )
+    assert records.reading.left_out_by_index == 1
+
+
+def test_what_no_index_knows_is_read_whole(records: BatchRecords) -> None:
+    assert len(list(records.iter_by_path(TASKS, RecordFilter(kinds=("symbol",))))) == 3
+    assert records.reading == Reading(shards=3, told_by_counts=1, shards_read=2, matched=3)
+    read = records.source.frames_read
+    assert read.frames == 2
+    of_first = len(records.source.item_lines("symbols", 0) or b"")
+    assert (read.frames, of_first) == (3, SYMBOL_BYTES)
+    assert read.record_bytes > 4 * SYMBOL_BYTES, "an item is read with all of its frame"
+
+
+def test_counts_read_what_their_shards_do_not_tell(records: BatchRecords) -> None:
+    assert count_records(records, TASKS, RecordFilter(codes=("c",)), "code").total == 2
+    assert records.reading == Reading(shards=3, told_by_counts=3, matched=2)
+    assert count_records(records, TASKS, RecordFilter(codes=("c",)), "line").total == 2
+    assert records.reading.shards_read == 2
+
+
+def test_one_item_is_read_alone(records: BatchRecords) -> None:
+    assert records.item_records("symbols", 0)
+    assert records.reading == Reading(shards=1, shards_read=1, shards_read_in_part=1, items=1)

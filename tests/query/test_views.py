@@ -1,0 +1,138 @@
+"""Views for SQL: that each is what it says, whatever a directory or a file is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import msgspec
+import pytest
+
+from codebatch.model.record import (
+    KINDS,
+    Diagnostic,
+    Edge,
+    File,
+    Metric,
+    Record,
+    Symbol,
+)
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.query.views import VIEWS, create_empty, create_kind, create_pivoted, named_views
+
+SPEC = Path(__file__).parent.parent.parent / "SPEC.md"
+
+SYMBOL = Symbol(
+    path="a.py", name="f", symbol_type="function", qualified="f", scope="", line=2, column=5, end_line=9, end_column=1
+)
+FILE = File(path="a.py", lang="python", encoding="utf-8", lines=9, class_="text", parse="ok")
+
+
+def finding(line: int, path: str = "a.py") -> Diagnostic:
+    return Diagnostic(
+        path=path,
+        line=line,
+        column=1,
+        end_line=line,
+        end_column=2,
+        severity="error",
+        code="E",
+        message="it's",
+        tool="t",
+    )
+
+
+def opened(directory: Path, *records: Record, strange: tuple[tuple[str, str], ...] = ()) -> duckdb.DuckDBPyConnection:
+    """All views over some records, which lie in two files."""
+    lines = [msgspec.json.encode(record) + b"\n" for record in records]
+    paths = []
+    for number, part in enumerate((lines[::2], lines[1::2])):
+        path = directory / f"{number}.zst"
+        path.write_bytes(FrameWriter().encode(b"".join(part)))
+        paths.append(str(path))
+    connection = duckdb.connect(":memory:")
+    for name, view in VIEWS.items():
+        connection.execute(create_kind(name, paths, strange) if len(view.kinds) == 1 else create_pivoted(name))
+    return connection
+
+
+def test_every_kind_has_a_view_with_the_fields_of_its_records_and_their_defaults(tmp_path: Path) -> None:
+    metric, edge = (
+        Metric(path="a", metric="m", value=3),
+        Edge(path="a", edge_type="calls", source="", target="x", line=1),
+    )
+    views = opened(tmp_path, metric, edge, SYMBOL)
+    assert set(VIEWS) == {*KINDS, "files", "functions", "findings"}
+    for name, view in VIEWS.items():
+        told = views.execute(f"DESCRIBE {name}").fetchall()
+        assert [(column, type_) for column, type_, *_ in told] == list(view.columns)
+    assert views.execute("SELECT * FROM metric").fetchall() == [("a", None, "m", 3, "", 1)]
+    assert views.execute("SELECT resolution, imported, is_module FROM edge").fetchall() == [(None, "", False)]
+    assert views.execute("SELECT parameters, visibility FROM symbol").fetchall() == [([], "public")]
+    assert views.execute("SELECT * FROM duplicate").fetchall() == []
+
+
+def test_paths_are_shown_and_directories_may_have_any_name(tmp_path: Path) -> None:
+    directory = tmp_path / "it's [a]*?"
+    directory.mkdir()
+    record = Metric(path_b64="/w==", metric="m", value=1)
+    views = opened(directory, record, Metric(path="b", metric="m", value=2), strange=(("/w==", "\\xff'"),))
+    assert views.execute("SELECT path, path_b64 FROM metric").fetchall() == [("\\xff'", "/w=="), ("b", None)]
+
+
+def test_a_file_is_one_row_with_its_numbers_and_how_many_findings_it_has(tmp_path: Path) -> None:
+    numbers = [Metric(path="a.py", metric=name, value=value) for name, value in (("code", 7), ("complexity", 0))]
+    other = msgspec.structs.replace(FILE, path="b")
+    views = opened(tmp_path, FILE, other, *numbers, finding(1), finding(2))
+    asked = "SELECT path, lines, code, complexity, max_nesting, errors, hints FROM files ORDER BY path"
+    assert views.execute(asked).fetchall() == [("a.py", 9, 7, 0, 0, 2, 0), ("b", 9, None, None, None, 0, 0)]
+
+
+def test_a_function_is_one_row_with_its_numbers_and_what_its_symbol_says(tmp_path: Path) -> None:
+    def told(metric: str, value: int, symbol: str = "f", line: int = 2) -> Metric:
+        return Metric(path="a.py", metric=metric, value=value, symbol=symbol, line=line)
+
+    twice = [told("complexity", 4, "<anonymous>", 5), told("complexity", 2, "<anonymous>", 5)]
+    views = opened(tmp_path, SYMBOL, told("complexity", 1), told("parameters", 3), *twice, told("code", 9, symbol=""))
+    asked = "SELECT symbol, line, end_line, name, complexity, cognitive, parameters, count FROM functions ORDER BY line"
+    assert views.execute(asked).fetchall() == [
+        ("f", 2, 9, "f", 1, 0, 3, 1),
+        ("<anonymous>", 5, None, None, 4, 0, 0, 2),
+    ]
+
+
+def test_a_finding_is_one_row_with_its_file_and_the_innermost_function_around_it(tmp_path: Path) -> None:
+    inner = msgspec.structs.replace(SYMBOL, qualified="f.g", line=4, end_line=5)
+    class_ = msgspec.structs.replace(SYMBOL, qualified="C", symbol_type="class", line=4)
+    views = opened(tmp_path, FILE, SYMBOL, inner, class_, *map(finding, (1, 3, 4, 4, 9)), finding(3, "b.py"))
+    asked = "SELECT path, line, lang, symbol, symbol_line FROM findings ORDER BY ALL"
+    assert views.execute(asked).fetchall() == [
+        ("a.py", 1, "python", None, None),
+        ("a.py", 3, "python", "f", 2),
+        ("a.py", 4, "python", "f.g", 4),
+        ("a.py", 4, "python", "f.g", 4),
+        ("a.py", 9, "python", "f", 2),
+        ("b.py", 3, None, None, None),
+    ]
+
+
+def test_a_view_that_is_not_made_is_empty_or_refuses() -> None:
+    connection = duckdb.connect(":memory:")
+    connection.execute(create_kind("file", [], []))
+    connection.execute(create_empty("edge", "ask it's"))
+    assert connection.execute("SELECT * FROM file").fetchall() == []
+    with pytest.raises(duckdb.Error, match="ask it's"):
+        connection.execute("SELECT count(*) FROM edge").fetchall()
+
+
+def test_views_are_named_by_any_word_of_a_statement() -> None:
+    assert list(named_views('select * from main."Symbol", FILES where x = \'edge\' and metrics = 1')) == [
+        "symbol", "edge", "files",
+    ]  # fmt: skip
+
+
+def test_the_specification_lists_every_view_with_its_columns() -> None:
+    told = SPEC.read_text(encoding="utf-8")
+    for name, view in VIEWS.items():
+        columns = ", ".join(column.name for column in view.columns)
+        assert f"| `{name}` | {view.row} | {columns} |" in told, name
