@@ -59,9 +59,11 @@ class Index:
     def find(self, lookups: Sequence[Lookup]) -> dict[Digest, set[int]]:
         """The items that hold any of what is looked for, by the digest of their shard file's trailer."""
         asked = tuple(lookups)
-        if self._found[0] != asked:  # It is asked the same of each task.
-            self._found = asked, self._look_up(asked)
-        return self._found[1]
+        last, found = self._found  # One object: several threads may ask.
+        if last != asked:  # It is asked the same of each task.
+            found = self._look_up(asked)
+            self._found = asked, found
+        return found
 
     def narrow(self, output: TaskOutput, lookups: Sequence[Lookup]) -> list[Sequence[int] | None]:
         """For each shard of a task the items, ascending, that hold any of what is looked for. None: all may."""
