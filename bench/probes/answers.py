@@ -171,21 +171,18 @@ def _scattered(records: BatchRecords, batch: Batch, drawn: Sequence[tuple[str, s
     output = outputs.manifest.task("symbols")
     assert output is not None
     items = records.find_items({path.encode() for path, _ in drawn})
-    wanted: dict[int, list[RecordFilter]] = {}
-    for path, name in drawn:
-        wanted.setdefault(items[path.encode()], []).append(RecordFilter(names=(name,)))
-    by_shard = [
-        (place, [item for item in sorted(wanted) if shard.start <= item < shard.end], shard.start)
-        for place, shard in enumerate(records.plan.shards)
-    ]
+    by_shard: list[tuple[int, list[int], RecordFilter]] = []
+    for place, shard in enumerate(records.plan.shards):
+        here = [(items[path.encode()], name) for path, name in drawn]
+        here = [(item - shard.start, name) for item, name in here if shard.start <= item < shard.end]
+        if here:
+            inside = sorted({item for item, _ in here})
+            by_shard.append((place, inside, RecordFilter(names=tuple({name for _, name in here}))))
 
-    def read() -> int:
-        found = 0
-        for place, inside, start in by_shard:
-            blocks = outputs.iter_some(output, place, [item - start for item in inside]) if inside else ()
-            for item, lines in zip(inside, blocks, strict=True):
-                found += sum(len(list(asked.iter_matching((lines,)))) for asked in wanted[item])
-        return found
+    def read() -> list[object]:
+        return [
+            list(asked.iter_matching(outputs.iter_some(output, place, inside))) for place, inside, asked in by_shard
+        ]
 
     return read
 
