@@ -16,7 +16,6 @@ from codebatch.cli.asking import answer_document, answer_rows, answer_written, a
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.inspecting import answer_line
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.cli.show import record_line, summary_lines
@@ -106,6 +105,8 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
     if line is not None:
+        from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
+
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found

@@ -32,6 +32,7 @@ from codebatch.snapshotting.stat_cache import (
     Row,
     Stat,
     StatCache,
+    directory_changed_ns,
     read_stat_cache,
     stat_at,
 )
@@ -161,6 +162,7 @@ class _Look:
                     ignored = GitIgnore(self._top(directory, mode), about.base)
                     self._ignored[directory] = opened.enter_context(ignored)
             self._opened = opened.pop_all()
+        self._touched: set[bytes] = set()
         self._bytes_left = REREAD_BYTES_MAX
         self._files_left = REREAD_FILES_MAX
         self._directories_left = DIRECTORIES_MAX
@@ -177,7 +179,7 @@ class _Look:
         rows: dict[bytes, Row] | None = None
         touched: dict[bytes, Stat] = {}
         told: set[bytes] = set()
-        for path in self._cache.iter_changed(self._base):
+        for path in self._cache.iter_changed(self._base, self._touched):
             rows = rows or self._cache.all_rows()
             if self._differs(path, rows[path]):
                 told.add(path)
@@ -252,8 +254,10 @@ class _Look:
 
     def _added(self) -> Iterator[bytes]:
         """What is new in directories that changed when the tree had been looked at, or later."""
-        known = set(self._cache.directories) | {directory for directory, _, _ in self._cache.listings}
-        changed = {path for path in known if self._is_listed(path) and self._has_changed(path)}
+        known = set(self._cache.directories)
+        without_files = {directory for directory, _, _ in self._cache.listings} - known
+        known |= without_files
+        changed = {path for path in self._touched | without_files if self._is_listed(path) and self._has_changed(path)}
         if not changed:
             return
         names = {path for path in self._cache.iter_paths() if parent_of(path) in changed}
@@ -282,12 +286,8 @@ class _Look:
                     left.append(path)
 
     def _has_changed(self, directory: bytes) -> bool:
-        path = os.path.join(self._base, directory) if directory else self._base
-        try:
-            found = os.lstat(path)
-        except OSError:
-            return False  # What was in it has been told.
-        return stat.S_ISDIR(found.st_mode) and max(found.st_mtime_ns, found.st_ctime_ns) >= self._cache.stamp_ns
+        changed_ns = directory_changed_ns(os.path.join(self._base, directory) if directory else self._base)
+        return changed_ns is not None and changed_ns >= self._cache.stamp_ns  # Of one that is gone all has been told.
 
     def _is_listed(self, directory: bytes) -> bool:
         """Whether a directory was listed, and is not only where a named file lies."""

@@ -95,8 +95,10 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     keys: bytes
     flags: bytes
 
-    def iter_changed(self, base: bytes) -> Iterator[bytes]:
+    def iter_changed(self, base: bytes, touched: set[bytes] | None = None) -> Iterator[bytes]:
         """The paths whose rows are not as lstat finds them now. The inner loop of a snapshot of an unchanged tree.
+
+        Into `touched` go the directories that have changed themselves when all this had been looked at, or later.
 
         Goes by whole paths, which costs less than entering each directory; as every directory on the way is looked at
         too, no link can stand in for one. A path too long for that counts as changed, and is looked at the other way.
@@ -107,7 +109,10 @@ class StatCache(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         gone: set[bytes] = set()
         for directory, count in zip(self.directories, self.counts, strict=True):
             path = os.path.join(base, directory) if directory else base
-            if (gone and parent_of(directory) in gone) or not _is_directory(path):
+            changed_ns = None if gone and parent_of(directory) in gone else directory_changed_ns(path)
+            if touched is not None and changed_ns is not None and changed_ns >= self.stamp_ns:
+                touched.add(directory)
+            if changed_ns is None:
                 gone.add(directory)
                 for name, row in zip(itertools.islice(names, count), expected):  # noqa: B905
                     if row[0]:
@@ -276,11 +281,13 @@ def is_racy(found: Stat, stamp_ns: int) -> bool:
     return found.mode != 0 and max(found.mtime_ns, found.ctime_ns) >= stamp_ns
 
 
-def _is_directory(path: bytes) -> bool:
+def directory_changed_ns(path: bytes) -> int | None:
+    """When something was last put into a directory or taken out, or its permissions changed. None where it is none."""
     try:
-        return stat_module.S_ISDIR(os.lstat(path).st_mode)
+        found = os.lstat(path)
     except OSError:
-        return False
+        return None
+    return max(found.st_mtime_ns, found.st_ctime_ns) if stat_module.S_ISDIR(found.st_mode) else None
 
 
 def is_special(mode: int) -> bool:
