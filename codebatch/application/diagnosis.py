@@ -16,7 +16,7 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.repair import Mended, mend, names_of
 from codebatch.errors import ObjectMissing, StoreError, UnknownId
 from codebatch.index.build import build
-from codebatch.index.generations import indexes_of
+from codebatch.index.generations import index_hint, indexes_of
 from codebatch.index.read import open_index
 from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
@@ -128,7 +128,7 @@ class _Look:
             open_index(self._store, batch.id)
         except StoreError as error:
             path = self._shown(indexes_of(self._store, batch.id))
-            self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=error.hint or "")
+            self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=index_hint(batch.id))
 
     def _look_at_objects(self) -> None:
         """See whether all that snapshots and records name is there. Of each it is told once, by its first loss."""

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from codebatch.errors import StoreCorrupt
+from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
 from codebatch.index.database import make_database
 from codebatch.index.generations import Base, DatabaseFile, IndexFile, find_base, generations, indexes_of
@@ -36,7 +36,7 @@ from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.ids import PassedOver
 from codebatch.store.outputs import Outputs, TaskOutput
-from codebatch.store.sharing import share
+from codebatch.store.sharing import names_apart, share
 from codebatch.store.store import Store
 
 
@@ -99,13 +99,15 @@ class _Shards:
                     self._passed_over(error.message)
                     continue
                 if keeps:
-                    self._store.files.write_volatile(terms_path(self._store.root, digest), encode_terms(digest, terms))
+                    with names_apart():  # Nothing but speed rests on it.
+                        path = terms_path(self._store.root, digest)
+                        self._store.files.write_volatile(path, encode_terms(digest, terms))
             yield digest, terms
 
     def _kept_terms(self, digest: Digest) -> Terms | None:
         try:
             return decode_terms(self._store.files.read(terms_path(self._store.root, digest)), digest)
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, StoreError, ValueError):
             return None
 
 
@@ -117,6 +119,17 @@ def build(store: Store, batch: Batch, outputs: Outputs, passed_over: PassedOver,
     """
     shards = _Shards(store, outputs, passed_over, is_anew=is_anew)
     base = None if is_anew else find_base(store, (batch.id, *batch.about.bases), shards.places)
+    try:
+        return _build(store, batch, shards, base)
+    except FileNotFoundError:
+        if base is None:
+            raise
+    # Who has made a newer index of that batch meanwhile has removed the one whose base it was.
+    return _build(store, batch, _Shards(store, outputs, passed_over, is_anew=is_anew), None)
+
+
+def _build(store: Store, batch: Batch, shards: _Shards, base: Base | None) -> Built:
+    """Raises FileNotFoundError where the base has gone."""
     known = shards.places.keys() & base.about.slots if base is not None else frozenset[Digest]()
     contents = unite(shards.iter_terms(known, keeps=True))
     return Built(
@@ -188,7 +201,8 @@ def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | 
         raise
     for older in generations(store, batch_id):
         if older < number:
-            files.remove_tree(indexes_of(store, batch_id) / str(older))
+            with names_apart():  # What is no directory stays, and nobody asks it any more.
+                files.remove_tree(indexes_of(store, batch_id) / str(older))
     return len(data)
 
 

@@ -88,15 +88,18 @@ def find_base(store: Store, batch_ids: Iterable[str], needed: Collection[Digest]
     for batch_id in batch_ids:
         try:
             found = _base_of(store, batch_id)
+            if found is not None and _is_near(found.about.slots, needed) and _is_sound(store, found):
+                return found
         except (FileNotFoundError, StoreError):
             continue
-        if found is None:
-            continue
-        known, wanted = set(found.about.slots), set(needed)
-        is_near = 100 * len(wanted - known) <= CHANGED_PERCENT_MAX * len(wanted)
-        if is_near and 100 * len(known - wanted) <= CHANGED_PERCENT_MAX * len(known) and _is_sound(store, found):
-            return found
     return None
+
+
+def _is_near(slots: Collection[Digest], needed: Collection[Digest]) -> bool:
+    known, wanted = set(slots), set(needed)
+    return 100 * len(wanted - known) <= CHANGED_PERCENT_MAX * len(wanted) and 100 * len(
+        known - wanted
+    ) <= CHANGED_PERCENT_MAX * len(known)
 
 
 def _base_of(store: Store, batch_id: str) -> Base | None:

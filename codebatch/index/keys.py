@@ -26,7 +26,8 @@ METRIC = b"m"
 
 _CUT = b"\xff"
 _DIGEST_BYTES = 16
-_LAST_COMPONENT = re.compile(r"[^.:/\\>]*\Z")
+# It begins behind one of them alone, so that a target of any length is gone through once.
+_LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1
 
 _number = struct.Struct(">I")

@@ -13,7 +13,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.diagnosis import diagnose, repair
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.indexing import build_index, verify_index
-from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, UnknownId
+from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreError, UnknownId
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import Index, open_index
@@ -237,3 +237,51 @@ def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
         about.write_bytes(document[:at])
         with pytest.raises(CorruptFile):
             open_index(store, batch.id)
+
+
+@pytest.mark.parametrize("broken", ["terms", "base", "generation"])
+def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
+    store: Store, batch: Batch, broken: str
+) -> None:
+    build_index(store, batch)
+    first = _opened(store, batch).posted()
+    old = store.root / "indexes" / batch.id / "1"
+    if broken == "generation":
+        shutil.rmtree(old)
+        old.write_bytes(b"")
+    else:
+        for path in (store.root / "indexes" / "terms").iterdir() if broken == "terms" else [old / "base.lmdb"]:
+            path.unlink()
+            path.mkdir()
+        if broken == "terms":
+            _forget(store, batch)
+        else:
+            (damage,) = diagnose(store, is_full=False).damaged
+            assert damage.hint == index_hint(batch.id)
+    assert build_index(store, batch).shard_files == 6
+    assert _opened(store, batch).posted() == first
+
+
+def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
+    store: Store, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_index(store, batch)
+    disk = store.files.read, store.files.read_range
+
+    def given(path: Path) -> Path:
+        if path.parent.name == "terms" or path.name == "base.lmdb":
+            raise StoreError("cannot read it")
+        return path
+
+    monkeypatch.setattr(store.files, "read", lambda path: disk[0](given(path)))
+    monkeypatch.setattr(store.files, "read_range", lambda path, *at: disk[1](given(path), *at))
+    answer = build_index(store, batch)
+    assert (answer.known, answer.decoded) == (0, 6)
+
+
+def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batch) -> None:
+    build_index(store, batch)
+    with (store.root / "indexes" / batch.id / "1" / "base.lmdb").open("r+b") as file:
+        file.truncate(1 << 43)
+    with pytest.raises(CorruptFile, match="is not what"):
+        open_index(store, batch.id)

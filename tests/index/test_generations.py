@@ -182,3 +182,22 @@ def test_a_posting_of_no_slot_is_damage(store: Store) -> None:
         _where(store, batch, "s*")
     with pytest.raises(CorruptFile, match="a slot that there is not"):
         verify_index(store, batch)
+
+
+def test_a_base_that_goes_while_what_it_lacks_is_read_is_done_without(store: Store) -> None:
+    """Another process makes a newer index of the same batch meanwhile, which takes the older one away."""
+    batch = _make(store, 0, {})
+    (path,) = (path for path in batch.root.glob("outputs/*/symbols/000000-*"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    build_index(store, batch)
+    meanwhile: list[IndexAnswer] = []
+
+    def make_another(_: str) -> None:
+        if not meanwhile:
+            meanwhile.append(build_index(store, batch))
+
+    answer = build_index(store, batch, note=make_another)
+    path.write_bytes(whole)
+    assert (len(meanwhile), answer.known, answer.shard_files) == (1, 0, 39)
+    assert _where(store, batch, "s4") == [None, [1], *[[]] * 18]

@@ -159,3 +159,8 @@ def test_a_forged_terms_file_is_refused_or_read(middle: bytes) -> None:
     said = b"cbterms\x01" + b"\xab" * 32 + middle
     with contextlib.suppress(ValueError):
         decode_terms(said + zlib.crc32(said).to_bytes(4, "little"), DIGEST)
+
+
+def test_what_is_behind_a_long_name_is_found_at_once() -> None:
+    """Not in the square of its length, which were an hour."""
+    assert keys.last_component("a" * 10**6 + ".") == ""
