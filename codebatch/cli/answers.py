@@ -136,6 +136,7 @@ class BatchShown(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     snapshot_id: str
     pipeline: str
+    status: str
     source: str
     paths: tuple[str, ...]
     plan_digest: str

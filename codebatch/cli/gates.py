@@ -14,7 +14,7 @@ from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option, table
 from codebatch.cli.run import Teller
 from codebatch.errors import BatchIncomplete
-from codebatch.gates.catalogue import BUNDLES, GATES, GateExplainAnswer, GateListAnswer, about, check_bundle, find_gate
+from codebatch.gates.catalogue import GATES, GateExplainAnswer, about, check_bundle, find_gate
 from codebatch.gates.findings import GateResult
 from codebatch.gates.running import run_all, run_gate
 from codebatch.gates.subject import Command, Program, Subject
@@ -45,7 +45,7 @@ def gate_list(answering: Answering, status: str | None, tag: str | None) -> None
     )
     rows = [(each.gate_id, each.status, " ".join(each.aliases) or "-", each.promise) for each in gates]
     answering.print(
-        GateListAnswer(gates=gates, bundles=BUNDLES),
+        gates,
         table(rows, ("gate", "status", "aliases", "promise")) if rows else [],
         if_none="no such gate",
     )

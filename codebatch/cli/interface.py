@@ -25,7 +25,7 @@ from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
 from codebatch.cli.trying import TaskTested
 from codebatch.errors import CodebatchError
-from codebatch.gates.catalogue import GateExplainAnswer, GateListAnswer
+from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
 from codebatch.gates.findings import BundleResult, GateResult
 from codebatch.model.record import Record
 from codebatch.model.task import PIPELINES
@@ -110,7 +110,7 @@ ANSWERS: dict[str, object] = {
     "files-why": answers.WhyTaken,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
-    "gate-list": GateListAnswer,
+    "gate-list": list[GateAbout],
     "gate-run": GateResult,
     "gc": CollectedAnswer,
     "graph": list[Import],

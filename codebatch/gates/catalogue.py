@@ -45,7 +45,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate as `gate-list --json` and `gate-explain --json` describe it. `writes`: empty where it changes nothing."""
+    """A gate in `gate-list --json` and `gate-explain --json`. `writes`: empty where it changes nothing."""
 
     gate_id: str
     aliases: tuple[str, ...]
@@ -55,14 +55,6 @@ class GateAbout(msgspec.Struct, frozen=True, kw_only=True):
     looks_at: str
     needs: Needs
     writes: str
-
-
-class GateListAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """`gate-list --json`, in the order in which they run; and the names under which `gate-bundle` runs all of them."""
-
-    schema: Literal["codebatch.gate-list/1"] = "codebatch.gate-list/1"
-    gates: tuple[GateAbout, ...]
-    bundles: tuple[str, ...]
 
 
 class GateExplainAnswer(GateAbout, frozen=True, kw_only=True):

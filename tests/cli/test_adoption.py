@@ -76,3 +76,4 @@ def test_what_was_left_open_elsewhere_is_finished_and_then_answers_here(two: Com
     ended = two("run", "two", "--json").json
     shown = two("batch", "show", "--json").json
     assert (shown["batch_id"], shown["source"]) == (ended["batch_id"], str(two.directory / "two"))
+    assert (shown["status"], ended["status"]) == ("COMPLETED", "COMPLETED")
