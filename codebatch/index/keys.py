@@ -11,6 +11,9 @@ import hashlib
 import math
 import re
 import struct
+import sys
+from array import array
+from collections.abc import Iterable
 from typing import NamedTuple
 
 TERM_BYTES_MAX = 400
@@ -115,8 +118,21 @@ def encode_postings(slot: bytes, items: bytes) -> bytes:
     return bytes(postings)
 
 
-def decode_postings(value: bytes) -> list[tuple[int, int]]:
-    """Pairs of slot and item. Raises ValueError where the value is cut."""
-    if len(value) % 8:
-        raise ValueError("a value of it is cut")
-    return [(posting >> 32, posting & _GREATEST) for posting in struct.unpack(f"<{len(value) // 8}Q", value)]
+def items_by_slot(values: Iterable[bytes]) -> dict[int, list[int]]:
+    """The items of postings, each once and ascending, by slot. Raises ValueError where a value is cut."""
+    postings = array("Q")
+    try:
+        for value in values:
+            postings.frombytes(value)
+    except ValueError as error:
+        raise ValueError("a value of it is cut") from error
+    if sys.byteorder == "big":
+        postings.byteswap()
+    found: dict[int, list[int]] = {}
+    for posting in sorted(set(postings)):
+        slot = posting >> 32
+        if slot in found:
+            found[slot].append(posting & _GREATEST)
+        else:
+            found[slot] = [posting & _GREATEST]
+    return found

@@ -6,6 +6,7 @@ are behind it, in whatever batch. Of one that it does not know it says so, and t
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,8 +51,8 @@ class Index:
         for part in self._parts:
             try:
                 for key, value in part.database.iter_from(b""):
-                    for digest, item in _postings(part, value):
-                        posted[digest][key] = posted[digest].get(key, b"") + item.to_bytes(keys.ITEM_BYTES, "little")
+                    for slot, items in keys.items_by_slot([value]).items():
+                        posted[_digest(part, slot)][key] = struct.pack(f"<{len(items)}I", *items)
             except ValueError as error:
                 raise corrupt_index(part.path, f"is damaged: {error}") from error
         return posted
@@ -84,23 +85,18 @@ class Index:
         found: dict[Digest, set[int]] = {}
         for part in self._parts:
             try:
-                for lookup in lookups:
-                    for value in part.database.iter_values(lookup):
-                        for digest, item in _postings(part, value):
-                            if digest in found:
-                                found[digest].add(item)
-                            else:
-                                found[digest] = {item}
+                values = [value for lookup in lookups for value in part.database.iter_values(lookup)]
+                for slot, items in keys.items_by_slot(values).items():
+                    found.setdefault(_digest(part, slot), set()).update(items)
             except ValueError as error:
                 raise corrupt_index(part.path, f"is damaged: {error}") from error
         return found
 
 
-def _postings(part: _Part, value: bytes) -> list[tuple[Digest, int]]:
-    """The postings of a value, by the shard files of their slots. Raises ValueError."""
-    slots = part.slots
+def _digest(part: _Part, slot: int) -> Digest:
+    """Raises ValueError where there is no such slot."""
     try:
-        return [(slots[slot], item) for slot, item in keys.decode_postings(value)]
+        return part.slots[slot]
     except IndexError as error:
         raise ValueError("it names a slot that there is not") from error
 

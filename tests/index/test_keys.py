@@ -54,7 +54,7 @@ def test_keys_and_values_have_these_bytes() -> None:
     assert keys.encode_postings(b"\1\0\0\0", b"\2\0\0\0\3\0\0\0") == b"\x02\0\0\0\x01\0\0\0\x03\0\0\0\x01\0\0\0"
     for cut in (b"\0" * 7, b"\0" * 9):
         with pytest.raises(ValueError, match="cut"):
-            keys.decode_postings(cut)
+            keys.items_by_slot([b"\0" * 8, cut])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,10 @@ packed = st.lists(st.binary(min_size=4, max_size=4), max_size=4).map(b"".join)
 def test_postings_are_read_as_they_were_written(slot: int, items: list[int]) -> None:
     value = keys.encode_postings(slot.to_bytes(4, "little"), struct.pack(f"<{len(items)}I", *items))
     assert value == struct.pack(f"<{len(items)}Q", *(slot << 32 | item for item in items))
-    assert keys.decode_postings(value) == [(slot, item) for item in items]
+    other = keys.encode_postings((slot ^ 1).to_bytes(4, "little"), struct.pack("<I", items[0]))
+    read = {slot: sorted(set(items))}
+    assert keys.items_by_slot([value]) == read
+    assert keys.items_by_slot([value, other, value]) == read | {slot ^ 1: items[:1]}
 
 
 @given(st.dictionaries(st.binary(max_size=9), packed))

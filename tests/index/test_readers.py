@@ -87,16 +87,16 @@ def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
 ) -> None:
     """The old one goes between index.json and its database."""
     store, batch = indexed
-    read = store.files.read
+    read = store.files.read_range
     built: list[Path] = []
 
-    def read_late(path: Path) -> bytes:
+    def read_late(path: Path, offset: int, length: int) -> bytes:
         if path.name == "base.lmdb" and not built:
             built.append(path)
             build_index(store, batch, is_anew=True)
-        return read(path)
+        return read(path, offset, length)
 
-    monkeypatch.setattr(store.files, "read", read_late)
+    monkeypatch.setattr(store.files, "read_range", read_late)
     assert _answer(BatchRecords(store, batch, pytest.fail)) == _whole(indexed)
     assert not built[0].exists()
 
