@@ -117,6 +117,8 @@ class _Look:
                 snapshot = load_snapshot(store.files, store.root, snapshot_id)
                 if is_full:
                     snapshot.check()
+                else:
+                    snapshot.check_length()
         if is_full or may_lack_objects(store.objects()):
             self._look_at_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
@@ -183,7 +185,10 @@ class _Look:
         except UnknownId:
             pass
         except StoreError as error:
-            self._unreadable.append(Damage(problem=error.message, names=(self._shown(path),), hint=error.hint or ""))
+            if self._store.files.stat(path) is not None:
+                self._unreadable.append(
+                    Damage(problem=error.message, names=(self._shown(path),), hint=error.hint or "")
+                )
 
     def told(
         self, before: Iterable[Fault] = (), left: Iterable[Fault] | None = None, mended: Mended | None = None

@@ -140,11 +140,17 @@ class Snapshot:
 
     def check(self) -> None:
         """Raises StoreCorrupt where the index is not the snapshot's, or its frames are not where the document says."""
+        self.check_length()
         with self._corrupt_where_unsound():
-            frames = self.document.frames
-            index = b"".join(content for _, content in self._iter_contents(range(len(frames))))
-            if index != self._read_index() or self._files.size(self._path) != sum(frame.length for frame in frames):
+            index = b"".join(content for _, content in self._iter_contents(range(len(self.document.frames))))
+            if index != self._read_index():
                 raise FrameError("its frames are not where they should be")
+
+    def check_length(self) -> None:
+        """Raises StoreCorrupt where the index is not there, or not as long as it was made. Nothing of it is read."""
+        with self._corrupt_where_unsound():
+            if self._files.size(self._path) != self._offsets[-1]:
+                raise FrameError("it is missing, or not as long as it was")
 
     def entry(self, path: bytes) -> Entry | None:
         """The entry at a path, by decoding one frame where not all are decoded already. Raises StoreCorrupt."""

@@ -205,7 +205,7 @@ def test_documents_are_looked_at_and_other_files_are_mended_all_the_same(shared:
     write(shared.directory / ".codebatch" / "untrusted.json", "{}\n")
     told = shared("diagnose", "--json", status=4, has_answer=True).json
     named = {Path(each["names"][0]).name for each in told["damaged"]}
-    assert named == {"untrusted.json", first.name, latest.name}, "the index is read with --full alone"
+    assert named == {"untrusted.json", first.name, latest.name, snapshot.name}
 
 
 def test_beside_who_writes_it_mends_and_beside_who_collects_it_waits(shared: CommandLine) -> None:

@@ -285,3 +285,17 @@ def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batc
         file.truncate(1 << 43)
     with pytest.raises(CorruptFile, match="is not what"):
         open_index(store, batch.id)
+
+
+def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: Store, batch: Batch) -> None:
+    snapshot = store.root / "snapshots" / batch.about.snapshot_id
+    path = snapshot / "files.index.jsonl.zst"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    for _ in range(2):
+        (damage,) = diagnose(store, is_full=False).damaged
+        assert damage.names == (f"snapshots/{snapshot.name}",)
+        path.unlink(missing_ok=True)
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert diagnose(store, is_full=False).damaged == ()
+    assert diagnose(store, is_full=True).damaged != ()
