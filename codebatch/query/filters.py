@@ -175,8 +175,8 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             rows.append(row_of("lang", self.languages))
         if self._where is not None:
             rows += [row_of(field, (text,)) for field, text in self._required_texts() if self._is_written(field, text)]
-        starts = starts_of(self.named_kinds)
-        return Marks(starts=starts, rows=tuple(rows), part=PathFilter(self.path).part)
+        told = tuple(row for row in rows if b"" not in row)  # Of a star alone: every line holds that.
+        return Marks(starts=starts_of(self.named_kinds), rows=told, part=PathFilter(self.path).part)
 
     def _required_texts(self) -> Iterator[tuple[str, str]]:
         """The fields that are a text wherever the condition holds, each with it."""

@@ -24,6 +24,11 @@ def test_what_is_found_is_what_is_found_among_all(said: list[list[Record]], aske
     assert list(asked.iter_matching(blocks)) == [record for record in every if asked.matches(record)]
 
 
+def test_a_star_alone_stands_for_any_target() -> None:
+    block = b'{"kind":"edge","path":"a","target":"f"}\n{"kind":"edge","path":"a","target":""}\n'
+    assert len(list(RecordFilter(targets=("*",)).iter_matching([block]))) == 2
+
+
 def test_what_is_no_record_is_told_where_it_is_met() -> None:
     blocks = [b'{"kind":"symbol","name":"f"}\n', b'{"kind":"symbol","name":"g"\n']
     assert len(list(RecordFilter(names=("f",)).iter_matching(blocks))) == 1
