@@ -126,8 +126,25 @@ def ask(store: Store, reference: str | None = None, note: Note = ignore_note) ->
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
     """The item that a path names: as in the snapshot, or as seen from the current directory.
 
-    From there first where it begins with `./` or `../`. Where it could be either, a note says which was taken. Raises
-    InvalidInput where it is neither.
+    Raises InvalidInput where it is neither, with the first file whose path ends so.
+    """
+    found = try_find_item(records, path, note)
+    if found is not None:
+        return found
+    end = b"/" + os.path.normpath(os.fsencode(path))
+    meant = next((entry.path for entry in records.items if entry.path.endswith(end)), None)
+    hint = f"see: codebatch files --batch {records.batch.id}"
+    if meant is not None:
+        hint = f"did you mean {display_path(meant)!r}? {hint}"
+    of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
+    raise InvalidInput(f"the batch{of and of + ','} has no file {path!r}", hint=hint)
+
+
+def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int] | None:
+    """As `find_item`, None where there is none.
+
+    From the current directory first where it begins with `./` or `../`. Where it could be either, a note says which was
+    taken. Raises InvalidInput for what is no path.
     """
     path_of(path)
     given = os.fsencode(path)
@@ -148,10 +165,7 @@ def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]
         if others:
             note(f"{display_path(chosen)} is asked, as the project has it; there is {display_path(others[0])} too")
         return chosen, items[chosen]
-    of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
-    raise InvalidInput(
-        f"the batch{of and of + ','} has no file {path!r}", hint=f"see: codebatch files --batch {records.batch.id}"
-    )
+    return None
 
 
 def shown_paths(batch: Batch) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from codebatch.application import ignore_note, questions
-from codebatch.application.asking import Answer, Question, find_item
+from codebatch.application.asking import Answer, Question, try_find_item
 from codebatch.application.questions import Inspected
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
@@ -58,10 +58,9 @@ def split_place(question: Question, given: str) -> tuple[str, int | None]:
 
 def _is_file(question: Question, path: str) -> bool:
     try:
-        find_item(question.records, path, ignore_note)
+        return try_find_item(question.records, path, ignore_note) is not None
     except InvalidInput:
         return False
-    return True
 
 
 def inspect_line(question: Question, path: str, line: int, *, kinds: tuple[str, ...] = ()) -> Answer[InspectedLine]:

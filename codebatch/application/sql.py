@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -46,7 +47,11 @@ _SETTINGS = {
     "python_enable_replacements": "false",
 }
 _ASKING = ("SELECT", "MULTI")
-"""Statements that ask; MULTI is what a PIVOT is made of."""
+"""Statements that ask; MULTI is what a statement with a PIVOT in it is made of, one that begins with _FIRST asks."""
+_FIRST = re.compile(
+    r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(describe|from|pivot|pivot_wider|select|show|summarize|table|unpivot|values|with)\b",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 class Rows(NamedTuple):
@@ -113,8 +118,8 @@ class _Session:
                 f"{len(found)} statements, where one is wanted" if found else "the statement is empty",
                 hint="such as: codebatch sql 'select lang, count(*) from file group by lang'",
             )
-        if found[0].type.name not in _ASKING:
-            name = found[0].type.name
+        name = found[0].type.name
+        if name not in _ASKING or (name == "MULTI" and not _FIRST.match(statement)):
             raise InvalidInput(f"a statement that asks is wanted, and this is {name}", hint="it begins with SELECT")
 
     def make_views(self, records: BatchRecords, kinds: Sequence[str], named: Collection[str]) -> None:
@@ -240,6 +245,8 @@ def _refused(error: duckdb.Error) -> InvalidInput:
         hint = did_you_mean(name, list(VIEWS))
     elif told.startswith("Permission Error"):
         hint = f"nothing can be read but the views: {', '.join(VIEWS)}"
+    elif told.startswith("Invalid Input Error: Required module 'pytz'"):  # nothing of ours requires it
+        told, hint = "a time with a zone cannot be answered", "ask for it as a text: now()::varchar"
     elif told.startswith("Out of Memory Error"):
         hint = f"at most {SQL_MEMORY_BYTES_MAX // 1024**3} GiB: ask for fewer rows or columns, or for sums of them"
     return InvalidInput(told, hint=hint)

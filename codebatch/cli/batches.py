@@ -35,7 +35,6 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES, TaskDeclaration
-from codebatch.query.standing import standing
 from codebatch.store.batches import given_names
 from codebatch.store.outputs import current_outputs
 from codebatch.system.plugins import load_declaration
@@ -134,7 +133,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
         created_at=_instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
-        status=standing(asked.batch).state.value,
+        status=batches.status(asked.store, asked.batch).standing.state.value,
         source=", ".join(map(display_path, about.sources)),
         paths=shown_paths(asked.batch),
         plan_digest=about.plan_digest,

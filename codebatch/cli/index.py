@@ -15,7 +15,10 @@ from codebatch.model.quantities import count_of, human_bytes
 @batch_option
 @click.option("--rebuild", "is_anew", is_flag=True, help="Read all records, whatever is kept of what they hold.")
 @click.option(
-    "--verify", "is_verifying", is_flag=True, help="Hold the index that is there against the records instead."
+    "--verify",
+    "is_verifying",
+    is_flag=True,
+    help="Hold the index that is there against the records; make none but with --rebuild, before.",
 )
 @answering
 def index_build(answering: Answering, batch_reference: str | None, is_anew: bool, is_verifying: bool) -> None:
@@ -24,13 +27,11 @@ def index_build(answering: Answering, batch_reference: str | None, is_anew: bool
     It only says where to look, so that questions read less; their answers are the same without it. It may be deleted at
     any time.
     """
-    if is_anew and is_verifying:
-        raise click.UsageError("--rebuild makes an index and --verify looks at the one that is there: name one")
     store, batch = answering.batch(batch_reference)
-    if is_verifying:
+    is_made = is_anew or not is_verifying
+    answer = build(store, batch, is_anew=is_anew, note=answering.tell) if is_made else None
+    if answer is None or is_verifying:
         answer = verify_index(store, batch, answering.tell)
-    else:
-        answer = build(store, batch, is_anew=is_anew, note=answering.tell)
     answering.print(answer, _lines(answer, is_verifying=is_verifying))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -25,9 +26,17 @@ from codebatch.query.fields import JsonRecord
 
 _INTEGER_BITS = 64
 """What JSON's readers hold. DuckDB's greatest have twice as many."""
+_COMMENT = re.compile(r"--[^\s=]*\s")
 
 
-@click.command()
+class StatementCommand(click.Command):
+    """A command whose argument may begin with a comment of SQL, which looks like an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"\n{each}" if _COMMENT.match(each) else each for each in args])
+
+
+@click.command(cls=StatementCommand)
 @click.argument("statement")
 @asked_batch_option
 @click.option(

@@ -87,6 +87,11 @@ def test_what_has_no_lines_or_nothing_to_say_is_noted(lined: CommandLine) -> Non
     assert inspect(lined, "nowhere.py:8", "--json", status=2).error["message"].endswith("no file 'nowhere.py'")
 
 
+def test_of_a_file_that_there_is_not_the_one_whose_path_ends_so_is_told(ran: Ran) -> None:
+    ended = ran.codebatch("inspect", "main.py:6", "--store", "store", status=2)
+    assert "hint: did you mean 'src/main.py'? see: codebatch files" in ended.notes
+
+
 def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: CommandLine) -> None:
     shutil.copytree(ran.store, codebatch.directory / "store", symlinks=True)
     shutil.rmtree(codebatch.directory / "store" / "objects")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_every_form_tells_the_same_rows(ran: Ran) -> None:
     assert ask(ran, statement, "-o", "md").lines[2] == f"| {' | '.join(cells)} |"
     assert ask(ran, statement, "-o", "plain").lines[0] == "\t".join(cells)
     assert ask(ran, statement).lines[0].split() == ["path", "n", "l", "s", "d"]
+    assert ask(ran, f"-- what each file defines\n{statement}").lines[0].split() == ["path", "n", "l", "s", "d"]
     assert ask(ran, "from file where false").notes == "no rows\n"
     assert ask(ran, statement, "-o", "csv", "--json", status=2).error["message"].startswith("-o csv means")
 
@@ -81,6 +83,14 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
     assert (error["hint"] or "").startswith(hint or "")
 
 
+def test_a_time_with_a_zone_is_to_be_asked_for_as_a_text(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    assert run_to_exit_status(cli, ["sql", "select now()", "--store", str(ran.store)]) == 2
+    assert "hint: ask for it as a text" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -105,6 +115,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(ran: Ran, statement: str, tol
         "pragma enable_profiling",
         "call enable_logging(storage = 'file', storage_path = '{}')",
         "create table x as select 1",
+        "create table x as pivot file on lang using count(*)",
         "create secret (type s3)",
         "explain analyze copy file to '{}'",
         "select 1; copy file to '{}'",
