@@ -70,4 +70,5 @@ def _last(name: str) -> str:
 
 
 def _ends_with(whole: Json, name: str) -> bool:
-    return isinstance(whole, str) and (whole == name or whole.endswith((f".{name}", f":{name}", f"/{name}")))
+    ends = tuple(f"{before}{name}" for before in (".", ":", "/", "\\", "->"))
+    return isinstance(whole, str) and (whole == name or whole.endswith(ends))

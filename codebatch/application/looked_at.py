@@ -10,14 +10,15 @@ from codebatch.model.counts import add_counts
 
 
 class LookedAt(NamedTuple):
-    """So many records, by now, of so many files."""
+    """So many records, by now, of so many files; None where nobody has come to all of these yet."""
 
     records: int
-    files: int
+    files: int | None
 
 
 def looked_at(question: Question, kinds: Collection[str], task: str | None = None) -> LookedAt:
     """How many records there are of some kinds, of one task where one is named; from counts. Raises StoreCorrupt."""
     records = question.records
     total = add_counts(records.counts(name) for name in records.choose_tasks(task)).kinds
-    return LookedAt(sum(total.get(kind, 0) for kind in kinds), question.batch.about.items)
+    is_running = records.source.files_done(()) is not None
+    return LookedAt(sum(total.get(kind, 0) for kind in kinds), None if is_running else question.batch.about.items)

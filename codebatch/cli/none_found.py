@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codebatch.application.looked_at import LookedAt
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.filtering import NOUNS, Asked
 from codebatch.model.quantities import count_of
@@ -15,14 +16,17 @@ def none_found(batch: OpenedBatch, asked: Asked) -> str:
         return ""
     noun = asked.noun if NOUNS[asked.noun].kinds else "records"
     there = batch.looked_at(wanted.possible_kinds, asked.filters.get("task"))
-    files = count_of(there.files, "file")
     if not there.records:
-        return f"no {noun} in {files}"
+        return f"no {noun}{_in_files(there)}"
     behind = f" behind the first {asked.offset:,}" if asked.offset else ""
-    return f"no {noun} match{behind}, of {there.records:,} in {files}"
+    return f"no {noun} match{behind}, of {there.records:,}{_in_files(there)}"
 
 
 def told_of(batch: OpenedBatch, kind: str) -> str:
     """How many records of a kind were looked at, in how many files."""
     there = batch.looked_at((kind,))
-    return f"{count_of(there.records, kind)} in {count_of(there.files, 'file')}"
+    return f"{count_of(there.records, kind)}{_in_files(there)}"
+
+
+def _in_files(there: LookedAt) -> str:
+    return "" if there.files is None else f" in {count_of(there.files, 'file')}"

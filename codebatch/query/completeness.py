@@ -158,6 +158,6 @@ def _is_untold_failure(
 
 
 def _failures(records: BatchRecords, task: str, path: str) -> int:
-    every = records.iter_records(task, RecordFilter(kinds=("failure",)))
+    every = records.iter_records(task, RecordFilter(kinds=("failure",)), is_beside=True)
     paths = PathFilter(path)
     return sum(paths.matches(found := path_bytes(record)) or found == PROJECT_PATH for record in every)

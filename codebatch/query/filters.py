@@ -239,11 +239,11 @@ def path_bytes(record: JsonRecord) -> bytes:
 
 
 def last_name(target: Json) -> Json:
-    """The last of the names of which the target of an edge is made: `c` of `a.b.c` and `a::c`."""
+    """The last of the names of which the target of an edge is made: `c` of `a.b.c`, `a::c` and `a->c`."""
     return _NAME_ENDS.split(target)[-1] if isinstance(target, str) else None
 
 
-_NAME_ENDS = re.compile(r"[.:/\\]+")
+_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
 
 
 def matches_any(value: object, wanted: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ class Reading(msgspec.Struct, kw_only=True):
 
     Of the shards in question some are `told_by_counts`: that they hold nothing that is asked for, or how much of it.
     `shards_read` were read, `items` of those of which an index named some, all of the others; the rest an index left
-    out. `matched` counts the records that passed, also where they were only needed on the way to the answer.
+    out. `matched` counts the records that passed, and none of those that tell the languages of files and what failed.
     """
 
     shards: int = 0

@@ -77,10 +77,14 @@ class BatchRecords:
         """What a task's results rest on besides its key, for people; empty where nothing. Its batch alone has them."""
         return next((piece.unkeyed for piece in self.source.iter_pieces(task) if piece.unkeyed), "")
 
-    def iter_records(self, task: str, asked: RecordFilter) -> Iterator[JsonRecord]:
-        """The records of a task that are asked for, in output order. Raises StoreCorrupt."""
+    def iter_records(self, task: str, asked: RecordFilter, *, is_beside: bool = False) -> Iterator[JsonRecord]:
+        """The records of a task that are asked for, in output order. Raises StoreCorrupt.
+
+        Those that are needed beside the answer do not count as matched.
+        """
         for piece in self._wanted(self.source.iter_pieces(task, lookups_of(asked)), asked):
-            yield from self.reading.count_matched(asked.iter_matching(self.read(piece), self.languages_for(asked)))
+            found = asked.iter_matching(self.read(piece), self.languages_for(asked))
+            yield from found if is_beside else self.reading.count_matched(found)
 
     def iter_by_path(self, tasks: Iterable[str], asked: RecordFilter) -> Iterator[JsonRecord]:
         """The records of some tasks that are asked for, by path, then in the order of the tasks and of their output.
@@ -117,7 +121,7 @@ class BatchRecords:
         """The languages of files, as `parse` tells them so far. Raises InvalidInput where the batch is without it."""
         if "parse" not in self.task_names:
             raise InvalidInput("the batch does not know of what language files are", hint="run the pipeline `parse`")
-        every = self.iter_records("parse", RecordFilter(kinds=("file",)))
+        every = self.iter_records("parse", RecordFilter(kinds=("file",)), is_beside=True)
         return {path_key(record): str(record.get("lang")) for record in every}
 
     def item_records(self, task: str, item: int) -> list[JsonRecord] | None:

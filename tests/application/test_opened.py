@@ -35,7 +35,7 @@ from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 from codebatch.store.store import open_store as open_store_at
 from codebatch.system.counted_files import CountedFiles
-from tests.index.batches import Said, diagnostic, make_saying, make_store, symbol
+from tests.index.batches import Said, calls, diagnostic, make_saying, make_store, symbol
 from tests.proof.plans import make_batch
 
 ITEMS = 12
@@ -433,3 +433,14 @@ def test_what_was_named_is_what_the_use_cases_are_asked(made: Store, batch: Open
     assert [each["name"] for each in batch.outline("003").found.records] == ["f3", "other"]
     assert [each["path"] for each in batch.definitions("f3").found] == ["003", "007", "011"]
     assert [each.calls for each in batch.callers("m.f3").found] == [1, 1, 1]
+
+
+def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    targets = ("p->f", "a.p->f", "A\\f", "f", "pf", "p->operator->")
+    made = make_saying(store, 1, {"symbols": [[_of(0, calls(target)) for target in targets]]})
+    for _ in range(2):
+        batch = codebatch.open(store.root).batch(made.id, partial=True)
+        found = {name: [each.calls for each in batch.callers(name).found] for name in ("f", "p->f", "operator->", ">f")}
+        assert found == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
+        build_index(store, made)
