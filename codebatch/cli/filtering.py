@@ -9,7 +9,8 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from codebatch.cli.formats import Color, Form
+from codebatch.cli.colors import Color
+from codebatch.cli.formats import Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.query.wanted import OutputFilters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
@@ -11,7 +10,6 @@ from typing import Literal
 import msgspec
 
 from codebatch.cli.options import table
-from codebatch.cli.show import record_parts
 from codebatch.cli.terminal import printable
 from codebatch.model.record import KINDS
 from codebatch.model.task import Json
@@ -23,12 +21,6 @@ FOR_PROGRAMS = ("json", "jsonl", "csv")
 """Forms that leave out nothing and change nothing."""
 STREAMED = ("jsonl", "csv", "md")
 """Forms whose first row goes out before the last is read."""
-
-Color = Literal["auto", "always", "never"]
-
-_NAME = 1
-_COLORS = {"error": 31, "warning": 33, "info": 36, "hint": 32}
-"""By ECMA-48: bold, red, yellow, cyan, green."""
 
 _COLUMNS = {
     "file": ("path", "lang", "lines", "class", "parse"),
@@ -85,25 +77,6 @@ def write_rows(
             sys.stdout.writelines(f"{line}\n" for line in table(cells, columns))
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
-
-
-def is_colored(color: Color) -> bool:
-    """Whether what is written to standard output now is to have colors (no-color.org, force-color.org)."""
-    if color != "auto":
-        return color == "always"
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
-
-
-def write_colored(records: Iterable[JsonRecord]) -> None:
-    """Write records as plain lines, their severities and names in color."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    for record in records:
-        before, named, after = map(printable, record_parts(record))
-        painted = f"\x1b[{_COLORS.get(named, _NAME)}m{named}\x1b[0m" if named else ""
-        sys.stdout.write(f"{before}{painted}{after}\n")
 
 
 def _texts(row: JsonRecord, columns: Sequence[str], value: Callable[[JsonRecord, str], Json]) -> list[str]:

@@ -13,8 +13,9 @@ import msgspec
 from codebatch.application.asking import Question
 from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.colors import is_colored, write_colored
 from codebatch.cli.filtering import Asked, NounCommand, filtering
-from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, is_colored, write_colored, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
