@@ -22,7 +22,8 @@ from codebatch.model.digest import Digest
 from codebatch.model.quantities import count_of
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchId, batch_ids, open_batch, snapshot_of
-from codebatch.store.object_survey import may_lack_objects, objects_named_by, survey_objects
+from codebatch.store.collection import objects_of_records
+from codebatch.store.object_survey import may_lack_objects, survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.shard_files import DAMAGE_HINT
 from codebatch.store.shard_survey import Choose, Fault, ShardName, shard_names, survey
@@ -138,7 +139,7 @@ class _Look:
         wanted: dict[str, Path] = {}
         for batch in self.batches:
             with self._noting(batch.root):
-                wanted.update(dict.fromkeys(objects_named_by(batch), batch.root))
+                wanted.update(dict.fromkeys(objects_of_records(batch), batch.root))
         for snapshot_id in self._snapshots:
             path = self._store.root / layout.SNAPSHOTS / snapshot_id
             with self._noting(path):

@@ -6,7 +6,8 @@ from codebatch.gates.findings import Findings
 from codebatch.gates.subject import Subject
 from codebatch.store import layout
 from codebatch.store.batches import batch_ids, open_batch, snapshot_of
-from codebatch.store.object_survey import objects_named_by, survey_objects
+from codebatch.store.collection import objects_of_records
+from codebatch.store.object_survey import survey_objects
 from codebatch.store.outputs import current_outputs
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
@@ -45,7 +46,7 @@ def check_objects(subject: Subject, findings: Findings) -> None:
     wanted: dict[str, str] = {}
     for batch_id in batch_ids(store):
         with findings.damage_told(f"{layout.BATCHES}/{batch_id}"):
-            wanted.update(dict.fromkeys(objects_named_by(open_batch(store, batch_id)), batch_id))
+            wanted.update(dict.fromkeys(objects_of_records(open_batch(store, batch_id)), batch_id))
     objects = store.objects()
     for snapshot_id in snapshot_ids(store.files, store.root):
         with findings.damage_told(f"{layout.SNAPSHOTS}/{snapshot_id}"):

@@ -273,13 +273,23 @@ def _needed_objects(
         return {bytes.fromhex(name) for name in names}
     except (StoreCorrupt, UnknownId) as error:
         passed_over(f"all objects stay, for it is not known which are needed: {error.message}")
-    except ValueError as error:
+    except ValueError as error:  # A name that is no digest.
         passed_over(f"all objects stay, for it is not known which are needed: {error}")
     return None
 
 
 def objects_of_records(batch: Batch) -> Iterator[str]:
-    """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too."""
+    """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too.
+
+    Raises StoreCorrupt.
+    """
+    try:
+        yield from _named_by_records(batch)
+    except ValueError as error:
+        raise StoreCorrupt(f"records of batch {batch.id} cannot be read: {error}") from error
+
+
+def _named_by_records(batch: Batch) -> Iterator[str]:
     outputs = current_outputs(batch)
     if outputs is not None:
         yield from _named_by_outputs(outputs)

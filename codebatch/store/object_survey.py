@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from codebatch.errors import ObjectMissing, StoreCorrupt
+from codebatch.errors import ObjectMissing
 from codebatch.model.digest import Digest
 from codebatch.store import layout
-from codebatch.store.batches import Batch
-from codebatch.store.collection import objects_of_records
 from codebatch.store.objects import ObjectStore
 from codebatch.store.packs import decode_index
 
@@ -29,14 +27,6 @@ def survey_objects(
             yield name, error
         else:
             yield name, None
-
-
-def objects_named_by(batch: Batch) -> Iterator[str]:
-    """The objects that a batch's records name. Raises StoreCorrupt."""
-    try:
-        yield from objects_of_records(batch)
-    except ValueError as error:
-        raise StoreCorrupt(f"its records cannot be read: {error}") from error
 
 
 def may_lack_objects(objects: ObjectStore) -> bool:
