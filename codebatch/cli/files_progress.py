@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TextIO
 
-from codebatch.coordinator.progress import PLAIN_SECONDS
+from codebatch.coordinator.progress import PLAIN_SECONDS, time_left
 from codebatch.model.quantities import count_of
 from codebatch.system.clock import running_ns
 
@@ -23,7 +23,7 @@ class FilesProgress:
         self._seconds = _LIVE_SECONDS if self._is_live else PLAIN_SECONDS
         self._is_quiet = quiet
         self._is_shown = False
-        self._told = running_ns()
+        self._began = self._told = running_ns()
 
     def __enter__(self) -> FilesProgress:
         return self
@@ -38,7 +38,7 @@ class FilesProgress:
         if self._is_quiet or (now - self._told) / 1e9 < self._seconds:
             return
         self._told = now
-        text = f"{done:,} of {count_of(files, 'file')}"
+        text = f"{done:,} of {count_of(files, 'file')}{time_left((now - self._began) / 1e9, done, files)}"
         self._is_shown = self._is_live
         print(
             f"{_ERASED}{text}" if self._is_live else text,

@@ -55,8 +55,7 @@ class PlainDisplay:
             self._said = now
             items = max(progress.planned.values(), default=0)
             done = min((progress.done[task] for task in progress.planned if progress.planned[task] == items), default=0)
-            seconds = (now - self._began) / 1e9
-            left = f", about {seconds * (items - done) / done:.0f} s left" if done else ""
+            left = time_left((now - self._began) / 1e9, done, items)
             self._say(f"{done:,} of {items:,} files, {progress.records:,} records{left}")
 
     def close(self) -> None:
@@ -64,6 +63,11 @@ class PlainDisplay:
 
     def _say(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
+
+
+def time_left(seconds: float, done: int, items: int) -> str:
+    """The end of a line that says how far work is, which took so many seconds: what is left; nothing at the start."""
+    return f", about {seconds * (items - done) / done:.0f} s left" if done else ""
 
 
 def choose_display(*, quiet: bool) -> Display:

@@ -26,13 +26,16 @@ def told(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *seconds: float, 
 
 
 def test_elsewhere_than_on_a_terminal_it_is_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told(monkeypatch, io.StringIO(), 1, 9, 10.1, 19, 20.2) == "2,000 of 12,345 files\n4,000 of 12,345 files\n"
+    assert told(monkeypatch, io.StringIO(), 1, 9, 10.1, 19, 20.2).splitlines() == [
+        "2,000 of 12,345 files, about 52 s left",
+        "4,000 of 12,345 files, about 42 s left",
+    ]
 
 
 def test_on_a_terminal_it_is_one_line_and_gone_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(monkeypatch, Terminal(), 0.1, 0.4) == ""
     shown = told(monkeypatch, Terminal(), 0.6, 1.2)
-    assert shown == "\r\x1b[K0 of 12,345 files\r\x1b[K1,000 of 12,345 files\r\x1b[K"
+    assert shown == "\r\x1b[K0 of 12,345 files\r\x1b[K1,000 of 12,345 files, about 14 s left\r\x1b[K"
 
 
 def test_who_wants_no_notes_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
