@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +24,9 @@ from codebatch.store.packs import PackIndex, decode_bad, decode_index, encode_ba
 from codebatch.system.files import Files
 
 # Objects are written in the order of their paths and mostly read in it: one read brings in the neighbours. What lies
-# elsewhere, for another path had the same content first, is read alone and leaves them in place.
-_WINDOW_BYTES = 128 * 1024
+# elsewhere, for another path had the same content first, has neighbours that come next as well: the last few stay.
+_WINDOW_BYTES = 64 * 1024
+_WINDOWS = 4
 
 
 class Location(NamedTuple):
@@ -42,10 +44,6 @@ class _Window(NamedTuple):
     pack: str
     start: int
     data: bytes
-
-
-_NO_WINDOW = _Window("", 0, b"")
-_NOWHERE = Location("", 0, 0, 0)
 
 
 class _Pack(NamedTuple):
@@ -70,8 +68,7 @@ class ObjectStore:
         self._bad: dict[str, set[bytes]] = {}
         self._loaded = False
         self._decompressor = zstandard.ZstdDecompressor()
-        self._window = _NO_WINDOW
-        self._last = _NOWHERE
+        self._windows: deque[_Window] = deque(maxlen=_WINDOWS)
 
     def read(self, digest: Digest, size: int | None = None) -> bytes:
         """The bytes of an object; `size`, where it is known, must be theirs. Raises ObjectMissing, naming the pack."""
@@ -202,7 +199,7 @@ class ObjectStore:
         data = self._content(key, location)
         if data is None:
             # What was read ahead may be of a pack that has been replaced since.
-            self._window = _NO_WINDOW
+            self._windows.clear()
             data = self._content(key, location)
         return data
 
@@ -214,16 +211,14 @@ class ObjectStore:
         return data if hashlib.sha256(data).digest() == key else None
 
     def _frame_bytes(self, location: Location) -> bytes:
-        pack, start, data = self._window
-        last, self._last = self._last, location
-        inside = location.offset - start
-        if pack == location.pack and 0 <= inside <= len(data) - location.length:
-            return data[inside : inside + location.length]
-        follows = location.pack == last.pack and location.offset == last.offset + last.length
-        length = max(location.length, _WINDOW_BYTES) if follows else location.length
+        for pack, start, data in self._windows:
+            inside = location.offset - start
+            if pack == location.pack and 0 <= inside <= len(data) - location.length:
+                return data[inside : inside + location.length]
+        length = max(location.length, _WINDOW_BYTES)
         data = self.files.read_range(self.root / f"{location.pack}{layout.PACK_SUFFIX}", location.offset, length)
-        if follows:
-            self._window = _Window(location.pack, location.offset, data)
+        if length == _WINDOW_BYTES:
+            self._windows.appendleft(_Window(location.pack, location.offset, data))
         return data[: location.length]
 
     def _condemn(self, key: bytes, pack: str) -> None:
