@@ -117,4 +117,4 @@ def test_a_path_is_taken_as_it_is_printed(codebatch: CommandLine) -> None:
         assert codebatch("ast", f"tree/{path}").json["language"] == "python"
     (tree / r"caf\xe9.py").write_text("x = 1\n")
     codebatch("run", "tree", "--pipeline", "full")
-    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], "what has that very name comes first"
+    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], "that very name comes first"
