@@ -249,7 +249,6 @@ def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> 
     for command, said in (
         ("errors", "no errors\n"),
         ("shards --task parse --status failed", "no such shard\n"),
-        ("run-shard --task parse --shard x", "no shard begins with 'x'\n"),
         ("query diagnostics", "no diagnostics in 1 file\n"),
     ):
         ended = codebatch(*command.split())
