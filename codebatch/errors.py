@@ -200,7 +200,7 @@ class UnreadablePath(SourceUnreadable):
 
 
 class NothingToDo(CodebatchError):
-    """No file matched, so there is nothing to run."""
+    """No file, or no shard, is what was named, so there is nothing to run."""
 
     code = "nothing_to_do"
     exit_status = 5

@@ -125,7 +125,7 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     files: int
     source: str
-    paths: str
+    paths: tuple[str, ...]
     names: tuple[str, ...]
 
 
