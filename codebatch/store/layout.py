@@ -43,8 +43,10 @@ TERMS = "terms"
 """In `indexes/`, beside a directory for each batch that has an index."""
 
 INDEX_FILE = "index.json"
-INDEX_BASE = "base.lmdb"
-INDEX_OVERLAY = "overlay.lmdb"
+INDEX_BASE = "base"
+INDEX_OVERLAY = "overlay"
+INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
+"""A part of one of these layers of an index."""
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -122,6 +124,11 @@ def is_shard_id(text: str) -> bool:
 def shard_file_name(place: int, shard: ShardId) -> str:
     """The name of a shard's file in a task's outputs. Names sort as places in the plan do."""
     return f"{place:06d}-{shard}.jsonl.zst"
+
+
+def index_part_name(layer: str, number: int) -> str:
+    """The name of a part of a layer of an index. Names sort as numbers do."""
+    return f"{layer}-{number:06d}.lmdb.zst"
 
 
 def parse_generation(name: str) -> int | None:
