@@ -16,6 +16,7 @@ import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
+from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
@@ -38,13 +39,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """How a command, whose words are `command`, was asked to answer, and which store it was told.
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
-    end what was read for them.
+    end what was read for them. `display` shows how far the command is.
     """
 
     store_path: str | None
     as_json: bool
     quiet: bool
     command: str
+    display: Display
     files: CountedFiles | None = None
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
@@ -69,7 +71,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def tell(self, text: str) -> None:
         """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
-        print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+        with self.display.aside():
+            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def tell_reading(self) -> None:
         """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
@@ -84,6 +87,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         for question in self.questions if self.explain else ():
             for line in explained(question):
                 tell(line)
+
+    def phase(self, phase: str, done: int = 0, planned: int = 0) -> None:
+        """This is done now, of so many files where that is known: shown while it lasts."""
+        self.display.tell(Stage(phase, done, planned))
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
@@ -105,12 +112,15 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         it says nothing, for its members are names themselves.
         """
         if self.as_json:
-            sys.stdout.buffer.write(_json(_titled(document, self.command if name is None else name)) + b"\n")
+            told = _json(_titled(document, self.command if name is None else name)) + b"\n"
+            self.display.make_way()
+            sys.stdout.buffer.write(told)
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
             is_none = True
             for line in lines:
+                self.display.make_way()
                 sys.stdout.write(printable(line) + "\n")
                 is_none = False
             if is_none and if_none:
@@ -129,11 +139,13 @@ def answering(function: F) -> F:
         if given["no_color"]:
             os.environ["NO_COLOR"] = "1"
         chosen = given.get("store")
+        command, is_quiet = words_of(ctx), bool(given["quiet"])
         answering = Answering(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
-            quiet=bool(given["quiet"]),
-            command=words_of(ctx).replace(" ", "-"),
+            quiet=is_quiet,
+            command=command.replace(" ", "-"),
+            display=display_of(command, quiet=is_quiet),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
             explain=bool(given.get(EXPLAIN)),
         )
@@ -143,6 +155,7 @@ def answering(function: F) -> F:
             error.hint = error.hint and answering.suggest(error.hint)
             raise
         finally:
+            answering.display.close()
             answering.tell_reading()
 
     wrapped.__name__ = function.__name__
