@@ -18,6 +18,7 @@ from codebatch.application.stores import StorePlace
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
+from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
@@ -189,25 +190,6 @@ _asked_batch_option = _batch_option("the latest of the whole project")
 def asked_batch_option(function: F) -> F:
     """What questions (`ask`) have: `--batch` and `--explain`."""
     return _asked_batch_option(explain_option(function))
-
-
-def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
-    """Aligned columns: numbers to the right, text to the left, nothing cut."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    titles = list(header)
-    numbers = [all(_is_number(row[column]) for row in cells) for column in range(len(titles))]
-    widths = [max(len(row[column]) for row in [titles, *cells]) for column in range(len(titles))]
-    return [
-        "  ".join(
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, numbers, strict=True)
-        ).rstrip()
-        for row in [titles, *cells]
-    ]
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").isdigit()
 
 
 def _titled(document: object, name: str) -> object:
