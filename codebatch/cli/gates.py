@@ -154,7 +154,7 @@ def _described(root: click.Group) -> dict[str, frozenset[str]]:
     from codebatch.cli.interface import describe
 
     told = describe(root)
-    common = {name for option in told.options for name in option.names} - {"--version"}
+    common = {name for option in told.options for name in option.names} - {"-V", "--version"}
     return {
         name: frozenset(common.union(*(option.names for option in each.options)))
         for each in told.commands
