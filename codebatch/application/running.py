@@ -106,8 +106,9 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
-        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
+        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty, phase=listener.phase)
         listener.frozen(frozen)
+        listener.phase("planning")
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         stands = standing(batch)
@@ -198,6 +199,7 @@ class _Work(NamedTuple):
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.mending(batch, execute)
             batch = answering_one(batch)
+        listener.phase("counting")
         tell = partial(_ran, execution, store, batch, self.action, self.began, executed=executed, task=self.task)
         ran = self.mending(batch, tell, executed.signal_status)
         if self.name is None or executed.signal_status:
@@ -211,6 +213,7 @@ def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
         return ran
     if execution.configuration.settings.index.build == "run":
         _index(ran, listener)
+    listener.phase("collecting")
     try:
         collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
@@ -229,6 +232,7 @@ def _index(ran: Ran, listener: Listener) -> None:
     is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
     if ran.standing.outputs is None or is_known:
         return
+    listener.phase("indexing")
     try:
         build_index(ran.store, ran.batch, note=listener.note)
     except StoreError as error:

@@ -122,6 +122,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
             answering.print(BatchOutputs(outputs=found), (), name="batch-outputs")
             return
         # For a shell, which opens what it is told byte by byte.
+        answering.display.make_way()
         sys.stdout.buffer.write(os.fsencode(found) + b"\n")
         sys.stdout.flush()
         return

@@ -116,6 +116,7 @@ ANSWERS: dict[str, object] = {
     "graph": list[Import],
     "graph-cycles": list[Cycle],
     "graph-dot": list[tuple[str, str]],
+    "help": answers.HelpShown,
     "impact": list[Dependent],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
@@ -155,6 +156,7 @@ ANSWERS: dict[str, object] = {
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
+    "version": answers.VersionShown,
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 

@@ -21,9 +21,9 @@ from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.asking import rerun
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
+from codebatch.cli.progress import Stage
 from codebatch.cli.show import collected_line, failure_lines, summary_lines
-from codebatch.coordinator.progress import choose_display
-from codebatch.coordinator.score import Progress
+from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_bytes, percent_of
 from codebatch.store.batches import Batch, resolve_batch
@@ -72,31 +72,34 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Teller(Listener):
-    """Tells on standard error how a run goes. Leaves the terminal as it was."""
+    """Tells on standard error how a run goes."""
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
-        self._display = choose_display(quiet=answering.quiet)
-
-    def __enter__(self) -> Teller:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._display.close()
 
     def note(self, text: str) -> None:
         self._answering.note(text)
 
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        self._answering.phase(phase, done, planned)
+
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._display.phase(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+        self.note(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: Batch, action: Action) -> None:
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
-        self._display.update(progress)
+        items = max(progress.planned.values(), default=0)
+        of_files = [task for task, planned in progress.planned.items() if planned == items]
+        done = min((progress.done[task] for task in of_files), default=0)
+        left = [task for task in progress.planned if progress.done[task] < progress.planned[task]]
+        last = f", {', '.join(left)}" if done == items else ""
+        failed = f", {progress.failures:,} failed" if progress.failures else ""
+        more = f"{progress.records:,} records{failed}{last}"
+        self._answering.display.tell(Stage("running", min(items, done + progress.inflight), items, more=more))
 
     def collected(self, collected: Collected) -> None:
         gone = (*collected.batches, *collected.snapshots)
@@ -190,28 +193,28 @@ def run(
     if paths:
         if batch_reference is not None:
             raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
-        with Teller(answering) as teller:
-            ran = running.run_paths(
-                paths,
-                answering.place,
-                execution,
-                pipeline=pipeline,
-                task=task,
-                name=name,
-                again=again,
-                include=include,
-                exclude=exclude,
-                allow_empty=allow_empty,
-                listener=teller,
-            )
+        teller = Teller(answering)
+        ran = running.run_paths(
+            paths,
+            answering.place,
+            execution,
+            pipeline=pipeline,
+            task=task,
+            name=name,
+            again=again,
+            include=include,
+            exclude=exclude,
+            allow_empty=allow_empty,
+            listener=teller,
+        )
         return _answer(answering, ran)
     if pipeline or again or include or exclude or allow_empty:
         raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
     store, batch = answering.batch(batch_reference)
     if batch_reference is None and not answering.quiet:
         answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
-    with Teller(answering) as teller:
-        ran = running.run_batch(execution, store, batch, task, teller, name=name)
+    teller = Teller(answering)
+    ran = running.run_batch(execution, store, batch, task, teller, name=name)
     return _answer(answering, ran)
 
 
@@ -222,8 +225,8 @@ def run(
 def resume(answering: Answering, execution: Execution, batch_reference: str | None) -> int:
     """Continue a batch that was interrupted, and do again what failed in it."""
     store, batch = answering.batch(batch_reference)
-    with Teller(answering) as teller:
-        ran = running.resume(execution, store, batch, teller)
+    teller = Teller(answering)
+    ran = running.resume(execution, store, batch, teller)
     return _answer(answering, ran)
 
 

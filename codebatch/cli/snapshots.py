@@ -86,7 +86,7 @@ def take(
     rules = freezing.rules_for(load_configuration(Path.cwd()), include, exclude, rehash=rehash)
     store = answering.place.open_or_make(answering.note)
     with store.writing():
-        taken = freezing.take(store, paths, rules)
+        taken = freezing.take(store, paths, rules, answering.phase)
         mark_as_taken(store.files, store.root, taken.snapshot_id)
     for note in taken.notes:
         answering.note(note)

@@ -44,6 +44,7 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     if language is not None:
         contexts["attributes"] = b"language=" + language.encode()
     tree = cast("bytes", load_question("syntax_tree")(name, content, contexts))
+    answering.display.make_way()
     sys.stdout.buffer.write(tree)
     sys.stdout.flush()
 
