@@ -40,7 +40,7 @@ def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: Com
         "       9  def g():",
         "a.py:4:7: class A, to line 6",
         "a.py:5:6: method A.f, to line 6",
-        "a.py:6:10: warning S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
+        "a.py:6:10: hint S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
         "a.py:6: A.f calls eval",
         "a.py:6: A.f calls g",
         "a.py:5: A.f complexity = 1",

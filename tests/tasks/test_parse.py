@@ -109,3 +109,9 @@ def test_macros_are_no_syntax_errors() -> None:
     )
     assert record.parse == "errors"
     assert [(error.severity, error.code) for error in errors] == [("hint", "partial-parse")]
+
+
+def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
+    record, errors = parse(source("a.c", '{{0x0f, 0x31, }, 2, 0, "", "",\n"0f 31 \\trdtsc",},\n' * 50))
+    assert record.parse == "errors"
+    assert [(error.severity, error.code) for error in errors] == [("hint", "partial-parse")]

@@ -18,6 +18,7 @@ from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.doubts import is_doubtful
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
@@ -29,6 +30,8 @@ from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 
+# Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
+_ONCE_A_NAME = frozenset({"F405", "F821"})
 _NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
@@ -95,12 +98,26 @@ class Lint:
         """Of what ruff says, what is wanted here, as bad as it is here."""
         profile = self._profile(file.path)
         seen: Counter[str] = Counter()
+        names: set[tuple[str, str]] = set()
         for found in answer:
             severity = self._project_severity(found.code, profile) if self._is_project else profile.ruff.get(found.code)
             if severity is None or seen[found.code] == FINDINGS_MAX:
                 continue
+            if not self._is_project and self._is_left_out(file, found, names):
+                continue
             seen[found.code] += 1
             yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
+
+    @staticmethod
+    def _is_left_out(file: SourceFile, found: Diagnostic, names: set[tuple[str, str]]) -> bool:
+        """Whether a finding is most likely none, or one of a name that was told already; `names` are those."""
+        if is_doubtful(file, found):
+            return True
+        if found.code in _ONCE_A_NAME:
+            if (found.code, found.message) in names:
+                return True
+            names.add((found.code, found.message))
+        return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
         """Of a rule that the project turned on: None where our settings turn it off."""

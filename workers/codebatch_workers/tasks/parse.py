@@ -118,7 +118,11 @@ def _state(file: SourceFile, has_errors: bool) -> ParseState:
 def _errors(file: SourceFile) -> list[Diagnostic]:
     """What the tree shows: the outermost errors, one of each line, or one hint where they prove nothing."""
     if file.is_hopeless:
-        return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
+        hopeless = _diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")
+        if file.language in APPROXIMATE_LANGUAGES:
+            # It may be a part of a file: entries that another one includes.
+            hopeless = msgspec.structs.replace(hopeless, severity="hint", code="partial-parse")
+        return [hopeless]
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
