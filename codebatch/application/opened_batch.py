@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codebatch.application.batches import BatchStatus
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
+    from codebatch.application.hotspots import HotspotBy, Hotspots
     from codebatch.application.inspecting import InspectedLine
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
@@ -174,6 +175,38 @@ class OpenedBatch(Nouns):
 
         with ask_sql(self.question, statement) as answer:
             yield self.check(answer)
+
+    def hotspots(
+        self,
+        by: HotspotBy = "hotspot",
+        *,
+        files: bool = False,
+        least: int = 1,
+        limit: int = 10,
+        path: str = "",
+        lang: Several = None,
+        everything: bool = False,
+    ) -> Answer[Hotspots]:
+        """The functions that are hardest to change, or the files, the hottest first (application/hotspots.py).
+
+        At most `limit`, which have `least` or more. Without `everything` tests, what others or machines wrote, and
+        what may be misread are left out, and counted.
+        """
+        from codebatch.application.hotspots import hotspots
+
+        languages = () if lang is None else several("lang", lang)
+        return self.check(
+            hotspots(
+                self.question,
+                by,
+                files=files,
+                least=least,
+                limit=limit,
+                path=path,
+                languages=languages,
+                everything=everything,
+            )
+        )
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """What depends on a file, in at most so many steps, in any number where none is given."""

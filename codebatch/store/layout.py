@@ -38,6 +38,7 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
+CHURN_CACHE_PATTERN = re.compile(r"churn-[0-9a-f]{16}\.bin\Z")
 
 TERMS = "terms"
 """In `indexes/`, beside a directory for each batch that has an index."""
@@ -72,6 +73,11 @@ HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 def stat_cache_name(source: Digest) -> str:
     """The name of the stat cache of a source, by the digest of what says which."""
     return f"stat-{source[:16]}.bin"
+
+
+def churn_cache_name(directory: Digest) -> str:
+    """The name of what is kept of the history of a work tree, by the digest of where it lies."""
+    return f"churn-{directory[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:
