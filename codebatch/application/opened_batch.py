@@ -178,7 +178,7 @@ class OpenedBatch(Nouns):
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> Answer[list[JsonRecord]]:
-        """Every place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, of paths
+        """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
         as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
         `source` and the texts of its `captures`. At most `limit`: no file behind is read. `jobs` processes look, which
         are forks of this one. `progress` is as of `references`.

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codebatch_workers.lint.query_rules import compile_rule
+from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.syntax.finders import Refused, TooManySteps, pattern_finder, query_finder
 from codebatch_workers.syntax.languages import every_language
 from codebatch_workers.syntax.pattern_reading import METAVARIABLES_MAX, PATTERN_BYTES_MAX, PATTERN_DEPTH_MAX
@@ -155,6 +157,20 @@ def test_captures_are_what_stands_for_names() -> None:
     (one,) = pattern_finder("f($A, $$$REST, $_B)", "python").find(file)
     texts = {name: file.utf8[start:end].decode() for name, (start, end) in one.captures.items()}
     assert texts == {"A": "1", "REST": "2"}
+
+
+def test_rule_that_is_a_pattern_reports_what_is_like_it() -> None:
+    rule = QueryRule(id="no-print", language="python", pattern="print($X)", message="{X} is printed")
+    file = source("print(1)\nprint(a\n.b)\n", "python")
+    assert list(compile_rule(rule).find(file)) == [(0, 8, "1 is printed"), (9, 20, "a is printed")]
+    for pattern, query, told in (
+        ("a b", "", "by itself"),
+        ("print($Y)", "", "names `X`, which its pattern"),
+        ("print($X)", "(call) @c", "`query` or a `pattern`, and not both"),
+        ("", "", "`query` or a `pattern`, and not both"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            compile_rule(QueryRule(id="no-print", language="python", message="{X}", pattern=pattern, query=query))
 
 
 @pytest.mark.parametrize(

@@ -53,14 +53,14 @@ def _compile(rule: QueryRule) -> tuple[Query, str]:
     reported = _REPORT if _REPORT in names else open_names[0] if len(open_names) == 1 else None
     if reported is None:
         raise ValueError(f"the query of the rule {rule.id!r} must name what to report `@{_REPORT}`")
-    _check_message(rule, names)
+    _check_message(rule, names, "query")
     return query, reported
 
 
-def _check_message(rule: QueryRule, names: Collection[str]) -> None:
+def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
     for place in _PLACE.findall(rule.message):
         if place not in names:
-            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which it does not capture")
+            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which its {noun} does not capture")
 
 
 def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]]:
@@ -68,7 +68,7 @@ def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]
         finder = pattern_finder(rule.pattern, rule.language)
     except Refused as error:
         raise ValueError(f"the pattern of the rule {rule.id!r}: {error}; {error.hint}") from error
-    _check_message(rule, finder.names)
+    _check_message(rule, finder.names, "pattern")
 
     def find(file: SourceFile) -> Iterator[Finding]:
         if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:

@@ -53,8 +53,8 @@ def find_in(looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[s
         return Searched(unread="errors")
     try:
         rows = tuple(_row(file, place) for place in looked_for.find(file))
-    except TooManySteps:
-        return Searched(lost="the pattern fits there in too many ways")
+    except TooManySteps as error:
+        return Searched(lost=str(error))
     return Searched(rows=rows, has_errors=file.tree is not None and file.has_syntax_error)
 
 

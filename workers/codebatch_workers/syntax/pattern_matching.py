@@ -31,6 +31,9 @@ _Ways = dict[_Texts, _Bound]
 class TooManySteps(Exception):
     """The comparison would take too long."""
 
+    def __init__(self) -> None:
+        super().__init__("the pattern fits in too many ways")
+
 
 class PatternMatcher:
     """Compares one pattern."""
