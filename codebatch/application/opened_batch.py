@@ -168,6 +168,28 @@ class OpenedBatch(Nouns):
         told = progress or ignore_progress
         return self.check(references(self.question, name, roles=roles, path=path, progress=told))
 
+    def find(
+        self,
+        *,
+        language: str,
+        query: str | None = None,
+        pattern: str | None = None,
+        path: str = "",
+        limit: int | None = None,
+        jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> Answer[list[JsonRecord]]:
+        """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
+        as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
+        `source` and the texts of its `captures`. At most `limit`: no file behind is read. `jobs` processes look, which
+        are forks of this one. `progress` is as of `references`.
+        """
+        from codebatch.application.finding import Wanted, find
+        from codebatch.application.references import ignore_progress
+
+        wanted = Wanted(language=language, query=query, pattern=pattern, path=path, limit=limit, jobs=jobs)
+        return self.check(find(self.question, wanted, progress or ignore_progress))
+
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
         """What one SELECT answers over its records (SPEC.md "SQL"), until the `with` ends. It needs DuckDB."""

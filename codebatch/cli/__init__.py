@@ -30,6 +30,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
         "references": ("references:references", "Where a name stands, and as what."),
         "refs": ("references:references", "The same as references."),
+        "find": ("finding:find", "Where code is like a pattern, or a tree-sitter query matches."),
         "def": ("definitions:define", "Where a name is defined."),
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),

@@ -278,6 +278,21 @@ class ReferenceRow(Placed, frozen=True, kw_only=True):
     scope: str
 
 
+class FoundPlace(Placed, frozen=True, kw_only=True):
+    """One of `find`: a place, the line of source in which it begins, and what stands for each name.
+
+    Under `--files` a file with how many `places` it has, and nothing else.
+    """
+
+    line: int | UnsetType = UNSET
+    column: int | UnsetType = UNSET
+    end_line: int | UnsetType = UNSET
+    end_column: int | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    captures: dict[str, str] | UnsetType = UNSET
+    places: int | UnsetType = UNSET
+
+
 class CallerRow(Placed, frozen=True, kw_only=True):
     """One of `callers`: a scope, its first call, and how many there are. The scope of a file is empty."""
 

@@ -72,6 +72,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
+    "find": (*_QUESTION, "contents"),
     "graph": _QUESTION,
     "hotspots": (*_SEARCH, "history"),
     "impact": _SEARCH,

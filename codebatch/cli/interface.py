@@ -109,6 +109,7 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
+    "find": list[answers.FoundPlace] | dict[str, int],
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],
