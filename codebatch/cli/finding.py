@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from codebatch.cli.asking import answer_rows, answer_written, ask
-from codebatch.cli.files_progress import FilesProgress
 from codebatch.cli.filtering import path_option
 from codebatch.cli.formats import Form, write_rows
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -67,21 +66,20 @@ def find(
     form = "json" if answering.as_json else form or "plain"
     answering = msgspec.structs.replace(answering, as_json=form == "json")
     batch = ask(answering, batch_reference)
-    with FilesProgress(quiet=answering.quiet) as progress:
-        try:
-            answer = batch.find(
-                language=language,
-                query=query,
-                pattern=pattern,
-                path=path,
-                limit=None if is_files else limit,
-                jobs=jobs or usable_cores(),
-                progress=progress.update,
-            )
-        except InvalidQuery as error:
-            if not answering.as_json:
-                _show_place(answering, error)
-            raise
+    try:
+        answer = batch.find(
+            language=language,
+            query=query,
+            pattern=pattern,
+            path=path,
+            limit=None if is_files else limit,
+            jobs=jobs or usable_cores(),
+            progress=partial(answering.phase, "reading"),
+        )
+    except InvalidQuery as error:
+        if not answering.as_json:
+            _show_place(answering, error)
+        raise
     rows = answer.found
     columns: tuple[str, ...] = _COLUMNS
     if limit is not None and len(rows) >= limit and not is_files:

@@ -254,7 +254,7 @@ def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Pa
     keys = lint_all(
         [source(path, KEY) for path in ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem")], tmp_path
     )
-    assert [each.severity for (each,) in keys] == ["error", "warning", "info", "info"]
+    assert [each.severity for (each,) in keys] == ["warning", "info", "info", "info"]
 
 
 def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:
