@@ -327,11 +327,15 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 class RuleShown(RuleRow, frozen=True, kw_only=True):
     """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
 
-    Without a batch there are none of these.
+    Without a batch there are none of these. `judged` are findings of real trees by what they were judged to be.
     """
 
     name: str
+    example: str
     explanation: str
+    url: str
+    why: str
+    judged: dict[str, int]
     findings: int | UnsetType = UNSET
     batch_id: str | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
@@ -356,10 +360,19 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
     wrong: tuple[WrongExample, ...]
 
 
+class FileTried(Placed, frozen=True, kw_only=True):
+    """How many rules of one's own were tried on a file; where none was, why it is passed over, as a run does."""
+
+    language: str
+    rules: int
+    passed_over: str
+
+
 class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
     """`rules test`."""
 
     rules: tuple[RuleTested, ...]
+    files: tuple[FileTried, ...]
     findings: tuple[JsonRecord, ...]
 
 
