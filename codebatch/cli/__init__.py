@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Look": {
         "status": ("batches:status", "Progress and state of a batch."),
         "summary": ("queries:summary", "Counts of what a batch found."),
+        "findings": ("findings:findings", "What was found wrong, by rule, the most certain first, with its source."),
         "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),

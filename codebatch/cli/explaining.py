@@ -68,6 +68,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
+    "findings": (*_SEARCH, "contents"),
     "graph": _QUESTION,
     "impact": _SEARCH,
     "inspect": (*_QUESTION, "contents"),

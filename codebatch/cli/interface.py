@@ -108,6 +108,7 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
+    "findings": answers.FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],

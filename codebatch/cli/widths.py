@@ -1,0 +1,43 @@
+"""Lines as wide as the terminal, where there is one: what goes into a pipe or a file is whole."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+_WIDTH_MIN = 20
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is, None where it is none."""
+    if not sys.stdout.isatty():
+        return None
+    return max(shutil.get_terminal_size().columns, _WIDTH_MIN)
+
+
+def fitted(line: str, width: int | None) -> str:
+    """A line, of one that is too long as many whole words as there is room for; the first stays, however long."""
+    if width is None or len(line) <= width:
+        return line
+    indent = len(line) - len(line.lstrip())
+    cut = line.rfind(" ", indent + 1, width - 1)
+    if cut <= indent:
+        cut = line.find(" ", indent + 1)
+    return line if cut < 0 else f"{line[:cut].rstrip()} …"
+
+
+def fitted_path(path: str, width: int | None, before: int) -> str:
+    """A path behind so many columns, of which directories are left out from the left where there is no room for all."""
+    parts = path.split("/")
+    while width is not None and len(parts) > 1 and before + len("…/") + len("/".join(parts)) > width:
+        parts = parts[1:]
+    return path if len(parts) == len(path.split("/")) else f"…/{'/'.join(parts)}"
+
+
+def without_same_directory(paths: list[str]) -> list[str]:
+    """Paths, of which those in the directory of the one before have their names alone."""
+    named = [path.rpartition("/") for path in paths]
+    return [
+        name if place and directory == named[place - 1][0] else f"{directory}{slash}{name}"
+        for place, (directory, slash, name) in enumerate(named)
+    ]
