@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.application.asking import Question
 from codebatch.application.findings import Findings, RuleFindings
-from codebatch.application.source_text import source_text
+from codebatch.application.source_text import SourceText, source_texts
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
 from codebatch.cli.filtering import filter_options
 from codebatch.cli.formats import Form, columns_of, write_rows
@@ -99,13 +99,15 @@ def cut(found: Findings, limit: int | None) -> Findings:
 
 def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
     """Findings for people: what a rule found in how many places, and each of them with its source."""
+    rules = tuple(rules)
+    sources = iter(source_texts(question, [record for rule in rules for record in rule.findings]))
     for rule in rules:
         messages = {str(record["message"]) for record in rule.findings}
         yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
         for record in rule.findings:
             told = f": {record['message']}" if messages else ""
             yield fitted(f"  {place_of(record)}{told}", width)
-            yield from source_lines(question, record, width)
+            yield from source_lines(record, next(sources), width)
 
 
 def rule_line(rule: RuleFindings) -> str:
@@ -120,15 +122,14 @@ def place_of(record: JsonRecord) -> str:
     return f"{record_path(record)}:{record['line']}:{record['column']}"
 
 
-def source_lines(question: Question, record: JsonRecord, width: int | None) -> Iterator[str]:
+def source_lines(record: JsonRecord, found: SourceText | None, width: int | None) -> Iterator[str]:
     """The line of a finding, and under it a caret, as far as there is room; nothing where it cannot be told."""
-    found = source_text(question, record)
     if found is None:
         return
     gutter = f"{record['line']:>8} | "
     shown = found.text.expandtabs(_TAB_COLUMNS)
     margin = len(shown) - len(shown.lstrip())
-    whole = gutter + printable(shown.strip())
+    whole = printable(gutter + shown.strip())
     line = fitted(whole, width or _WIDTH_OF_SOURCE)
     room = len(line) - len(gutter) - (len("…") if line != whole else 0)
     start, end = (len(printable(found.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (found.start, found.end))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codebatch.application.asking import Question
 from codebatch.application.findings import RuleFindings
 from codebatch.application.headline import Copy, HardFunction, Headline
+from codebatch.application.source_text import source_texts
 from codebatch.cli.findings import place_of, source_lines
 from codebatch.cli.widths import fitted, fitted_path, without_same_directory
 from codebatch.model.quantities import count_of
@@ -81,13 +82,15 @@ def _hardest(found: Headline) -> str:
 
 
 def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | None) -> Iterator[str]:
+    rules = tuple(rules)
+    sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCES]])
     for place, rule in enumerate(rules):
         first, more = rule.findings[0], rule.count - 1
         told = f"{rule.severity} {rule.code} {first['message']}"
         told = f": {told} (and {more:,} more)" if more else f": {told}"
         yield fitted(f"  {fitted_path(place_of(first), width and width // 2, 2)}{told}", width)
         if place < _SOURCES:
-            yield from source_lines(question, first, width)
+            yield from source_lines(first, sources[place], width)
 
 
 def _hard_lines(functions: Iterable[HardFunction], width: int | None) -> Iterator[str]:

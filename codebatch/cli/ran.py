@@ -13,6 +13,7 @@ from codebatch.cli.widths import fitted, terminal_width
 from codebatch.model.quantities import count_of
 
 _LANGUAGES_SHOWN = 4
+_FAILURES_SHOWN = 3
 _WITHOUT_CODE = ("binary", "text")
 
 
@@ -24,8 +25,11 @@ def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
     yield fitted(_done(ran), width)
     question = Question(ran.store, ran.batch, is_named=True, note=answering.note)
     if ran.failures:
-        yield from failure_lines(ran.failures, ran.summary.failures)
+        lines = failure_lines(ran.failures[:_FAILURES_SHOWN], ran.summary.failures)
+        yield from (fitted(line, width) for line in lines)
     yield from headline_lines(ran.headline, question, answering.suggest, width)
+    if ran.batch.about.paths and (ran.headline.hard or ran.headline.copies or ran.headline.cycles):
+        yield fitted("Files elsewhere are not known: neither what of them uses these, nor what is copied there", width)
 
 
 def _done(ran: Ran) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
+
+from codebatch.cli.terminal import printable
 
 _WIDTH_MIN = 20
 
@@ -12,11 +13,14 @@ def terminal_width() -> int | None:
     """The columns of the terminal that standard output is, None where it is none."""
     if not sys.stdout.isatty():
         return None
+    import shutil  # 2 ms, which a pipe can do without
+
     return max(shutil.get_terminal_size().columns, _WIDTH_MIN)
 
 
 def fitted(line: str, width: int | None) -> str:
-    """A line, of one that is too long as many whole words as there is room for; the first stays, however long."""
+    """A line, printable; of one that is too long as many whole words as there is room for, the first however long."""
+    line = printable(line)
     if width is None or len(line) <= width:
         return line
     indent = len(line) - len(line.lstrip())
@@ -28,10 +32,12 @@ def fitted(line: str, width: int | None) -> str:
 
 def fitted_path(path: str, width: int | None, before: int) -> str:
     """A path behind so many columns, of which directories are left out from the left where there is no room for all."""
-    parts = path.split("/")
-    while width is not None and len(parts) > 1 and before + len("…/") + len("/".join(parts)) > width:
-        parts = parts[1:]
-    return path if len(parts) == len(path.split("/")) else f"…/{'/'.join(parts)}"
+    if width is None or before + len(path) <= width:
+        return path
+    shown = path
+    while "/" in shown.removeprefix("…/") and before + len(shown) > width:
+        shown = f"…/{shown.removeprefix('…/').partition('/')[2]}"
+    return shown
 
 
 def without_same_directory(paths: list[str]) -> list[str]:

@@ -183,3 +183,21 @@ def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine
     assert paths("--class", "test", "--class", "template", "--limit", "1") == ["app/catalog.js"]
     assert found("files", "--class", "vendored").notes == "no such file\n"
     found("files", "--class", "test", "--why", "app", status=2)
+
+
+def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(codebatch: CommandLine) -> None:
+    wrong = "def f():\n    return '\x1b[31m' + undefined\n"
+    write(codebatch.directory / "a\x1b[2J.py", wrong)
+    for name, encoding in (("b.py", "utf-16"), ("c.py", "latin-1")):
+        content = f"# coding: {encoding}\ndef f():\n    return 'é' + undefined\n".encode(encoding)
+        (codebatch.directory / name).write_bytes(content)
+    codebatch("run", ".", "-q")
+    lines = codebatch("findings", "--code", "F821").lines
+    assert lines[1:] == [
+        "  a\\x1b[2J.py:2:22",
+        "       2 | return '\\x1b[31m' + undefined",
+        "         |                     ^^^^^^^^^",
+        "  b.py:3:18",
+        "  c.py:3:18",
+    ]
+    assert not any("\x1b" in line for line in (*codebatch("run", ".").lines, *on_a_terminal(codebatch, 60, "findings")))
