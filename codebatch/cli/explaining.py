@@ -73,6 +73,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
     "find": (*_QUESTION, "contents"),
+    "findings": (*_SEARCH, "contents"),
     "graph": _QUESTION,
     "hotspots": (*_SEARCH, "history"),
     "impact": _SEARCH,

@@ -110,6 +110,7 @@ ANSWERS: dict[str, object] = {
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
+    "findings": answers.FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
