@@ -17,6 +17,7 @@ from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
@@ -103,6 +104,7 @@ ANSWERS: dict[str, object] = {
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
     "diagnose": Diagnosis,
+    "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
     "explain": Explained,
