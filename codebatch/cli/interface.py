@@ -13,6 +13,7 @@ from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
+from codebatch.application.starting import NewRule
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
@@ -144,6 +145,7 @@ ANSWERS: dict[str, object] = {
     "references": list[answers.ReferenceRow],
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
+    "rules-new": NewRule,
     "rules-show": answers.RuleShown,
     "rules-test": answers.RulesTested,
     "run": RunAnswer,
