@@ -128,7 +128,9 @@ class _Look:
 
     def _look_at_index(self, batch: Batch) -> None:
         try:
-            open_index(self._store, batch.id)
+            index = open_index(self._store, batch.id)
+            if index is not None:
+                index.check()
         except StoreError as error:
             path = self._shown(indexes_of(self._store, batch.id))
             self._indexes[batch.id] = Damage(problem=error.message, names=(path,), hint=index_hint(batch.id))

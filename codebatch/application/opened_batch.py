@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codebatch.application.batches import BatchStatus
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
+    from codebatch.application.hotspots import HotspotBy, Hotspots
     from codebatch.application.inspecting import InspectedLine
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
@@ -167,6 +168,28 @@ class OpenedBatch(Nouns):
         told = progress or ignore_progress
         return self.check(references(self.question, name, roles=roles, path=path, progress=told))
 
+    def find(
+        self,
+        *,
+        language: str,
+        query: str | None = None,
+        pattern: str | None = None,
+        path: str = "",
+        limit: int | None = None,
+        jobs: int = 1,
+        progress: Progress | None = None,
+    ) -> Answer[list[JsonRecord]]:
+        """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
+        as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
+        `source` and the texts of its `captures`. At most `limit`: no file behind is read. `jobs` processes look, which
+        are forks of this one. `progress` is as of `references`.
+        """
+        from codebatch.application.finding import Wanted, find
+        from codebatch.application.references import ignore_progress
+
+        wanted = Wanted(language=language, query=query, pattern=pattern, path=path, limit=limit, jobs=jobs)
+        return self.check(find(self.question, wanted, progress or ignore_progress))
+
     @contextlib.contextmanager
     def sql(self, statement: str) -> Iterator[Answer[Rows]]:
         """What one SELECT answers over its records (SPEC.md "SQL"), until the `with` ends. It needs DuckDB."""
@@ -174,6 +197,38 @@ class OpenedBatch(Nouns):
 
         with ask_sql(self.question, statement) as answer:
             yield self.check(answer)
+
+    def hotspots(
+        self,
+        by: HotspotBy = "hotspot",
+        *,
+        files: bool = False,
+        least: int = 1,
+        limit: int = 10,
+        path: str = "",
+        lang: Several = None,
+        everything: bool = False,
+    ) -> Answer[Hotspots]:
+        """The functions that are hardest to change, or the files, the hottest first (application/hotspots.py).
+
+        At most `limit`, which have `least` or more. Without `everything` tests, what others or machines wrote, and
+        what may be misread are left out, and counted.
+        """
+        from codebatch.application.hotspots import hotspots
+
+        languages = () if lang is None else several("lang", lang)
+        return self.check(
+            hotspots(
+                self.question,
+                by,
+                files=files,
+                least=least,
+                limit=limit,
+                path=path,
+                languages=languages,
+                everything=everything,
+            )
+        )
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """What depends on a file, in at most so many steps, in any number where none is given."""

@@ -22,7 +22,7 @@ from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import NOTHING_EXECUTED, Executed
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import InvalidInput, StoreError
+from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.query.arguments import path_of, refuse_text
@@ -150,7 +150,7 @@ def resume(execution: Execution, store: Store, batch: Batch, listener: Listener)
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
-    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError."""
+    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
@@ -159,7 +159,9 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
-        return ShardsRan(states={}, open=())
+        raise NothingToDo(
+            f"no shard begins with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
+        )
     with store.writing() as lock:
         stands = standing(batch)
         if stands.state is BatchState.COMPLETED and stands.is_over:

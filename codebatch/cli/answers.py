@@ -125,7 +125,7 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     files: int
     source: str
-    paths: str
+    paths: tuple[str, ...]
     names: tuple[str, ...]
 
 
@@ -276,6 +276,21 @@ class ReferenceRow(Placed, frozen=True, kw_only=True):
     end_column: int
     role: str
     scope: str
+
+
+class FoundPlace(Placed, frozen=True, kw_only=True):
+    """One of `find`: a place, the line of source in which it begins, and what stands for each name.
+
+    Under `--files` a file with how many `places` it has, and nothing else.
+    """
+
+    line: int | UnsetType = UNSET
+    column: int | UnsetType = UNSET
+    end_line: int | UnsetType = UNSET
+    end_column: int | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    captures: dict[str, str] | UnsetType = UNSET
+    places: int | UnsetType = UNSET
 
 
 class CallerRow(Placed, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
+from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
@@ -108,6 +109,7 @@ ANSWERS: dict[str, object] = {
     "explain-miss": MissesAnswer,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
+    "find": list[answers.FoundPlace] | dict[str, int],
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],
@@ -117,6 +119,7 @@ ANSWERS: dict[str, object] = {
     "graph-cycles": list[Cycle],
     "graph-dot": list[tuple[str, str]],
     "help": answers.HelpShown,
+    "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,

@@ -22,6 +22,7 @@ from codebatch.cli.tables import table as table  # its home; commands have it wi
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
+from codebatch.model.shown_paths import paths_shown_as
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
@@ -167,7 +168,10 @@ def answering(function: F) -> F:
 
 
 class SourcePath(click.Path):
-    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory."""
+    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory.
+
+    Where nothing has that name, it is what people are shown so (model/shown_paths.py).
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -175,7 +179,7 @@ class SourcePath(click.Path):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # type: ignore[override]
         if not value:
             self.fail("it is empty", param, ctx)
-        return Path(value)
+        return Path(next(filter(os.path.lexists, (value, *paths_shown_as(value))), value))
 
 
 def _batch_option(default: str) -> Callable[[F], F]:

@@ -242,11 +242,7 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
     ran = running.run_shards(execution, store, batch, task, prefix)
     shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
     lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
-    answering.print(
-        ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)),
-        lines,
-        if_none=f"no shard begins with {prefix!r}",
-    )
+    answering.print(ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)), lines)
     return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
 
 

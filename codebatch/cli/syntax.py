@@ -137,8 +137,10 @@ def _lint_settings() -> dict[str, Json]:
 
 
 def _read(path: Path) -> bytes:
-    """A file as it is on disk. Raises SourceUnreadable."""
+    """A file as it is on disk. Raises InvalidInput where there is none, and SourceUnreadable."""
     try:
         return read_regular(path, bytes_max=_FILE_BYTES_MAX, is_link_followed=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidInput(f"{path}: {error.strerror}") from error
     except OSError as error:
         raise SourceUnreadable(f"cannot read {path}: {error.strerror}") from error

@@ -354,7 +354,9 @@ def test_a_wrong_configuration_is_refused_before_anything_is_written(
 
 
 def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None:
-    text = "exclude = ['a', 'b c']\njobs = 3\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
+    text = (
+        "exclude = ['a', 'b c']\njobs = 3\nmemory_mb_max = 500\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
+    )
     (codebatch.directory / "codebatch.toml").write_text(text)
     shown = codebatch("config", "show", "--json").json
     (codebatch.directory / "codebatch.toml").write_text(codebatch("config", "show").text)
@@ -364,7 +366,7 @@ def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None
 
 
 def test_config_show_says_where_each_setting_comes_from(codebatch: CommandLine) -> None:
-    (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\n")
+    (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\nmemory_mb_max = 500\n")
     shown = codebatch("config", "show", "--json").json
     assert shown["jobs"] == {"value": 1, "origin": str(codebatch.directory / "pyproject.toml")}
     assert shown["pipeline"] == {"value": "full", "origin": "default"}

@@ -61,7 +61,7 @@ def _nul_character(file: SourceFile) -> Iterator[Finding]:
 
 
 def _bidi_control(file: SourceFile) -> Iterator[Finding]:
-    if file.language in _PROSE:
+    if file.language in _PROSE or file.file_class == "minified":
         return
     for match in _BIDI.finditer(file.utf8):
         code_point = ord(match[0].decode("utf-8"))
@@ -156,7 +156,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
     ),
     TextRule(
         code="private-key",
-        severity="error",
+        severity="warning",
         summary="a PEM or PGP private key",
         find=_private_key,
         needle=b"-----BEGIN ",

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import subprocess
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -22,6 +21,7 @@ from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import QueryRule
+from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
 from codebatch_workers.syntax.source import SourceFile
@@ -29,8 +29,17 @@ from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
 
-# What begins so has no byte for each character of a name; UTF-32 of the other order begins as UTF-16 does.
-_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE, BOM_UTF32_BE)
+__all__ = [
+    "explain_rule",
+    "find_in",
+    "finder",
+    "list_rules",
+    "named_language",
+    "references_in",
+    "source_lines",
+    "syntax_tree",
+    "test_rules",
+]
 
 
 def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> bytes:
@@ -50,7 +59,7 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
 
 def references_in(name: str, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> list[dict[str, Json]]:
     """The places of a name in a file (references.py)."""
-    if name.isascii() and name.encode() not in content and not content.startswith(_WIDE):
+    if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
         return []  # Nearly every file: it need not be decoded.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name))
 
