@@ -48,6 +48,9 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         # PLE0302: a method without self, in an interface.
         ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
         ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
+        # PLE0604: names that are unpacked.
+        ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
+        ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
         # Told once of a name.
         ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
         # F401: used in a comment that is a type.

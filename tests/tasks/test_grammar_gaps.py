@@ -27,6 +27,7 @@ GAPS = [
     ("a.ts", "export type * from 'a';\n", ["a"]),
     ("a.ts", "type A = { [K in keyof readonly any[]]?: boolean };\n", ["A"]),
     ("a.ts", "type A<T> = keyof import('a').B<T>;\n", ["A", "a"]),
+    ("a.ts", "declare const x: import('a').B<'\\'' | '>' | '\\\\'>;\n", ["x", "a"]),
     ("a.ts", "abstract class A { abstract accessor x: number }\n", ["A", "x"]),
     ("a.ts", "f<<E extends Error = D>(e?: E | null) => void>(g);\n", ["f"]),
     # .. behind what is no comment, and would have no end.

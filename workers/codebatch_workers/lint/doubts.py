@@ -145,6 +145,12 @@ def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return file.utf8[node.start_byte : node.end_byte].strip(b"_").lower() in _NOT_NEEDED
 
 
+def _is_unpacked(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """The names of other modules, unpacked into those of this one: `__all__ = (*a.__all__,)`."""
+    statement = next((each for each in around(node) if each.type == "assignment"), node)
+    return b"*" in file.utf8[statement.start_byte : statement.end_byte]
+
+
 def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
     """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
     return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
@@ -180,6 +186,7 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "F401": _is_export,
     "F821": _is_given_name,
     "PLE0302": _is_of_interface,
+    "PLE0604": _is_unpacked,
     "PLW0128": _is_thrown_away,
     "RUF032": _is_exact,
     "S503": _is_negotiated,

@@ -190,7 +190,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
     ),
     TextRule(
         code="mixed-line-endings",
-        severity="warning",
+        severity="hint",
         summary="both LF and CRLF, once per file",
         find=_mixed_line_endings,
         needle=b"\r",
