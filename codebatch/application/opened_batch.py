@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from codebatch.application.batches import BatchStatus
+    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
     from codebatch.application.findings import Findings
     from codebatch.application.hotspots import HotspotBy, Hotspots
-    from codebatch.application.inspecting import InspectedLine
+    from codebatch.application.inspecting import InspectedLine, SourceLine
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
@@ -257,6 +258,25 @@ class OpenedBatch(Nouns):
                 everything=everything,
             )
         )
+
+    def copies(
+        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: str = "", everything: bool = False
+    ) -> Answer[Copies]:
+        """The copied blocks of `least` code lines or more, the largest first, from the `first` on, at most `limit`.
+
+        Without `everything` those are left out, and counted, that stand in tests and foreign code alone.
+        """
+        from codebatch.application.copies import find_copies
+
+        return self.check(
+            find_copies(self.question, least=least, first=first, limit=limit, path=path, everything=everything)
+        )
+
+    def source_of_copies(self, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
+        """The first places of a copied block, each with its source as it was frozen, or the beginning of it."""
+        from codebatch.application.copies import read_copies
+
+        return read_copies(self.question, block)
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """What depends on a file, in at most so many steps, in any number where none is given."""

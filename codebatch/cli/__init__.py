@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
+        "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),

@@ -69,6 +69,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "callers": _SEARCH,
     "cat-object": ("store", "contents"),
     "def": _SEARCH,
+    "duplicates": (*_QUESTION, "contents"),
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,

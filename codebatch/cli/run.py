@@ -258,7 +258,7 @@ def _answer(answering: Answering, ran: Ran) -> int:
         answering.tell(f"@{ran.name} is {batch.id} now, and was {ran.name_was}")
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
-        answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
+        answering.note(f"no grammar for {told}: a package is missing that codebatch needs: pip install codebatch")
     tasks = task_states(ran.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,

@@ -182,6 +182,20 @@ def _tried(file: JsonRecord) -> str:
     return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
 
 
+@rules.command("new")
+@click.argument("rule_id", metavar="ID")
+@click.option("-l", "--language", "language", metavar="NAME", help="Default: of which most files here are.")
+@answering
+def new(answering: Answering, rule_id: str, language: str | None) -> None:
+    """Write an example of a rule of your own at the end of the project's configuration file, to go on from."""
+    from codebatch.application.starting import new_rule
+
+    made = new_rule(Path.cwd(), rule_id, language)
+    answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
+    answering.note("try it on its examples: codebatch rules test")
+    answering.note("and in the tree: codebatch run")
+
+
 def _every_rule() -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", load_question("list_rules")(_lint_settings()))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -14,25 +14,34 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
-from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
-from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.syntax.finders import Refused, check_language
+from codebatch_workers.syntax.languages import (
+    EXTRA_GRAMMAR_TOOLS,
+    LANGUAGES_OF_DATA,
+    has_grammar,
+    language_of_path,
+)
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule, is_on, rules_of, severity_of
 
 __all__ = [
+    "example_rule",
     "explain_rule",
     "find_in",
     "finder",
+    "languages_of_paths",
     "list_rules",
     "named_language",
     "references_in",
@@ -115,6 +124,32 @@ def _example_of_ours(config: LintConfig, code: str) -> str:
     if own is None:
         return EXAMPLES.get(code, "")
     return own.bad[0].rstrip("\n") if own.bad else ""
+
+
+def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
+    """A rule of the user's to go on from, of an id that is free. Raises InvalidInput for what cannot be one."""
+    if not RULE_ID.match(rule_id):
+        hint = "write small letters and digits joined by `-`, such as no-print"
+        raise InvalidInput(f"{rule_id!r} is no id for a rule", hint=hint)
+    if any(rule["code"] == rule_id for rule in list_rules(settings)):
+        raise InvalidInput(f"there is a rule {rule_id!r}", hint=f"see: codebatch rules show {rule_id}")
+    name = named_language(language)
+    try:
+        check_language(name)
+    except Refused as error:
+        raise InvalidInput(str(error), hint=error.hint) from error
+    example = rule_example(name)
+    looked_for = {"pattern": example.pattern} if example.pattern else {"query": example.query}
+    told = {"message": example.message, "severity": "warning"}
+    return {"id": rule_id, "language": name, **looked_for, **told, "bad": [example.bad], "good": [example.good]}
+
+
+def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
+    """Of each path the language that its name says, where that is of code, and can be parsed here."""
+    for path in paths:
+        language = language_of_path(path)
+        if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
+            yield language
 
 
 def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> dict[str, Json]:
