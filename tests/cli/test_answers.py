@@ -165,7 +165,7 @@ def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> N
     inspected = ran.codebatch("inspect", name, "--store", "store", "--json").json
     assert inspected["path_b64"] == encoded
     assert {record["path_b64"] for record in inspected["records"]} == {encoded}
-    inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store")
+    inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store", "--all")
     assert all(line.startswith("caf") for line in inspected.lines)
     for command in ("files", "query outputs", "query diagnostics", "top --by path", "files --snapshot latest"):
         assert b"caf" in ran.codebatch(*command.split(), "--store", "store").stdout, command
