@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from codebatch.application.batches import BatchStatus
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
-    from codebatch.application.dependencies import Impact
     from codebatch.application.hotspots import HotspotBy, Hotspots
+    from codebatch.application.impact import Impact
     from codebatch.application.inspecting import InspectedLine, SourceLine
     from codebatch.application.overview import Overview
     from codebatch.application.references import Progress

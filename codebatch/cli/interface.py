@@ -121,6 +121,7 @@ ANSWERS: dict[str, object] = {
     "graph-dot": list[tuple[str, str]],
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
+    "impact-tests": list[str],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": answers.InspectAnswer,

@@ -357,3 +357,16 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
     assert lines["symbols"] == 0
     assert bool(sum(lines.values())) == (content is not None)
     assert codebatch("query", "outputs", "--task", "symbols", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("top --limit x", "invalid value for '--limit': 'x' is no whole number"),
+        ("top --limit 0", "invalid value for '--limit': 0 is too little: at least 1"),
+        ("query files --offset -1", "invalid value for '--offset': -1 is too little: at least 0"),
+        ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not between 1 and 1000"),
+    ],
+)
+def test_what_is_wrong_with_a_number_is_said_in_words(codebatch: CommandLine, words: str, told: str) -> None:
+    assert codebatch(*words.split(), "--json", status=2).error["message"] == told
