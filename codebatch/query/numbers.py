@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import look_for_metric
 from codebatch.model.entry import path_from_fields
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.fields import PathKey
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
@@ -96,10 +96,4 @@ def iter_functions(
 
 def _decoded(block: bytes, places: Collection[int]) -> list[Number]:
     """The numbers in whose lines some places are."""
-    lines = b"\n".join([block[block.rfind(b"\n", 0, at) + 1 : _end(block, at)] for at in places])
-    return decode_lines(_decoder, lines) if lines else []
-
-
-def _end(block: bytes, at: int) -> int:
-    end = block.find(b"\n", at)
-    return end if end >= 0 else len(block)
+    return decode_lines(_decoder, b"\n".join([line_at(block, at) for at in places])) if places else []
