@@ -12,11 +12,11 @@ from codebatch.application.asking import Answer, Question
 from codebatch.application.inspecting import SourceLine, read_lines
 from codebatch.application.questions import Inspected, inspect
 from codebatch.errors import ObjectMissing
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, path_row
 from codebatch.model.record import SEVERITIES
 from codebatch.query.completeness import completeness
 from codebatch.query.dependencies import Imports, impact
-from codebatch.query.fields import JsonRecord
+from codebatch.query.fields import JsonRecord, path_key
 from codebatch.query.filters import RecordFilter
 from codebatch.query.numbers import files_above
 from codebatch.query.records import BatchRecords
@@ -25,6 +25,8 @@ from codebatch.query.wanted import KINDS_FOR_PEOPLE
 HARDEST_SHOWN = 3
 FINDINGS_SHOWN = 3
 _COGNITIVE = "cognitive"
+_LOOKED_UP_MAX = 50
+"""Of more files all are read, once."""
 
 
 class Hard(NamedTuple):
@@ -101,7 +103,11 @@ def _rank(records: BatchRecords, about: JsonRecord | None, numbers: dict[str, in
     if about is None or not numbers.get(_COGNITIVE):
         return None
     above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
-    return 1 + sum(records.languages.get(key) == about["lang"] for key in above) if above else 1
+    if len(above) > _LOOKED_UP_MAX:
+        return 1 + sum(records.languages.get(path_key({**path_row(path)})) == about["lang"] for path in above)
+    of = records.find_items(above).values()
+    told = (each for item in of for each in records.item_records("parse", item) or () if each["kind"] == "file")
+    return 1 + sum(each["lang"] == about["lang"] for each in told)
 
 
 def _dependents(records: BatchRecords, path: bytes) -> int | None:

@@ -12,7 +12,6 @@ from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import look_for_metric
 from codebatch.model.entry import path_from_fields
 from codebatch.query.decoding import decode_lines, line_at
-from codebatch.query.fields import PathKey
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
@@ -63,14 +62,14 @@ def numbers_of_files(records: BatchRecords, metric: str) -> dict[bytes, int]:
     return found
 
 
-def files_above(records: BatchRecords, metric: str, value: int) -> list[PathKey]:
+def files_above(records: BatchRecords, metric: str, value: int) -> list[bytes]:
     """The files of which a metric is greater than a value. Raises StoreCorrupt."""
     pattern = re.compile(b'"metric":"%b","value":([0-9]{%d,})}' % (metric.encode(), len(str(value))))
-    found: list[PathKey] = []
+    found: list[bytes] = []
     for piece in records.pieces(task_of(metric), _METRICS, (look_for_metric(metric, value + 1, None),)):
         for block in records.read(piece):
             places = [match.start() for match in pattern.finditer(block) if int(match[1]) > value]
-            found += [(each.path or None, each.path_b64 or None) for each in _decoded(block, places)]
+            found += [each.path_bytes for each in _decoded(block, places)]
     return found
 
 
