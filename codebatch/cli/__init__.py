@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
         "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
-        "inspect": ("queries:inspect", "Everything a batch says of one file."),
+        "inspect": ("queries:inspect", "A file on one screen, or all that is said of it."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
         "references": ("references:references", "Where a name stands, and as what."),
@@ -159,7 +159,7 @@ def cli() -> None:
     \b
     codebatch run .             freeze, analyse and summarise the current directory
     codebatch errors            what is wrong, worst first
-    codebatch inspect FILE      everything known of one file
+    codebatch inspect FILE      what is worth knowing of one file
     codebatch help              pages on questions, rules, data, CI and more
     """
 

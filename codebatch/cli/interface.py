@@ -126,6 +126,7 @@ ANSWERS: dict[str, object] = {
     "help": answers.HelpShown,
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
+    "impact-tests": list[str],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": answers.InspectAnswer,

@@ -98,10 +98,11 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 @click.command()
 @click.argument("path", metavar="FILE[:LINE]")
 @asked_batch_option
-@click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
+@click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
+@click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
-    """Everything a batch says of one file; of a line with its source: what encloses it, and what is told of it."""
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
+    """A file on one screen; of a line with its source: what encloses it, and what is told of it."""
     batch = ask(answering, batch_reference)
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
@@ -109,6 +110,11 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    if not (named or everything or answering.as_json or answering.explain):
+        from codebatch.cli.overview import overview_lines  # as above
+
+        seen = batch.overview(path)
+        return answer_document(answering, seen, {}, overview_lines(seen.found))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
     document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
