@@ -45,6 +45,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "cat-object": ("objects:cat_object", "The bytes of an object of the store."),

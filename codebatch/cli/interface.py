@@ -20,6 +20,7 @@ from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.objects import ObjectShown
+from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
@@ -135,6 +136,7 @@ ANSWERS: dict[str, object] = {
     "query-stats": dict[str, int],
     "query-symbols": Records,
     "references": list[answers.ReferenceRow],
+    "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
     "rules-show": answers.RuleShown,
