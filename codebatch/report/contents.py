@@ -126,6 +126,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
     """All of a report. `made_at` is when its batch was made; `incomplete` says what lacks of the whole, if anything.
 
+    `changes_told` is why it is not known how often files were changed, or what of that lacks.
     `asked` are the kinds of records that the tasks of the batch give: nothing is known of others.
     """
 
@@ -137,6 +138,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     paths: list[str]
     incomplete: str
+    changes_told: str
     asked: list[str]
     numbers: Numbers
     tree: Tree

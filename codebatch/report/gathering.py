@@ -22,8 +22,9 @@ _OWN = "text"
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file of the project's own code, with its numbers (contents.py)."""
+    """A file of the project's own code, with its numbers (contents.py). `path` is as people are shown it."""
 
+    key: bytes
     path: str
     language: str
     findings: int = 0
@@ -96,7 +97,9 @@ def _take_files(gathered: Gathered, records: Iterable[JsonRecord]) -> None:
         class_ = str(record.get("class"))
         if class_ == _OWN:
             key = path_key(record)
-            gathered.files[key] = FileSums(path=record_path(record), language=str(record.get("lang")))
+            gathered.files[key] = FileSums(
+                key=path_bytes(record), path=record_path(record), language=str(record.get("lang"))
+            )
         else:
             files, lines = gathered.left_out.get(class_, (0, 0))
             gathered.left_out[class_] = files + 1, lines + _number(record, "lines")

@@ -26,15 +26,19 @@ from codebatch.report.page import encode_page
 from codebatch.report.shown import show_copies, show_rules
 from codebatch.report.tree import cut_tree
 
-Changes = Mapping[str, int]
-"""How often history changed each file, by its path as people are shown it."""
 
-
-def make_report(batch: OpenedBatch, changes: Changes | None = None, limits: Limits | None = None) -> Answer[bytes]:
+def make_report(
+    batch: OpenedBatch,
+    changes: Mapping[bytes, int] | None = None,
+    *,
+    changes_told: str = "",
+    limits: Limits | None = None,
+) -> Answer[bytes]:
     """The page of a batch, whole in one HTML file (page.py), at most PAGE_BYTES_MAX long.
 
-    Of one that is incomplete what there is: `batch` is to be opened with `partial` then. `changes` is None where there
-    is no history. The same batch gives the same bytes. Raises BatchIncomplete or StoreCorrupt.
+    Of one that is incomplete what there is: `batch` is to be opened with `partial` then. `changes` are how
+    often history changed each file, by path, None where there is none; `changes_told` is why, or what of it lacks. All
+    that alike gives the same bytes. Raises BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
     found = _Found(
@@ -42,6 +46,7 @@ def make_report(batch: OpenedBatch, changes: Changes | None = None, limits: Limi
         imports=batch.imports().found if "dependencies" in batch.tasks else [],
         cycles=batch.import_cycles().found if "dependencies" in batch.tasks else [],
         changes=changes,
+        changes_told=changes_told,
     )
     while True:
         excerpts = Excerpts(batch, limits.text)
@@ -59,7 +64,8 @@ class _Found(NamedTuple):
     gathered: Gathered
     imports: Sequence[Import]
     cycles: Sequence[Cycle]
-    changes: Changes | None
+    changes: Mapping[bytes, int] | None
+    changes_told: str
 
 
 def _whole(batch: OpenedBatch, excerpts: Excerpts) -> Completeness:
@@ -84,6 +90,7 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         pipeline=about.pipeline,
         version=__version__,
         paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
+        changes_told=cut(found.changes_told, text),
         incomplete=_told(_whole(batch, excerpts)),
         asked=sorted(gathered.asked),
         numbers=_numbers(batch, gathered, files, limits),

@@ -17,7 +17,7 @@ _COLUMNS = {
 }
 
 
-def cut_tree(files: Sequence[FileSums], limits: Limits, changes: Mapping[str, int] | None) -> Tree:
+def cut_tree(files: Sequence[FileSums], limits: Limits, changes: Mapping[bytes, int] | None) -> Tree:
     """The tree of files that hold code. Those that are too many, the ones with least code, are one row of the nearest
     directory that is kept.
     """
@@ -54,7 +54,7 @@ def _above(path: str) -> list[tuple[str, ...]]:
 class _Rows:
     """Makes the rows of a tree."""
 
-    def __init__(self, limits: Limits, changes: Mapping[str, int] | None) -> None:
+    def __init__(self, limits: Limits, changes: Mapping[bytes, int] | None) -> None:
         self._limits = limits
         self._changes = changes
         self._directories: dict[tuple[str, ...], int] = {}
@@ -105,5 +105,5 @@ class _Rows:
         tree.hardest.append(max((each["max_cognitive"] for each in files), default=0))
         tree.dependents.append(max((each["dependents"] for each in files), default=0))
         if tree.changes is not None and self._changes is not None:
-            tree.changes.append(sum(self._changes.get(each.path, 0) for each in files))
+            tree.changes.append(sum(self._changes.get(each.key, 0) for each in files))
         return len(tree.names) - 1

@@ -321,8 +321,9 @@
   const drawScatter = () => {
     const lead = hasHistory
       ? "Each dot is a file: how often it was changed in the last year, and how complex it is. What stands on the upper right costs most: it is hard to read, and read often."
-      : "Each dot is a file: how long it is, and how complex. How often each was changed is not known here (there is no history of git), so the length stands in its place.";
+      : "Each dot is a file: how long it is, and how complex. How often each was changed is not known here, so the length stands in its place.";
     const part = section("hotspots", "Where to look first", lead);
+    if (data.changes_told) part.append(el("p", { class: "lead" }, `${shown(data.changes_told)}.`));
     if (!ranked.length) return part.append(none("No file of this batch has a measured complexity."));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
     const box = factBox("Point at a dot, or move the focus to it, to read its numbers.");
@@ -377,7 +378,8 @@
         return null;
       };
       for (const dot of dots.slice(0, LABELS_MAX)) {
-        const name = labelOf(dot.at, width < 600 ? 20 : 34);
+        const isTwice = dots.slice(0, LABELS_MAX).some((each) => each !== dot && nameOf(each.at) === nameOf(dot.at));
+        const name = labelOf(dot.at, width < 600 ? 20 : 34, isTwice);
         const found = room(dot, name.length * 6.7 + 4);
         if (!found) continue;
         taken.push(found.box);
@@ -407,9 +409,9 @@
     const top = ranked.slice(0, 200);
     part.append(table(ofPart(top.length, ranked.length, "file", "those that weigh most first"), columns, top, { first: 12 }));
   };
-  const labelOf = (at, room) => {
+  const labelOf = (at, room, isTwice) => {
     const name = nameOf(at), parent = tree.parents[at];
-    const isCommon = /^(__init__|index|mod|main|utils?|base|models?|types?)\.\w+$/.test(name);
+    const isCommon = isTwice || /^(__init__|index|mod|main)\.\w+$/.test(name);
     const told = isCommon && parent ? `${nameOf(parent)}/${name}` : name;
     return told.length > room ? `…${told.slice(1 - room)}` : told;
   };

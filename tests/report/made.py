@@ -10,7 +10,7 @@ from codebatch.report.tree import cut_tree
 
 def file(path: str, code: int = 10, **metrics: int) -> FileSums:
     """A file, with its numbers."""
-    return FileSums(path=path, language="python", metrics={"code": code, **metrics})
+    return FileSums(key=path.encode(), path=path, language="python", metrics={"code": code, **metrics})
 
 
 def contents(tree: Tree | None = None, title: str = "made") -> Contents:
@@ -24,6 +24,7 @@ def contents(tree: Tree | None = None, title: str = "made") -> Contents:
         version="1",
         paths=[],
         incomplete="",
+        changes_told="",
         asked=["diagnostic", "duplicate", "edge", "file", "metric"],
         numbers=Numbers(
             files=0,

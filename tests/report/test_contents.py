@@ -30,7 +30,7 @@ def _told(tree: Tree) -> dict[str, tuple[int, int]]:
 
 def test_a_small_tree_is_whole_in_path_order() -> None:
     files = [file("b/y.py", 5, cognitive=7), file("b/x.py", 9, max_cognitive=3), file("a.py", 1), file("empty.py", 0)]
-    tree = cut_tree(files, Limits(), {"b/x.py": 4})
+    tree = cut_tree(files, Limits(), {b"b/x.py": 4})
     assert tree.names == ["", "a.py", "b", "x.py", "y.py"]
     assert tree.parents == [0, 0, 0, 2, 2]
     assert (tree.files, tree.code) == ([0, 1, 0, 1, 1], [0, 1, 0, 9, 5])
