@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         InvalidConfiguration,
         InvalidId,
         InvalidInput,
+        InvalidQuery,
         NothingToDo,
         NotInStore,
         ObjectMissing,
@@ -93,6 +94,7 @@ __all__ = [
     "InvalidConfiguration",
     "InvalidId",
     "InvalidInput",
+    "InvalidQuery",
     "ListedBatch",
     "Listener",
     "Metric",
@@ -140,7 +142,7 @@ _NAMES = {
     "application.running": "run",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
-        "InternalError InvalidConfiguration InvalidId InvalidInput NotInStore NothingToDo ObjectMissing "
+        "InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery NotInStore NothingToDo ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
         "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),

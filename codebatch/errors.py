@@ -49,6 +49,15 @@ class InvalidInput(CodebatchError):
     exit_status = 2
 
 
+class InvalidQuery(InvalidInput):
+    """A query that its grammar refuses. `place` is where in its `text`: a row and a column, from 0."""
+
+    def __init__(self, message: str, *, hint: str, text: str, place: tuple[int, int]) -> None:
+        super().__init__(message, hint=hint)
+        self.text = text
+        self.place = place
+
+
 class InvalidId(InvalidInput):
     """An id from outside that is no id (hostile or misspelt); nothing was looked up."""
 
@@ -200,7 +209,7 @@ class UnreadablePath(SourceUnreadable):
 
 
 class NothingToDo(CodebatchError):
-    """No file matched, so there is nothing to run."""
+    """No file, or no shard, is what was named, so there is nothing to run."""
 
     code = "nothing_to_do"
     exit_status = 5

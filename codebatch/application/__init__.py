@@ -7,8 +7,22 @@ result goes to a callback, as one sentence.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from codebatch.coordinator.score import Phase
 
 Note = Callable[[str], None]
+
+
+class TellPhase(Protocol):
+    """Is told what is done now, and how far it is, where that is known."""
+
+    def __call__(self, phase: Phase, done: int = 0, planned: int = 0) -> None: ...
+
+
+def ignore_phase(phase: Phase, done: int = 0, planned: int = 0) -> None:
+    """For whoever does not look."""
 
 
 def ignore_note(text: str) -> None:

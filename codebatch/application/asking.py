@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from codebatch.application import Note, ignore_note
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.shown_paths import paths_shown_as
 from codebatch.query.arguments import path_of
 from codebatch.query.completeness import Completeness
 from codebatch.query.records import BatchRecords
@@ -144,9 +145,21 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
     """As `find_item`, None where there is none.
 
     From the current directory first where it begins with `./` or `../`. Where it could be either, a note says which was
-    taken. Raises InvalidInput for what is no path.
+    taken. Where there is none of that name, one that people are shown so. Raises InvalidInput for what is no path.
     """
     path_of(path)
+    for given in (path, *paths_shown_as(path)):
+        items = records.find_items(dict.fromkeys(_candidates(records, given)))
+        if items:
+            chosen, *others = items
+            if others:
+                note(f"{display_path(chosen)} is asked, as the project has it; there is {display_path(others[0])} too")
+            return chosen, items[chosen]
+    return None
+
+
+def _candidates(records: BatchRecords, path: str) -> list[bytes]:
+    """What a path may be called in the snapshot, what is meant first."""
     given = os.fsencode(path)
     candidates: list[bytes] = []
     parent, name = os.path.split(os.path.abspath(path))
@@ -158,14 +171,7 @@ def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, 
         elif absolute.is_relative_to(root):
             candidates.append(os.fsencode(absolute.relative_to(root)))
     in_snapshot = [given, os.path.normpath(given)]
-    candidates = candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
-    items = records.find_items(dict.fromkeys(candidates))
-    if items:
-        chosen, *others = items
-        if others:
-            note(f"{display_path(chosen)} is asked, as the project has it; there is {display_path(others[0])} too")
-        return chosen, items[chosen]
-    return None
+    return candidates + in_snapshot if given.startswith((b"./", b"../")) else in_snapshot + candidates
 
 
 def shown_paths(batch: Batch) -> tuple[str, ...]:

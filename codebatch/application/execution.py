@@ -13,7 +13,7 @@ from codebatch.application.freezing import Frozen
 from codebatch.coordinator.limits import Limits, default_memory_bytes
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.run import Executed, execute
-from codebatch.coordinator.score import Progress
+from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
 from codebatch.query.arguments import refuse_below_one
 from codebatch.store.batches import Batch
@@ -30,6 +30,9 @@ class Listener:
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        """This is done now. While files are read, so many of how many are `done`; else both are 0."""
 
     def frozen(self, frozen: Frozen) -> None:
         """The tree is frozen."""

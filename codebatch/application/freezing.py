@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.application import Note
+from codebatch.application import Note, TellPhase, ignore_phase
 from codebatch.application.configuration import Configuration
 from codebatch.errors import NothingToDo
 from codebatch.model.entry import display_path
@@ -16,7 +16,7 @@ from codebatch.model.plan import items_of
 from codebatch.snapshotting.roots import Selection, select
 from codebatch.snapshotting.selection import SourceRules
 from codebatch.snapshotting.staleness import stat_cache_of
-from codebatch.snapshotting.take import SnapshotResult, take_snapshot
+from codebatch.snapshotting.take import Progress, SnapshotResult, take_snapshot
 from codebatch.store.batches import projects_of_batches
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import Snapshot, load_snapshot
@@ -49,15 +49,28 @@ def rules_for(
     return SourceRules(include=include or settings.include, exclude=(*settings.exclude, *exclude), rehash=rehash)
 
 
-def take(store: Store, paths: Sequence[Path], rules: SourceRules) -> SnapshotResult:
+def take(store: Store, paths: Sequence[Path], rules: SourceRules, phase: TellPhase = ignore_phase) -> SnapshotResult:
     """A snapshot of exactly these paths. Raises InvalidInput, SourceUnreadable, SnapshotUnstable or StoreError."""
-    return take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9)
+
+    def report(progress: Progress) -> None:
+        phase("reading", progress.paths_done, progress.paths)
+
+    phase("listing")
+    return take_snapshot(store.files, store.root, paths, rules, now=lambda: wall_ns() / 1e9, report=report)
 
 
-def freeze(store: Store, paths: Sequence[Path], rules: SourceRules, note: Note, *, allow_empty: bool) -> Frozen:
+def freeze(
+    store: Store,
+    paths: Sequence[Path],
+    rules: SourceRules,
+    note: Note,
+    *,
+    allow_empty: bool,
+    phase: TellPhase = ignore_phase,
+) -> Frozen:
     """The snapshot of the project that paths are of. Raises NothingToDo where it is empty, and what `take` raises."""
     selection = select(paths, store.root, projects_of_batches(store))
-    taken, snapshot, files, size = _take_selected(store, selection, rules)
+    taken, snapshot, files, size = _take_selected(store, selection, rules, phase)
     for text in taken.notes:
         note(text)
     if selection.paths:
@@ -97,14 +110,16 @@ def nothing_to_do(paths: Sequence[Path]) -> NothingToDo:
     )
 
 
-def _take_selected(store: Store, selection: Selection, rules: SourceRules) -> tuple[SnapshotResult, Snapshot, int, int]:
+def _take_selected(
+    store: Store, selection: Selection, rules: SourceRules, phase: TellPhase
+) -> tuple[SnapshotResult, Snapshot, int, int]:
     """A snapshot as it was taken and as it is read, and how many files and bytes of it are to be worked on.
 
     What was named and is ignored in its project is taken all the same.
     """
 
     def take_roots(roots: Sequence[bytes]) -> tuple[SnapshotResult, Snapshot]:
-        taken = take(store, [Path(os.fsdecode(root)) for root in roots], rules)
+        taken = take(store, [Path(os.fsdecode(root)) for root in roots], rules, phase)
         return taken, load_snapshot(store.files, store.root, taken.snapshot_id)
 
     taken, snapshot = take_roots(selection.sources.roots)

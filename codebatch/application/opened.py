@@ -48,9 +48,15 @@ class OpenedStore:
     def batch(self, reference: str | None = None, *, partial: bool = False) -> OpenedBatch:
         """A batch by its id, a unique prefix, `latest`, `latest~N` or `@NAME`; else the latest of the whole project.
 
-        `partial`: what it cannot say in full is wanted too. Raises InvalidId, UnknownId, AmbiguousId or StoreCorrupt.
+        `partial`: what it cannot say in full is wanted too. Raises InvalidInput for what is no text, InvalidId,
+        UnknownId, AmbiguousId or StoreCorrupt.
         """
         self.check_open()
+        if not isinstance(reference, str | None):
+            raise InvalidInput(
+                f"a batch is named by a text, and not by {reference!r}",
+                hint="by its id, a unique prefix of it, latest, latest~N or @NAME",
+            )
         question = asking.ask(self._store, reference, self._note)
         return OpenedBatch(question, self.check_open, partial=partial)
 

@@ -14,6 +14,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import freeze, nothing_to_do, rules_for
+from codebatch.application.headline import headline
 from codebatch.application.planning import choose_pipeline, planner_of
 from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
@@ -22,13 +23,13 @@ from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import missing_tools
 from codebatch.coordinator.run import NOTHING_EXECUTED, Executed
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import InvalidInput, StoreError
+from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.query.summary import failures, summarise, worst_findings
+from codebatch.query.summary import failures, summarise
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch, check_name
@@ -38,7 +39,6 @@ from codebatch.store.pins import give_name
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
-WORST_MAX = 10
 FAILURES_MAX = 20
 
 
@@ -106,8 +106,9 @@ def run_paths(
         raise nothing_to_do(paths)
     store = place.open_or_make(listener.note)
     with store.writing() as lock:
-        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty)
+        frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty, phase=listener.phase)
         listener.frozen(frozen)
+        listener.phase("planning")
         planner = planner_of(configuration, store, frozen, chosen, listener.note)
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         stands = standing(batch)
@@ -149,7 +150,7 @@ def resume(execution: Execution, store: Store, batch: Batch, listener: Listener)
 
 
 def run_shards(execution: Execution, store: Store, batch: Batch, task: str, prefix: str) -> ShardsRan:
-    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError."""
+    """Run one task of the shards whose ids begin with a prefix. Raises CodebatchError, NothingToDo where none does."""
     scope, name, plan = scope_of(batch, task), task_name(task), batch.plan()
     if name in plan.project_tasks:
         raise InvalidInput(
@@ -158,7 +159,9 @@ def run_shards(execution: Execution, store: Store, batch: Batch, task: str, pref
         )
     chosen = frozenset(shard.id for shard in plan.shards if shard.id.startswith(prefix))
     if not chosen:
-        return ShardsRan(states={}, open=())
+        raise NothingToDo(
+            f"no shard begins with {prefix!r}", hint=f"see: codebatch shards --batch {batch.id} --task {name}"
+        )
     with store.writing() as lock:
         stands = standing(batch)
         if stands.state is BatchState.COMPLETED and stands.is_over:
@@ -196,6 +199,7 @@ class _Work(NamedTuple):
             execute = partial(execution.execute, store, lock, batch, scope, listener, snapshot)
             executed = self.mending(batch, execute)
             batch = answering_one(batch)
+        listener.phase("counting")
         tell = partial(_ran, execution, store, batch, self.action, self.began, executed=executed, task=self.task)
         ran = self.mending(batch, tell, executed.signal_status)
         if self.name is None or executed.signal_status:
@@ -209,6 +213,7 @@ def _tidied(execution: Execution, ran: Ran, listener: Listener) -> Ran:
         return ran
     if execution.configuration.settings.index.build == "run":
         _index(ran, listener)
+    listener.phase("collecting")
     try:
         collected = tidy(ran.store, keep=execution.configuration.settings.store.keep, ran=ran.batch)
     except StoreError as error:
@@ -227,6 +232,7 @@ def _index(ran: Ran, listener: Listener) -> None:
     is_known = ran.executed is NOTHING_EXECUTED and generations(ran.store, ran.batch.id)
     if ran.standing.outputs is None or is_known:
         return
+    listener.phase("indexing")
     try:
         build_index(ran.store, ran.batch, note=listener.note)
     except StoreError as error:
@@ -275,7 +281,7 @@ def _ran(
         seconds=round(time.monotonic() - began, 3),
         standing=stands,
         summary=summary,
-        worst=tuple(worst_findings(records, WORST_MAX)) if stands.state.is_final else (),
+        headline=headline(records),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,

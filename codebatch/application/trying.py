@@ -61,7 +61,9 @@ def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: L
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
         store = StorePlace(Path(directory) / "store").open_or_make()
         with store.writing():
-            frozen = freeze(store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False)
+            frozen = freeze(
+                store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
+            )
             planner = planner_of(configuration, store, frozen, pipeline, listener.note)
         first, status = _run(execution, planner, store, listener)
         if status:

@@ -20,27 +20,19 @@ from codebatch.cli.streams import set_up_streams
 from codebatch.errors import Interrupted
 
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
-    "Run": {
-        "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
-        "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
-        "run-shard": ("run:run_shard", "Run one task of the shards whose id begins with a prefix."),
-    },
-    "Set up": {
-        "init": ("setup:init", "Make a store."),
-        "config": ("setup:config", "Show the effective configuration."),
-        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list and show snapshots."),
-        "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
-    },
-    "Look": {
-        "status": ("batches:status", "Progress and state of a batch."),
+    "Ask": {
         "summary": ("queries:summary", "Counts of what a batch found."),
+        "findings": ("findings:findings", "What was found wrong, by rule, the most certain first, with its source."),
         "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
+        "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
+        "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
         "references": ("references:references", "Where a name stands, and as what."),
         "refs": ("references:references", "The same as references."),
+        "find": ("finding:find", "Where code is like a pattern, or a tree-sitter query matches."),
         "def": ("definitions:define", "Where a name is defined."),
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
@@ -48,35 +40,49 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
-        "cat-object": ("objects:cat_object", "The bytes of an object of the store."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
+    },
+    "Run": {
+        "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
+        "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
+        "status": ("batches:status", "Progress and state of a batch."),
+        "init": ("setup:init", "Make a store."),
+        "config": ("setup:config", "Show the effective configuration."),
     },
     "Keep": {
         "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
         "unpin": ("collection:unpin", "Let a pinned batch or snapshot go with the others."),
-        "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
-        "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
         "index-build": ("index:index_build", "Make the index of a batch, by which questions read less."),
         "index": ("index:index", "Make the index of a batch."),
         "store-stats": ("collection:store_stats", "What the store holds, by part."),
-    },
-    "Describe": {
-        "pipelines": ("batches:pipelines", "List pipelines."),
-        "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
-        "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
-        "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
-        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
-        "shards": ("batches:shards", "Shards of a batch for one task."),
+        "diagnose": ("diagnosis:diagnose", "What of the store is damaged; mend it."),
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
+        "gate": ("gates:gate", "Promises that the store, a batch and this program are held against."),
+    },
+    "Extend": {
+        "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
+        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
     },
     "Of itself": {
+        "help": ("helping:help_", "A page on a topic, or how a command is called."),
+        "version": ("helping:version", "Which version this is."),
+        "completion": ("describing:completion", "Have a shell complete commands, options and values."),
         "api": ("describing:api", "Every command, option, error and answer, for programs."),
         "explain": ("describing:explain", "What a reading command reads, and from where."),
-        "completion": ("describing:completion", "Have a shell complete commands and options."),
     },
-    "As in CodeBatch 1": {
+    "Machine room": {
+        "snapshot": ("snapshots:snapshot", "Freeze a directory as a snapshot; list and show snapshots."),
+        "batch": ("batches:batch", "Make a batch without running it; list batches; where outputs lie."),
+        "run-shard": ("run:run_shard", "Run one task of the shards whose id begins with a prefix."),
+        "shards": ("batches:shards", "Shards of a batch for one task."),
+        "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
+        "pipelines": ("batches:pipelines", "List pipelines."),
+        "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
+        "cat-object": ("objects:cat_object", "The bytes of an object of the store."),
+    },
+    "Machine room, by the names of CodeBatch 1": {
         "snapshot-list": ("snapshots:snapshot_list", "snapshot list"),
         "snapshot-show": ("snapshots:snapshot_show", "snapshot show"),
         "batch-list": ("batches:batch_list", "batch list"),
@@ -88,9 +94,33 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 
+MEANT = {
+    "analyze": "run",
+    "analyse": "run",
+    "check": "errors",
+    "clean": "gc",
+    "complexity": "top --by metric:cognitive",
+    "cycles": "graph --cycles",
+    "dependents": "impact",
+    "grep": "references",
+    "info": "summary",
+    "lint": "errors",
+    "ls": "files",
+    "metrics": "query metrics",
+    "prune": "gc",
+    "scan": "run",
+    "search": "references",
+    "show": "inspect",
+    "symbols": "query symbols",
+    "usages": "references",
+}
+"""Words of other programs, and what we have for them."""
+
 
 class LazyGroup(Group):
     """The commands of SECTIONS, each imported from its module when it is called."""
+
+    other_words = MEANT
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without a word, help is what was asked for."""
@@ -122,7 +152,7 @@ class LazyGroup(Group):
     "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
     "it is {complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
 )
-@click.version_option(__version__, prog_name="codebatch", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group
 def cli() -> None:
     """Run tasks over a codebase in parallel, keep what they say, and ask about it.
@@ -131,6 +161,7 @@ def cli() -> None:
     codebatch run .             freeze, analyse and summarise the current directory
     codebatch errors            what is wrong, worst first
     codebatch inspect FILE      everything known of one file
+    codebatch help              pages on questions, rules, data, CI and more
     """
 
 

@@ -87,6 +87,7 @@ def answer_written(
     `if_none` says that nothing was found, where that is so.
     """
     _tell(answering, answer.question, answer.whole)
+    answering.display.make_way()
     write()
     sys.stdout.flush()
     if if_none:

@@ -99,7 +99,7 @@ def batch_list(answering: Answering) -> None:
     store = answering.place.open()
     given = given_names(store)
     rows = [_batch_row(each, given) for each in batches.list_batches(store, answering.note)]
-    shown = [asdict(row) | {"names": _typed(row.names)} for row in rows]
+    shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
     answering.print(rows, table((row.values() for row in shown), shown[0]) if shown else [], if_none="no batch yet")
 
 
@@ -122,6 +122,7 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
             answering.print(BatchOutputs(outputs=found), (), name="batch-outputs")
             return
         # For a shell, which opens what it is told byte by byte.
+        answering.display.make_way()
         sys.stdout.buffer.write(os.fsencode(found) + b"\n")
         sys.stdout.flush()
         return
@@ -157,7 +158,7 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
         status=each.state,
         files=0 if about is None else about.items,
         source="" if about is None else ", ".join(map(display_path, about.sources)),
-        paths="" if each.batch is None else ", ".join(shown_paths(each.batch)),
+        paths=() if each.batch is None else shown_paths(each.batch),
         names=_names(each.id, given),
     )
 

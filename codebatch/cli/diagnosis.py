@@ -46,8 +46,8 @@ def diagnose(answering: Answering, is_full: bool, share: float, is_repairing: bo
     store, signal_status = answering.place.open(), 0
     if is_repairing:
         execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-        with Teller(answering) as teller:
-            diagnosis, signal_status = repair(execution, store, teller)
+        teller = Teller(answering)
+        diagnosis, signal_status = repair(execution, store, teller)
     else:
         diagnosis = diagnose_store(store, is_full=is_full, share=share)
     answering.print(diagnosis, _lines(diagnosis))

@@ -14,6 +14,7 @@ from codebatch.cli.groups import schema_of
 from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
+from codebatch.model.likeness import closest
 from codebatch.system.refusals import is_refusal
 
 COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
@@ -22,6 +23,7 @@ EXIT_INTERRUPTED = 130
 
 _JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
 _OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
+_NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)")
 _NO_LONGER = {
     "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
     "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
@@ -91,6 +93,10 @@ def _told(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchOption) and error.option_name in _NO_LONGER:
         return f"{error.option_name} is an option of CodeBatch 1", _NO_LONGER[error.option_name]
     context = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.BadParameter) and (chosen := _NO_CHOICE.match(error.message)):
+        meant = closest(chosen[1], re.findall(r"[\w:.-]+", chosen[2]))
+        if meant is not None:
+            return _plain(error.format_message()), f"did you mean {meant!r}?"
     return _plain(error.format_message()), f"see: {context.command_path} --help" if context else None
 
 

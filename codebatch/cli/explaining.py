@@ -49,6 +49,10 @@ _SOURCES = {
     "change": Source(
         paths=("cache/stat-*.bin",), what="whether the tree has changed since: this, lstat(2) there, and ignore files"
     ),
+    "history": Source(
+        paths=("cache/churn-*.bin",),
+        what="how often files were changed: this, and git where the tree is of a work tree",
+    ),
     "file": Source(paths=(), what="without --batch the file as it is on disk, and nothing of a store"),
     "sizes": Source(paths=(), what="how long every file of the store is; none is opened but to see what it is"),
 }
@@ -65,10 +69,14 @@ _READS: dict[str, tuple[str, ...]] = {
     "callers": _SEARCH,
     "cat-object": ("store", "contents"),
     "def": _SEARCH,
+    "duplicates": (*_QUESTION, "contents"),
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "files": _QUESTION,
+    "find": (*_QUESTION, "contents"),
+    "findings": (*_SEARCH, "contents"),
     "graph": _QUESTION,
+    "hotspots": (*_SEARCH, "history"),
     "impact": _SEARCH,
     "inspect": (*_QUESTION, "contents"),
     "outline": _QUESTION,

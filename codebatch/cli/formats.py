@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from codebatch.cli.options import table
+from codebatch.cli.tables import table, width_of_terminal
 from codebatch.cli.terminal import printable
 from codebatch.model.record import KINDS
 from codebatch.model.task import Json
@@ -21,6 +21,9 @@ FOR_PROGRAMS = ("json", "jsonl", "csv")
 """Forms that leave out nothing and change nothing."""
 STREAMED = ("jsonl", "csv", "md")
 """Forms whose first row goes out before the last is read."""
+
+_ANY_WIDTH = 1 << 30
+"""Whoever asks for a table is given one in a pipe too."""
 
 _COLUMNS = {
     "file": ("path", "lang", "lines", "class", "parse"),
@@ -74,7 +77,9 @@ def write_rows(
             sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
             sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
         case "table":
-            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns))
+            sys.stdout.writelines(
+                f"{line}\n" for line in table(cells, columns, columns=width_of_terminal() or _ANY_WIDTH)
+            )
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 

@@ -61,10 +61,10 @@ def gate_run(answering: Answering, name: str, batch_reference: str | None) -> in
     Exit status 1 where it fails, 3 where what it needs is not there, so that it is skipped.
     """
     chosen = find_gate(name)
-    with Teller(answering) as teller:
-        subject = _subject(answering, batch_reference, teller)
-        subject.check_names()
-        result = _suggested(answering, run_gate(chosen, subject))
+    teller = Teller(answering)
+    subject = _subject(answering, batch_reference, teller)
+    subject.check_names()
+    result = _suggested(answering, run_gate(chosen, subject))
     answering.print(result, _result_lines(result))
     return _status(answering, [result])
 
@@ -80,10 +80,10 @@ def gate_bundle(answering: Answering, name: str, batch_reference: str | None, fa
     Exit status 1 where one fails, 3 where all are skipped. What a gate needs that is not there has it skipped.
     """
     check_bundle(name)
-    with Teller(answering) as teller:
-        subject = _subject(answering, batch_reference, teller)
-        subject.check_names()
-        bundle = run_all(name, subject, is_stopping=fail_fast)
+    teller = Teller(answering)
+    subject = _subject(answering, batch_reference, teller)
+    subject.check_names()
+    bundle = run_all(name, subject, is_stopping=fail_fast)
     bundle = replace(bundle, results=tuple(_suggested(answering, result) for result in bundle.results))
     lines = [line for result in bundle.results for line in _result_lines(result)]
     counts = {"passed": bundle.passed_count, "failed": bundle.failed_count, "skipped": bundle.skipped_count}
@@ -154,7 +154,7 @@ def _described(root: click.Group) -> dict[str, frozenset[str]]:
     from codebatch.cli.interface import describe
 
     told = describe(root)
-    common = {name for option in told.options for name in option.names} - {"--version"}
+    common = {name for option in told.options for name in option.names} - {"-V", "--version"}
     return {
         name: frozenset(common.union(*(option.names for option in each.options)))
         for each in told.commands

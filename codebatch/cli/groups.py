@@ -62,11 +62,15 @@ def answer_options(function: F) -> F:
 class Group(click.Group):
     """A group that takes the options every command has, and suggests a command for one that there is not."""
 
+    other_words: Mapping[str, str] = {}
+    """What other programs call what we have under another name, with that name."""
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            meant = closest(args[0], self.list_commands(ctx))
+            meant = closest(args[0], [*self.list_commands(ctx), *self.other_words])
+            meant = self.other_words.get(meant or "", meant)
             ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)
 

@@ -28,6 +28,7 @@ def index_build(answering: Answering, batch_reference: str | None, is_anew: bool
     any time.
     """
     store, batch = answering.batch(batch_reference)
+    answering.phase("indexing")
     is_made = is_anew or not is_verifying
     answer = build(store, batch, is_anew=is_anew, note=answering.tell) if is_made else None
     if answer is None or is_verifying:

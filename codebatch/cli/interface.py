@@ -13,12 +13,15 @@ from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
+from codebatch.application.starting import NewRule
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
+from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
@@ -103,12 +106,15 @@ ANSWERS: dict[str, object] = {
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
     "diagnose": Diagnosis,
+    "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
     "explain": Explained,
     "explain-miss": MissesAnswer,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
+    "find": list[answers.FoundPlace] | dict[str, int],
+    "findings": answers.FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],
@@ -117,6 +123,8 @@ ANSWERS: dict[str, object] = {
     "graph": list[Import],
     "graph-cycles": list[Cycle],
     "graph-dot": list[tuple[str, str]],
+    "help": answers.HelpShown,
+    "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
@@ -139,6 +147,7 @@ ANSWERS: dict[str, object] = {
     "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
+    "rules-new": NewRule,
     "rules-show": answers.RuleShown,
     "rules-test": answers.RulesTested,
     "run": RunAnswer,
@@ -157,6 +166,7 @@ ANSWERS: dict[str, object] = {
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
+    "version": answers.VersionShown,
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 

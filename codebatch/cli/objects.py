@@ -44,5 +44,6 @@ def cat_object(answering: Answering, name: str) -> None:
         shown = ObjectShown(object=digest, bytes=len(content), content_b64=base64.b64encode(content).decode("ascii"))
         answering.print(shown, content.decode("utf-8", "backslashreplace").split("\n"))
         return
+    answering.display.make_way()
     sys.stdout.buffer.write(content)
     sys.stdout.flush()

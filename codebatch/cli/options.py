@@ -16,10 +16,13 @@ import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
+from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
+from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
+from codebatch.model.shown_paths import paths_shown_as
 from codebatch.store.batches import Batch, resolve_batch
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
@@ -38,13 +41,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """How a command, whose words are `command`, was asked to answer, and which store it was told.
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
-    end what was read for them.
+    end what was read for them. `display` shows how far the command is.
     """
 
     store_path: str | None
     as_json: bool
     quiet: bool
     command: str
+    display: Display
     files: CountedFiles | None = None
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
@@ -69,7 +73,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def tell(self, text: str) -> None:
         """Something without which the answer would be false: as a note, and whoever wants no notes is told too."""
-        print(printable(self.suggest(text)), file=sys.stderr, flush=True)
+        with self.display.aside():
+            print(printable(self.suggest(text)), file=sys.stderr, flush=True)
 
     def tell_reading(self) -> None:
         """Under `-v`: which store was asked, and how much of it was read until now; under `--explain` for what, too."""
@@ -84,6 +89,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         for question in self.questions if self.explain else ():
             for line in explained(question):
                 tell(line)
+
+    def phase(self, phase: str, done: int = 0, planned: int = 0) -> None:
+        """This is done now, of so many files where that is known: shown while it lasts."""
+        self.display.tell(Stage(phase, done, planned))
 
     def suggest(self, hint: str) -> str:
         """A hint whose commands work as they stand: they name the store that was named here."""
@@ -105,12 +114,15 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         it says nothing, for its members are names themselves.
         """
         if self.as_json:
-            sys.stdout.buffer.write(_json(_titled(document, self.command if name is None else name)) + b"\n")
+            told = _json(_titled(document, self.command if name is None else name)) + b"\n"
+            self.display.make_way()
+            sys.stdout.buffer.write(told)
         else:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
             is_none = True
             for line in lines:
+                self.display.make_way()
                 sys.stdout.write(printable(line) + "\n")
                 is_none = False
             if is_none and if_none:
@@ -129,11 +141,13 @@ def answering(function: F) -> F:
         if given["no_color"]:
             os.environ["NO_COLOR"] = "1"
         chosen = given.get("store")
+        command, is_quiet = words_of(ctx), bool(given["quiet"])
         answering = Answering(
             store_path=None if chosen is None else str(chosen),
             as_json=bool(given["as_json"]),
-            quiet=bool(given["quiet"]),
-            command=words_of(ctx).replace(" ", "-"),
+            quiet=is_quiet,
+            command=command.replace(" ", "-"),
+            display=display_of(command, quiet=is_quiet),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
             explain=bool(given.get(EXPLAIN)),
         )
@@ -143,6 +157,7 @@ def answering(function: F) -> F:
             error.hint = error.hint and answering.suggest(error.hint)
             raise
         finally:
+            answering.display.close()
             answering.tell_reading()
 
     wrapped.__name__ = function.__name__
@@ -153,7 +168,10 @@ def answering(function: F) -> F:
 
 
 class SourcePath(click.Path):
-    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory."""
+    """A path to take files from. The empty one is refused: it is an unset variable, not the current directory.
+
+    Where nothing has that name, it is what people are shown so (model/shown_paths.py).
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -161,7 +179,7 @@ class SourcePath(click.Path):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # type: ignore[override]
         if not value:
             self.fail("it is empty", param, ctx)
-        return Path(value)
+        return Path(next(filter(os.path.lexists, (value, *paths_shown_as(value))), value))
 
 
 def _batch_option(default: str) -> Callable[[F], F]:
@@ -176,25 +194,6 @@ _asked_batch_option = _batch_option("the latest of the whole project")
 def asked_batch_option(function: F) -> F:
     """What questions (`ask`) have: `--batch` and `--explain`."""
     return _asked_batch_option(explain_option(function))
-
-
-def table(rows: Iterable[Iterable[object]], header: Iterable[str]) -> list[str]:
-    """Aligned columns: numbers to the right, text to the left, nothing cut."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    titles = list(header)
-    numbers = [all(_is_number(row[column]) for row in cells) for column in range(len(titles))]
-    widths = [max(len(row[column]) for row in [titles, *cells]) for column in range(len(titles))]
-    return [
-        "  ".join(
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, numbers, strict=True)
-        ).rstrip()
-        for row in [titles, *cells]
-    ]
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").isdigit()
 
 
 def _titled(document: object, name: str) -> object:

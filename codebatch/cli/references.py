@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from codebatch.application.references import ROLES
 from codebatch.cli.asking import answer_rows, ask
-from codebatch.cli.files_progress import FilesProgress
 from codebatch.cli.filtering import path_option
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.query.filters import JsonRecord, record_path
@@ -24,8 +25,8 @@ def references(answering: Answering, name: str, batch_reference: str | None, rol
     By name alone: what else is called so is told too. Comments and strings are no names.
     """
     batch = ask(answering, batch_reference)
-    with FilesProgress(quiet=answering.quiet) as progress:
-        answer = batch.references(name, role=roles or None, path=path, progress=progress.update)
+
+    answer = batch.references(name, role=roles or None, path=path, progress=partial(answering.phase, "reading"))
     as_what = f" as {' or '.join(roles)}" if roles else ""
     where = f" whose path contains {path!r}" if path else ""
     if_none = f"{name} stands{as_what} in no file of the batch{where}"

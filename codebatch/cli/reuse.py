@@ -122,8 +122,8 @@ def verify(answering: Answering, reference: str | None, share: float, key: str |
         return _trust(answering, key)
     store, batch = answering.batch(reference)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
-    with Teller(answering) as teller:
-        verified = verify_batch(execution, store, batch, share, teller)
+    teller = Teller(answering)
+    verified = verify_batch(execution, store, batch, share, teller)
     if verified.signal_status:
         return verified.signal_status
     shown = [Otherwise(task=task, **asdict(each)) for task, each in verified.differences[:_SHOWN_MAX]]

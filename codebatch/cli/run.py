@@ -17,15 +17,18 @@ from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import Frozen
+from codebatch.application.headline import Headline
 from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.asking import rerun
+from codebatch.cli.headline import next_command
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
-from codebatch.cli.show import collected_line, failure_lines, summary_lines
-from codebatch.coordinator.progress import choose_display
-from codebatch.coordinator.score import Progress
+from codebatch.cli.progress import Stage
+from codebatch.cli.ran import ran_lines
+from codebatch.cli.show import collected_line
+from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
-from codebatch.model.quantities import count_of, human_bytes, percent_of
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
 
 COLLECTED_SHOWN_MAX = 5
@@ -48,6 +51,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
     `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
+    `headline` is what matters most of what was found so far.
     """
 
     snapshot_id: str
@@ -69,34 +73,38 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     paths: tuple[str, ...]
     unkeyed: dict[str, str]
+    headline: Headline
 
 
 class Teller(Listener):
-    """Tells on standard error how a run goes. Leaves the terminal as it was."""
+    """Tells on standard error how a run goes."""
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
-        self._display = choose_display(quiet=answering.quiet)
-
-    def __enter__(self) -> Teller:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._display.close()
 
     def note(self, text: str) -> None:
         self._answering.note(text)
 
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        self._answering.phase(phase, done, planned)
+
     def frozen(self, frozen: Frozen) -> None:
         how = "unchanged" if frozen.read_files == 0 else f"{frozen.read_files:,} read"
         size = f"{count_of(frozen.files, 'file')}, {human_bytes(frozen.size_bytes)}"
-        self._display.phase(f"snapshot {frozen.snapshot.id}: {size} ({how})")
+        self.note(f"snapshot {frozen.snapshot.id}: {size} ({how})")
 
     def chosen(self, batch: Batch, action: Action) -> None:
         self.note(f"batch {batch.id}: {_ACTIONS[action]}")
 
     def update(self, progress: Progress) -> None:
-        self._display.update(progress)
+        items = max(progress.planned.values(), default=0)
+        of_files = [task for task, planned in progress.planned.items() if planned == items]
+        done = min((progress.done[task] for task in of_files), default=0)
+        left = [task for task in progress.planned if progress.done[task] < progress.planned[task]]
+        last = f", {', '.join(left)}" if done == items else ""
+        failed = f", {progress.failures:,} failed" if progress.failures else ""
+        more = f"{progress.records:,} records{failed}{last}"
+        self._answering.display.tell(Stage("running", min(items, done + progress.inflight), items, more=more))
 
     def collected(self, collected: Collected) -> None:
         gone = (*collected.batches, *collected.snapshots)
@@ -190,28 +198,28 @@ def run(
     if paths:
         if batch_reference is not None:
             raise InvalidInput("name paths or a batch, not both", hint="--batch continues a batch as it was planned")
-        with Teller(answering) as teller:
-            ran = running.run_paths(
-                paths,
-                answering.place,
-                execution,
-                pipeline=pipeline,
-                task=task,
-                name=name,
-                again=again,
-                include=include,
-                exclude=exclude,
-                allow_empty=allow_empty,
-                listener=teller,
-            )
+        teller = Teller(answering)
+        ran = running.run_paths(
+            paths,
+            answering.place,
+            execution,
+            pipeline=pipeline,
+            task=task,
+            name=name,
+            again=again,
+            include=include,
+            exclude=exclude,
+            allow_empty=allow_empty,
+            listener=teller,
+        )
         return _answer(answering, ran)
     if pipeline or again or include or exclude or allow_empty:
         raise InvalidInput("a batch is continued as it was planned", hint="plan anew with: codebatch run PATH")
     store, batch = answering.batch(batch_reference)
     if batch_reference is None and not answering.quiet:
         answering.note(f"the latest batch, as it was planned; look at its tree again with: {rerun(store, batch)}")
-    with Teller(answering) as teller:
-        ran = running.run_batch(execution, store, batch, task, teller, name=name)
+    teller = Teller(answering)
+    ran = running.run_batch(execution, store, batch, task, teller, name=name)
     return _answer(answering, ran)
 
 
@@ -222,8 +230,8 @@ def run(
 def resume(answering: Answering, execution: Execution, batch_reference: str | None) -> int:
     """Continue a batch that was interrupted, and do again what failed in it."""
     store, batch = answering.batch(batch_reference)
-    with Teller(answering) as teller:
-        ran = running.resume(execution, store, batch, teller)
+    teller = Teller(answering)
+    ran = running.resume(execution, store, batch, teller)
     return _answer(answering, ran)
 
 
@@ -239,11 +247,7 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
     ran = running.run_shards(execution, store, batch, task, prefix)
     shards = tuple(ShardRan(shard_id=shard, status=state) for shard, state in ran.states.items())
     lines = [f"{shard}  {state}" for shard, state in [*ran.states.items(), *((each, "open") for each in ran.open)]]
-    answering.print(
-        ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)),
-        lines,
-        if_none=f"no shard begins with {prefix!r}",
-    )
+    answering.print(ShardsRan(batch_id=batch.id, shards=shards, open=tuple(ran.open)), lines)
     return ran.signal_status or (3 if ran.open or "failed" in ran.states.values() else 0)
 
 
@@ -254,7 +258,7 @@ def _answer(answering: Answering, ran: Ran) -> int:
         answering.tell(f"@{ran.name} is {batch.id} now, and was {ran.name_was}")
     if ran.missing_grammars:
         told = ", ".join(f"{language} ({count_of(files, 'file')})" for language, files in ran.missing_grammars.items())
-        answering.note(f"no grammar for {told}: pip install 'codebatch[languages]'")
+        answering.note(f"no grammar for {told}: a package is missing that codebatch needs: pip install codebatch")
     tasks = task_states(ran.store, batch)
     answer = RunAnswer(
         snapshot_id=batch.about.snapshot_id,
@@ -278,21 +282,12 @@ def _answer(answering: Answering, ran: Ran) -> int:
         action=ran.action,
         paths=shown_paths(batch),
         unkeyed=dict(ran.unkeyed),
+        headline=ran.headline,
     )
     for task, besides in ran.unkeyed.items():
         told = f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
         answering.note(f"{told} (`files` and `tools` of [tasks.{task}] say what is in it)")
-    of = f", of {', '.join(answer.paths)}" if answer.paths else ""
-    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
-    if answer.served:
-        share = percent_of(answer.served, answer.served + answer.executed)
-        served = count_of(answer.served, "result")
-        lines.append(f"taken over from older batches: {served} ({share:g} %), {answer.executed:,} executed")
-    if stands.state.is_final:
-        lines += summary_lines(summary, ran.worst)
-    if ran.failures:
-        lines += failure_lines(ran.failures, summary.failures)
-    answering.print(answer, lines)
+    answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
     if ran.executed.signal_status:
         answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
         return ran.executed.signal_status
@@ -300,6 +295,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
         raise ran.shortfall
     if not stands.state.is_final:
         return 3 if stands.tally.failed else 0
-    is_latest = resolve_batch(ran.store, None, whole=True).id == batch.id
-    answering.note("next: codebatch errors" + ("" if is_latest else f" --batch {batch.id}"))
+    command = next_command(ran.headline)
+    if command is not None:
+        is_latest = resolve_batch(ran.store, None, whole=True).id == batch.id
+        answering.note(f"next: {command}" + ("" if is_latest else f" --batch {batch.id}"))
     return 0

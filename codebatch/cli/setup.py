@@ -29,7 +29,7 @@ def init(answering: Answering, path: Path | None) -> None:
         raise InvalidInput("two stores are named", hint="name one, as PATH or with --store")
     named = path or place.named
     chosen = named or Path(layout.STORE_DIRECTORY)
-    store, is_new = create_store(RealFiles(), chosen, is_named=named is not None)
+    store, is_new = create_store(answering.files or RealFiles(), chosen, is_named=named is not None)
     answering.print(
         StoreMade(store=str(store.root), id=store.id, created=is_new),
         [f"{'initialized' if is_new else 'already a store:'} {store.root}"],

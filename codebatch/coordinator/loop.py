@@ -17,7 +17,7 @@ import msgspec
 from codebatch.coordinator.adoption import Promised, Reuse
 from codebatch.coordinator.crew import NONSENSE, Crew, Died, DrainAsked, Member, Said, position
 from codebatch.coordinator.foreign import held_elsewhere
-from codebatch.coordinator.score import Progress, Score
+from codebatch.coordinator.score import Phase, Progress, Score
 from codebatch.engine.actions import Assign, Break, Fail, Retire, Shrink, Spawn, Survey
 from codebatch.engine.driver import Deed, Driver
 from codebatch.engine.events import (
@@ -54,6 +54,9 @@ from codebatch.system.cell import NO_TASK, PHASE_COMMIT, PHASE_NAMES
 
 class Watcher(Protocol):
     """Who is told of progress."""
+
+    def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+        """This is done now, and so much of it, both 0 where that is not known."""
 
     def update(self, progress: Progress) -> None:
         """Called after each turn: whenever something was heard, and ten times a second where nothing is."""

@@ -99,7 +99,7 @@ def execute(
         reuse=reuse,
     )
     try:
-        run_and_merge(coordinator, batch, plan)
+        run_and_merge(coordinator, batch, plan, watcher)
     except StoreCorrupt as damage:
         if crew.exit_status:
             raise Stopped.before_mending(damage, crew.exit_status) from damage
@@ -109,7 +109,7 @@ def execute(
     return Executed(crew.exit_status, done.served, of_files - done.served)
 
 
-def run_and_merge(coordinator: Coordinator, batch: Batch, plan: Plan) -> Outputs | None:
+def run_and_merge(coordinator: Coordinator, batch: Batch, plan: Plan, watcher: Watcher | None = None) -> Outputs | None:
     """Work until nothing is left to do here; merge if nothing is left at all, else return None.
 
     Raises as `Coordinator.run` does. The coordinator is closed, whatever happens.
@@ -118,6 +118,8 @@ def run_and_merge(coordinator: Coordinator, batch: Batch, plan: Plan) -> Outputs
         coordinator.run()
         if tally_of(coordinator.ledger).open:
             return None
+        if watcher is not None:
+            watcher.phase("merging")
         outputs = merge_outputs(batch, plan, coordinator.ledger)
         coordinator.note_merged(sum(task.counts.records for task in outputs.manifest.tasks))
         return outputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -11,6 +12,10 @@ from codebatch.engine.ledger import Ledger
 from codebatch.model.outcome import Commit, Register
 from codebatch.model.plan import Plan
 from codebatch.model.shard import ShardId
+
+Phase = Literal["listing", "reading", "planning", "running", "merging", "counting", "indexing", "collecting"]
+"""What a run is at: paths of the tree, their content, the plan, the work, its outputs, their records, their index, and
+what nobody needs any more."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,10 +45,9 @@ _OF_BATCHES: Names = {
         layout.SCRATCH: {_HOLDER: "anything"},
     }
 }
-_GENERATION = (layout.INDEX_FILE, layout.INDEX_BASE, layout.INDEX_OVERLAY)
 _OF_INDEXES: Names = {
     layout.TERMS: {_DIGEST: "file"},
-    _BATCH: {r"[1-9]\d{0,8}": {"|".join(map(re.escape, _GENERATION)): "file"}},
+    _BATCH: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
 }
 _OF_STORE: Names = {
     re.escape(layout.STORE_FILE): "file",

@@ -5,21 +5,20 @@
 2. Of every such shard file the terms: from its terms file where that is sound, else by decoding its records, which
    writes the terms file. A shard that is damaged is left out: an index that does not name it has it read as a whole.
 3. They are united by key, each posting with the number of its shard file's slot.
-4. index.json and the databases are written, or linked, under a hidden name, and published by one rename, beside older
+4. index.json and the parts are written, or linked, under a hidden name, and published by one rename, beside older
    ones, which then go. Nothing that is published ever changes.
 """
 
 from __future__ import annotations
 
 import uuid
-import zlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
-from codebatch.index.database import make_database
-from codebatch.index.generations import Base, DatabaseFile, IndexFile, find_base, generations, indexes_of
+from codebatch.index.generations import Base, IndexFile, Layer, find_base, generations, indexes_of
+from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
     KINDS_POSTED,
     TERMS_VERSION,
@@ -41,7 +40,7 @@ from codebatch.store.store import Store
 
 
 class Contents(NamedTuple):
-    """What a database holds: values by key, in the order of keys; and by slot the digest of a shard file's trailer."""
+    """What a layer holds: values by key, in the order of keys; and by slot the digest of a shard file's trailer."""
 
     pairs: dict[bytes, bytes]
     slots: tuple[Digest, ...]
@@ -51,7 +50,7 @@ class Built(NamedTuple):
     """An index that was made: what was put into it, beside so many shard files that an older base `known`.
 
     `decoded` of its shard files had no sound terms file; `damaged` ones could not be read, and are left out. `bytes` is
-    how long its new database is; `postings` are in that.
+    how long its new layer is; `postings` are in that.
     """
 
     terms: int
@@ -130,7 +129,7 @@ def build(store: Store, batch: Batch, outputs: Outputs, passed_over: PassedOver,
 
 def _build(store: Store, batch: Batch, shards: _Shards, base: Base | None) -> Built:
     """Raises FileNotFoundError where the base has gone."""
-    known = shards.places.keys() & base.about.slots if base is not None else frozenset[Digest]()
+    known = shards.places.keys() & base.layer.slots if base is not None else frozenset[Digest]()
     contents = unite(shards.iter_terms(known, keeps=True))
     return Built(
         terms=len(contents.pairs),
@@ -150,7 +149,7 @@ def posted_anew(store: Store, outputs: Outputs, passed_over: PassedOver) -> tupl
 
 
 def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
-    """What a database holds of shard files that post this."""
+    """What a layer holds of shard files that post this."""
     posted: dict[bytes, bytes | list[bytes]] = {}
     slots: list[Digest] = []
     for digest, terms in shard_terms:
@@ -172,24 +171,24 @@ def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
 def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | None) -> int:
     """Make an index of what it holds, beside a base where there is one, the current one of a batch.
 
-    How long its new database is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.
+    How long its new layer is; 0 where the base knows all. On return it is on disk. For who holds the store's lock.
     Older ones go. Raises StoreUnwritable or StoreError.
     """
     files = store.files
-    data = make_database(contents.pairs) if base is None or contents.slots else b""
-    made = DatabaseFile(bytes=len(data), crc32=zlib.crc32(data), slots=contents.slots)
-    about = IndexFile(
-        terms_version=TERMS_VERSION,
-        base=made if base is None else base.about,
-        overlay=made if base is not None and data else None,
-    )
     building = store.root / layout.INDEXES / f".{uuid.uuid4().hex}.tmp"
     files.make_directory(building)
     try:
         if base is not None:
-            share(files, base.path, building / layout.INDEX_BASE)
-        if data:
-            files.write_new(building / (layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY), data)
+            for number in range(len(base.layer.parts)):
+                part = layout.index_part_name(layout.INDEX_BASE, number)
+                share(files, base.root / part, building / part)
+        name = layout.INDEX_BASE if base is None else layout.INDEX_OVERLAY
+        made = Layer(parts=write_parts(files, building, name, contents.pairs), slots=contents.slots)
+        about = IndexFile(
+            terms_version=TERMS_VERSION,
+            base=made if base is None else base.layer,
+            overlay=made if base is not None and made.slots else None,
+        )
         files.write_new(building / layout.INDEX_FILE, encode_document(about))
         files.make_directory(indexes_of(store, batch_id))
         files.sync_directory(store.root / layout.INDEXES)
@@ -203,7 +202,7 @@ def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | 
         if older < number:
             with names_apart():  # What is no directory stays, and nobody asks it any more.
                 files.remove_tree(indexes_of(store, batch_id) / str(older))
-    return len(data)
+    return sum(part.length for part in made.parts)
 
 
 def _decode_shard(outputs: Outputs, task: TaskOutput, index: int) -> Terms:

@@ -63,6 +63,18 @@ class Database:
         except (OSError, lmdb.Error) as error:
             raise ValueError(str(error)) from error
 
+    def bounds(self) -> tuple[bytes, bytes]:
+        """Its first key and its last. Raises ValueError where it has none, or is unsound."""
+        try:
+            with self._environment.begin() as transaction, transaction.cursor() as cursor:
+                if not cursor.first():
+                    raise ValueError("it is empty")
+                first = cursor.key()
+                cursor.last()
+                return first, cursor.key()
+        except lmdb.Error as error:
+            raise ValueError(str(error)) from error
+
     def get(self, key: bytes) -> bytes | None:
         """The value of a key. Raises ValueError where the database is unsound."""
         try:

@@ -1,7 +1,7 @@
 """The indexes of a batch on disk: `indexes/<batch>/<number>/`, of which the greatest number is current.
 
-Each is a base, and an overlay where shard files are not in that. A base is a file that older indexes may have too, by a
-name of their own: nothing that is published ever changes.
+Each is a base, and an overlay where shard files are not in that: layers, which are cut into parts, a file each. The
+files of a base are those of older indexes too, by names of their own: nothing that is published ever changes.
 """
 
 from __future__ import annotations
@@ -20,37 +20,46 @@ from codebatch.model.document import Document, decode_document
 from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.store import Store
+from codebatch.system.file_reader import FileReader
 
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 
 CHANGED_PERCENT_MAX = 10
 """Of the shard files of an index so many may be in its overlay, and of the slots of its base so many dead."""
 
-_CHUNK_BYTES = 1 << 20
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a layer: its first key, the length and crc32 of its file, and its length uncompressed."""
 
-class DatabaseFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A database: how long it is, its crc32, and by slot the digests of the trailers of the shard files it knows."""
-
-    bytes: int
+    first: bytes
+    length: int
     crc32: int
+    content: int
+
+
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """A layer of an index: its parts in the order of keys; by slot the digests of the trailers of the shard files that
+    it knows.
+    """
+
+    parts: tuple[Part, ...]
     slots: tuple[Digest, ...]
 
 
 class IndexFile(Document, frozen=True, kw_only=True):
-    """index.json: the version of the terms that are posted, and the databases; there may be no overlay."""
+    """index.json: the version of the terms that are posted, and the layers; there may be no overlay."""
 
     format: int = INDEX_FORMAT
     terms_version: int
-    base: DatabaseFile
-    overlay: DatabaseFile | None = None
+    base: Layer
+    overlay: Layer | None = None
 
 
 class Base(NamedTuple):
-    """The base of an index that is there, and where it lies."""
+    """The base of an index that is there, and the directory in which its parts lie."""
 
-    path: Path
-    about: DatabaseFile
+    root: Path
+    layer: Layer
 
 
 def decode_index(data: bytes) -> IndexFile:
@@ -88,7 +97,7 @@ def find_base(store: Store, batch_ids: Iterable[str], needed: Collection[Digest]
     for batch_id in batch_ids:
         try:
             found = _base_of(store, batch_id)
-            if found is not None and _is_near(found.about.slots, needed) and _is_sound(store, found):
+            if found is not None and _is_near(found.layer.slots, needed) and _is_sound(store, found):
                 return found
         except (FileNotFoundError, StoreError):
             continue
@@ -108,17 +117,22 @@ def _base_of(store: Store, batch_id: str) -> Base | None:
         return None
     root = indexes_of(store, batch_id) / str(there[-1])
     about = read_index_file(store, root)
-    return None if about is None else Base(root / layout.INDEX_BASE, about.base)
+    return None if about is None else Base(root, about.base)
 
 
 def _is_sound(store: Store, base: Base) -> bool:
-    """Read piece by piece: it may be as long as all that the batch says."""
-    if store.files.size(base.path) != base.about.bytes:
-        return False
-    crc = 0
-    for offset in range(0, base.about.bytes, _CHUNK_BYTES):
-        crc = zlib.crc32(store.files.read_range(base.path, offset, _CHUNK_BYTES), crc)
-    return crc == base.about.crc32
+    for number, part in enumerate(base.layer.parts):
+        read_part(store.files, base.root / layout.index_part_name(layout.INDEX_BASE, number), part)
+    return True
+
+
+def read_part(files: FileReader, path: Path, part: Part) -> bytes:
+    """The file of a part. Raises CorruptFile where it is not what index.json says, or FileNotFoundError."""
+    # One more byte tells of any length: there are files that are longer than there is memory.
+    data = files.read_range(path, 0, part.length + 1)
+    if len(data) != part.length or zlib.crc32(data) != part.crc32:
+        raise corrupt_index(path, "is damaged: it is not what index.json says")
+    return data
 
 
 def corrupt_index(path: Path, problem: str) -> CorruptFile:

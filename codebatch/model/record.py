@@ -18,9 +18,22 @@ RECORD_SCHEMA = 1
 
 Severity = Literal["error", "warning", "info", "hint"]
 
-FileClass = Literal["text", "binary", "huge", "generated", "minified", "vendored", "documentation", "empty"]
+FileClass = Literal[
+    "text",
+    "binary",
+    "huge",
+    "generated",
+    "minified",
+    "vendored",
+    "documentation",
+    "fixture",
+    "test",
+    "example",
+    "template",
+    "empty",
+]
 
-ParseState = Literal["ok", "errors", "skipped", "unsupported"]
+ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
@@ -198,3 +211,8 @@ TAGS: dict[type[Record], str] = {type_: str(type_.__struct_config__.tag) for typ
 KINDS: tuple[str, ...] = tuple(TAGS.values())
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info", "hint")
+
+CLASSES_APART: frozenset[FileClass] = frozenset(
+    ("generated", "minified", "vendored", "fixture", "test", "example", "template")
+)
+"""Files that are not what a project is for: what is said of them comes last."""

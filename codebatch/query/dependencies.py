@@ -54,6 +54,7 @@ class Imports:
         if _TASK not in records.task_names:
             raise InvalidInput("the batch has no dependencies", hint="run the pipeline `full`")
         self._records = records
+        self._every: Mapping[str, Sequence[Import]] | None = None
 
     def __iter__(self) -> Iterator[Import]:
         """All, by path. Raises StoreCorrupt."""
@@ -64,16 +65,14 @@ class Imports:
 
         Raises StoreCorrupt.
         """
-        if self._by_target is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
+        if self._every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
             if all(piece.items is not None for piece in pieces):
                 return _by_target(self._read(pieces, Marks(starts=_EDGES.starts, rows=(row_of("target", targets),))))
-        if self._by_target is None:
-            self._by_target = _by_target(self)
-        return self._by_target
-
-    _by_target: Mapping[str, Sequence[Import]] | None = None
+        if self._every is None:
+            self._every = _by_target(self)
+        return self._every
 
     def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)

@@ -6,15 +6,20 @@ without, so marks may find too much and never too little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import msgspec
 
 Row = tuple[bytes, ...]
 """A line must hold any of them."""
 
+_Find = Callable[[bytes, int], int]
+"""Where a block holds any of a row at a place or behind it, the first; -1 where it does not."""
 
-class Marks(msgspec.Struct, frozen=True, kw_only=True):
+
+class Marks(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a line must hold: one of each row; begin with one of `starts`, where there are any; and `part`, be it in
     capitals, or something for which a path may hold that without its line doing so.
     """
@@ -25,18 +30,23 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
 
     def find(self, block: bytes) -> bytes:
         """Of a block of whole lines those that hold all that, in their order."""
-        if not all(any(mark in block for mark in row) for row in self.rows) or not self._may_hold_part(block):
+        finds = self._finds
+        if any(find(block, 0) < 0 for find in finds) or not self._may_hold_part(block):
             return b""
         if not (self.starts or self.rows or self.part):
             return block
-        lines = _lines_with(self.rows[0], block) if self.rows else block.splitlines()
+        lines = _lines_with(finds[0], block) if finds else block.splitlines()
         if self.starts:
             lines = [line for line in lines if line.startswith(self.starts)]
-        for row in self.rows[1:]:
-            lines = [line for line in lines if any(mark in line for mark in row)]
+        for find in finds[1:]:
+            lines = [line for line in lines if find(line, 0) >= 0]
         if self.part:
             lines = list(filter(self._may_hold_part, lines))
         return b"\n".join(lines)
+
+    @cached_property
+    def _finds(self) -> tuple[_Find, ...]:
+        return tuple(map(_find_any, self.rows))
 
     def _may_hold_part(self, lines: bytes) -> bool:
         """Whether a path in there may hold the part, case ignored.
@@ -77,16 +87,27 @@ def _encoded(wanted: Iterable[str], with_prefixes: bool) -> Iterable[bytes]:
         yield encoded[:-1] if is_prefix else encoded
 
 
-def _lines_with(row: Sequence[bytes], block: bytes) -> list[bytes]:
-    """The lines that hold any of a row, in their order."""
-    places: list[tuple[int, int]] = []
-    for mark in row:
-        at = block.find(mark)
-        while at >= 0:
-            end = block.find(b"\n", at)
-            end = end if end >= 0 else len(block)
-            places.append((block.rfind(b"\n", 0, at) + 1, end))
-            at = block.find(mark, end)
-    if len(row) > 1:
-        places = sorted(set(places))
-    return [block[start:end] for start, end in places]
+def _find_any(row: Row) -> _Find:
+    if len(row) == 1:
+        (mark,) = row
+        return lambda block, start: block.find(mark, start)
+    # One pass for all of them: marks of one field begin alike, which is what is looked for first.
+    search = re.compile(b"|".join(map(re.escape, row)) or b"(?!)").search
+
+    def find(block: bytes, start: int) -> int:
+        found = search(block, start)
+        return -1 if found is None else found.start()
+
+    return find
+
+
+def _lines_with(find: _Find, block: bytes) -> list[bytes]:
+    """The lines in which something is found, in their order."""
+    lines: list[bytes] = []
+    at = find(block, 0)
+    while at >= 0:
+        end = block.find(b"\n", at)
+        end = end if end >= 0 else len(block)
+        lines.append(block[block.rfind(b"\n", 0, at) + 1 : end])
+        at = find(block, end)
+    return lines

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.shown_paths import paths_shown_as
 
 if TYPE_CHECKING:
     from codebatch.model.globs import GlobSet
@@ -18,14 +19,14 @@ _WRITTEN_OTHERWISE = frozenset('\\["')
 
 class PathFilter:
     """The paths that some text asks for: all where it is empty, and those that hold it, case ignored, where it is no
-    pattern. A pattern that a directory matches asks for all below it, as in gitignore(5).
+    pattern, be it as people are shown it. A pattern that a directory matches asks for all below it, as in gitignore(5).
 
     Raises InvalidInput for a pattern that matches nothing or takes back what another one says.
     """
 
     def __init__(self, wanted: str) -> None:
         self._wanted = wanted
-        self._part = wanted.casefold()
+        self._parts = tuple(part.casefold() for part in (wanted, *paths_shown_as(wanted)))
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
             from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without
@@ -61,7 +62,8 @@ class PathFilter:
 
     def _decide(self, path: bytes) -> bool:
         if self._globs is None:
-            return self._part in display_path(path).casefold()
+            shown = display_path(path).casefold()
+            return any(part in shown for part in self._parts)
         slash = path.find(b"/")
         while slash >= 0:
             if self._globs.find(path[:slash]):

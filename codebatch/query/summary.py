@@ -98,14 +98,13 @@ def summarise(records: BatchRecords, task: str | None = None) -> Summary:
 
 
 def worst_findings(records: BatchRecords, limit: int) -> list[JsonRecord]:
-    """The first diagnostics of the gravest severities, in path order within each."""
+    """The first diagnostics of the gravest severities; within each by path, then in the order of the tasks."""
     found: list[JsonRecord] = []
     for severity in SEVERITIES:
         if len(found) >= limit:
             break
         asked = RecordFilter(kinds=("diagnostic",), severities=(severity,))
-        every = itertools.chain.from_iterable(records.iter_records(task, asked) for task in records.task_names)
-        found += itertools.islice(every, limit - len(found))
+        found += itertools.islice(records.iter_by_path(records.task_names, asked), limit - len(found))
     return found
 
 

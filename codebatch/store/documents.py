@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from codebatch.errors import CorruptFile
+from codebatch.model.document import DocumentError
 from codebatch.system.file_reader import FileReader
+
+DOCUMENT_BYTES_MAX = 256 << 20
 
 T = TypeVar("T")
 
@@ -21,8 +24,15 @@ def read_document(files: FileReader, path: Path, decode: Callable[[bytes], T], *
 
     Raises CorruptFile with the hint, or FileNotFoundError: what a missing file means is the caller's to say.
     """
-    data = files.read(path)
     try:
-        return decode(data)
+        return decode(read_document_bytes(files, path))
     except ValueError as error:
         raise CorruptFile(str(path), f"is damaged: {error}", hint=hint) from error
+
+
+def read_document_bytes(files: FileReader, path: Path) -> bytes:
+    """The bytes of a document's file. Raises FileNotFoundError, and DocumentError where it is too long for one."""
+    data = files.read_range(path, 0, DOCUMENT_BYTES_MAX + 1)
+    if len(data) > DOCUMENT_BYTES_MAX:
+        raise DocumentError(f"it is longer than {DOCUMENT_BYTES_MAX} bytes")
+    return data

@@ -20,6 +20,7 @@ from codebatch.model.document import Document, DocumentError, decode_document, e
 from codebatch.model.outcome import HolderId
 from codebatch.model.shard import ShardId
 from codebatch.store import layout
+from codebatch.store.documents import read_document_bytes
 from codebatch.system.files import Files, Lock
 from codebatch.system.host import Host, is_here, this_host
 
@@ -195,7 +196,7 @@ class LeaseReader:
 
     def _read(self, path: Path) -> HolderFile | None:
         try:
-            found = decode_holder(self._files.read(path))
+            found = decode_holder(read_document_bytes(self._files, path))
         except (FileNotFoundError, DocumentError):
             return None
         return found if layout.HOLDER_PATTERN.match(found.holder) else None

@@ -38,13 +38,16 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
+CHURN_CACHE_PATTERN = re.compile(r"churn-[0-9a-f]{16}\.bin\Z")
 
 TERMS = "terms"
 """In `indexes/`, beside a directory for each batch that has an index."""
 
 INDEX_FILE = "index.json"
-INDEX_BASE = "base.lmdb"
-INDEX_OVERLAY = "overlay.lmdb"
+INDEX_BASE = "base"
+INDEX_OVERLAY = "overlay"
+INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
+"""A part of one of these layers of an index."""
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
@@ -70,6 +73,11 @@ HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
 def stat_cache_name(source: Digest) -> str:
     """The name of the stat cache of a source, by the digest of what says which."""
     return f"stat-{source[:16]}.bin"
+
+
+def churn_cache_name(directory: Digest) -> str:
+    """The name of what is kept of the history of a work tree, by the digest of where it lies."""
+    return f"churn-{directory[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:
@@ -122,6 +130,11 @@ def is_shard_id(text: str) -> bool:
 def shard_file_name(place: int, shard: ShardId) -> str:
     """The name of a shard's file in a task's outputs. Names sort as places in the plan do."""
     return f"{place:06d}-{shard}.jsonl.zst"
+
+
+def index_part_name(layer: str, number: int) -> str:
+    """The name of a part of a layer of an index. Names sort as numbers do."""
+    return f"{layer}-{number:06d}.lmdb.zst"
 
 
 def parse_generation(name: str) -> int | None:

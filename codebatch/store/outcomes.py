@@ -28,6 +28,7 @@ from codebatch.model.record import Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import check_is_there
+from codebatch.store.documents import read_document_bytes
 from codebatch.store.shard_files import DAMAGE_HINT, Trailer, read_trailer, split_shard_file
 from codebatch.system.files import Appender, Files
 
@@ -220,7 +221,7 @@ class Outcomes:
         found = Scan([], [])
         for same in by_inode.values():
             try:
-                commit = decode_commit(self._files.read(self._directory / same[0][0]))
+                commit = decode_commit(read_document_bytes(self._files, self._directory / same[0][0]))
             except (FileNotFoundError, ValueError):
                 found.unreadable.extend(register for _, register in same)
                 continue

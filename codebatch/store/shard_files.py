@@ -89,15 +89,15 @@ class Trailer(NamedTuple):
         where the frames hold less than the rows say.
         """
         ends = list(accumulate(item_lengths(self.table), initial=0))
-        places = list(accumulate(self.frames, _add, initial=FrameSize(0, 0)))
-        starts = [place.bytes for place in places]
+        offsets = list(accumulate((frame.length for frame in self.frames), initial=0))
+        starts = list(accumulate((frame.bytes for frame in self.frames), initial=0))
         runs: list[tuple[FrameRange, list[tuple[int, int, int]]]] = []
         for item in items:
             last = bisect_left(starts, ends[item + 1])
             if last == len(starts):
                 raise ValueError("its trailer does not fit itself")
-            first, end = places[bisect_right(starts, ends[item]) - 1], places[last]
-            held = FrameRange(first.length, end.length, first.bytes, end.bytes)
+            first = bisect_right(starts, ends[item]) - 1
+            held = FrameRange(offsets[first], offsets[last], starts[first], starts[last])
             if runs and held.offset < runs[-1][0].end:
                 before, inside = runs.pop()
                 held = FrameRange(before.offset, max(before.end, held.end), before.first, max(before.last, held.last))

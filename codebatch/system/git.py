@@ -66,7 +66,7 @@ class GitList:
 
     def __init__(self, git: str, directory: bytes, *, is_top: bool) -> None:
         """Start listing a directory. `is_top` says that the repository must begin there and nowhere above."""
-        self._process = _start(git, directory, _LIST, is_top=is_top)
+        self._process = start_git(git, directory, _LIST, is_top=is_top)
 
     def wait(self, seconds: float) -> GitListing:
         """The answer. Raises GitError, and GitSilent, after which it may be waited for again."""
@@ -79,7 +79,7 @@ class GitList:
 
     def close(self) -> None:
         """End git if nobody waited for it."""
-        _end(self._process)
+        end_git(self._process)
 
 
 def find_git() -> str | None:
@@ -90,7 +90,7 @@ def find_git() -> str | None:
 def gitlinks(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[bytes]:
     """The paths below a directory that the index has as submodules. Raises GitError."""
     found = set()
-    for line in _ask(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
+    for line in ask_git(git, directory, ("ls-files", "-sz"), seconds, is_top=is_top).split(b"\0"):
         mode, _, path = line.partition(b"\t")
         if mode.startswith(b"160000 "):
             found.add(path)
@@ -102,7 +102,7 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
 
     Here git looks at no file of the work tree, and at no pattern.
     """
-    names = set(_checked(_ask(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
+    names = set(_checked(ask_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
     return names - {b""}
 
 
@@ -111,10 +111,13 @@ def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
 
     Raises GitError.
     """
-    return bool(_ask(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
+    return bool(ask_git(git, directory, ("ls-files", "-z", "--", path), _TRACKED_SECONDS, is_top=True))
 
 
-def _start(git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool) -> subprocess.Popen[bytes]:
+def start_git(
+    git: str, directory: bytes, arguments: tuple[str | bytes, ...], *, is_top: bool
+) -> subprocess.Popen[bytes]:
+    """git at work in a directory, with nothing of its settings. `end_git` must be called. Raises GitError."""
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
     # Named outright, a broken repository is an error and not a reason to look for another one further up; and neither
@@ -143,15 +146,17 @@ def _finish(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, by
     return output, errors
 
 
-def _ask(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
-    process = _start(git, directory, arguments, is_top=is_top)
+def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seconds: float, *, is_top: bool) -> bytes:
+    """What git says, whole. Raises GitError, and GitSilent where that takes longer."""
+    process = start_git(git, directory, arguments, is_top=is_top)
     try:
         return _finish(process, seconds)[0]
     finally:
-        _end(process)
+        end_git(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_git(process: subprocess.Popen[bytes]) -> None:
+    """End git if it runs still, and what it was read from."""
     if process.poll() is None:
         process.kill()
     if process.stdout is not None and not process.stdout.closed:

@@ -444,3 +444,10 @@ def test_calls_through_a_pointer_are_calls_of_the_name(tmp_path: Path) -> None:
         found = {name: [each.calls for each in batch.callers(name).found] for name in ("f", "p->f", "operator->", ">f")}
         assert found == {"f": [4], "p->f": [2], "operator->": [1], ">f": []}
         build_index(store, made)
+
+
+@pytest.mark.parametrize("reference", [3, b"latest", ["latest"]])
+def test_a_batch_is_named_by_a_text(made: Store, reference: object) -> None:
+    with pytest.raises(InvalidInput, match="named by a text, and not by") as told:
+        codebatch.open(made.root).batch(reference)  # type: ignore[arg-type]
+    assert "latest~N" in str(told.value.hint)

@@ -6,7 +6,6 @@ import ast
 import inspect
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from codebatch.model.record import KINDS, RECORD_TYPES
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = [part.partition("```")[0] for part in README.split("```python\n")[1:]]
+(FROM_PYTHON,) = (part.partition("```")[0] for part in README.split("```python\n")[1:])
 
 
 def test_every_public_name_imports_and_says_what_it_is() -> None:
@@ -63,13 +62,6 @@ def test_name_that_is_not_public_is_an_attribute_error() -> None:
         _ = codebatch.nonsense  # type: ignore[attr-defined]
 
 
-def test_example_of_an_own_task_runs() -> None:
-    module = types.ModuleType("example")
-    exec(EXAMPLES[0], vars(module))
-    file = codebatch_workers.api.SourceFile(b"a.txt", b"three short words", executable=False, contexts={})
-    assert module.task(file) == [codebatch.Metric(path="a.txt", metric="words", value=3)]
-
-
 @pytest.mark.slow
 def test_a_thread_other_than_the_main_one_runs_and_leaves_the_children_of_others_alone(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
@@ -98,7 +90,7 @@ with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other:
 def test_example_of_the_readme_runs(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("class A:\n    def b(self): pass\n")
-    command = [sys.executable, "-c", EXAMPLES[1]]
+    command = [sys.executable, "-c", FROM_PYTHON]
     ended = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert ended.stderr == ""
-    assert ended.stdout.splitlines() == ["a.py 1 A", "a.py 2 A.b"]
+    assert ended.stdout.splitlines() == ["src/a.py 1 A", "src/a.py 2 A.b"]

@@ -80,8 +80,8 @@ def test_a_unique_prefix_and_latest_name_a_batch(codebatch: CommandLine) -> None
 
 @pytest.mark.parametrize("hostile", ["../x", "/", "*", "zz"])
 def test_a_shard_or_task_that_there_is_not_touches_nothing(codebatch: CommandLine, hostile: str) -> None:
-    ended = codebatch("run-shard", "--task", "parse", "--shard", hostile)
-    assert (ended.stdout, ended.notes) == (b"", f"no shard begins with {hostile!r}\n")
+    ended = codebatch("run-shard", "--task", "parse", "--shard", hostile, "--json", status=5)
+    assert (ended.stdout, ended.error["code"]) == (b"", "nothing_to_do")
     codebatch("run-shard", "--task", hostile, "--shard", "a", status=2)
     codebatch("shards", "--task", hostile, status=2)
 

@@ -19,7 +19,7 @@ from tests.execution.harness import finished, open_latest
 READING = {
     "status": 0, "summary": 0, "errors": 0, "top": 0, "graph": 0, "graph --cycles": 0, "references x": 0,
     "query outputs": 0, "query diagnostics": 0, "files": 0, "tasks": 0, "shards --task parse": 0, "batch list": 0,
-    "snapshot list": 0, "run-shard --task parse --shard 0": 0, "resume": 0, "run": 0, "run --batch latest": 0,
+    "snapshot list": 0, "run-shard --task parse --shard 0": 5, "resume": 0, "run": 0, "run --batch latest": 0,
     "inspect no.py": 2, "impact no.py": 2,
 }  # fmt: skip
 

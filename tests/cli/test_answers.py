@@ -92,7 +92,17 @@ def test_verbose_says_which_store_and_how_much_of_it_was_read(ran: Ran) -> None:
     files, fewer = (int(line.split()[1]) for line in (read, few))
     assert files > fewer > 0
     assert ran.codebatch("pipelines", "-v").notes == "store: none was asked\n"
+    assert f"store: {ran.store}" in ran.codebatch("init", "store", "-v").notes.splitlines()
     assert ran.codebatch("pipelines", "-v", "-q").notes == ""
+
+
+def test_the_worst_findings_are_by_severity_then_path_whatever_task_tells_them(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.py", "def f():\n    return g\n")
+    write(codebatch.directory / "tree" / "b.py", "x = (\n")
+    codebatch("run", "tree", "-q")
+    lines = codebatch("summary").lines
+    worst = [line.split(": ")[:2] for line in lines[lines.index("worst:") + 1 :] if ": error " in line]
+    assert [path.strip() for path, _ in worst] == ["a.py:2:12", "b.py:2:1"]
 
 
 def test_a_snapshot_is_shown_by_any_name_with_its_entries_where_they_are_asked_for(ran: Ran) -> None:
@@ -249,7 +259,6 @@ def test_that_there_is_nothing_is_a_note_and_no_data(codebatch: CommandLine) -> 
     for command, said in (
         ("errors", "no errors\n"),
         ("shards --task parse --status failed", "no such shard\n"),
-        ("run-shard --task parse --shard x", "no shard begins with 'x'\n"),
         ("query diagnostics", "no diagnostics in 1 file\n"),
     ):
         ended = codebatch(*command.split())

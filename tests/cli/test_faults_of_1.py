@@ -57,7 +57,7 @@ def test_shards_that_run_are_told(codebatch: CommandLine) -> None:
     write_own_task(codebatch.directory, "wait", _WAIT % str(wait))
     process = codebatch.start("run", "tree", "-q")
     asked = ("shards", "--task", "wait", "--json", "--status")
-    wait_until(lambda: any(codebatch.directory.glob(".codebatch/batches/*/leases/*")), "a lease")
+    wait_until(lambda: any(codebatch.directory.glob(".codebatch/batches/batch-*/leases/*")), "a lease")
     assert [row["status"] for row in codebatch(*asked, "running").json] == ["running"]
     assert codebatch(*asked, "open").json == []
     write(wait, "")

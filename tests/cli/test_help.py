@@ -10,8 +10,9 @@ import click
 import pytest
 
 from codebatch import __version__
-from codebatch.cli import cli
+from codebatch.cli import MEANT, SECTIONS, cli
 from codebatch.cli.ending import run_to_exit_status
+from codebatch.cli.pages import TOPICS
 from codebatch.errors import CodebatchError
 
 from .conftest import Ran
@@ -94,19 +95,47 @@ def test_without_colours_is_an_option_of_every_command(monkeypatch: pytest.Monke
 
 
 def test_version_is_told(codebatch: CommandLine) -> None:
-    assert codebatch("--version").text == f"codebatch {__version__}\n" == "codebatch 2.0.0\n"
+    assert codebatch("--version").text == codebatch("-V").text == f"codebatch {__version__}\n" == "codebatch 2.0.0\n"
+    assert codebatch("version").text.startswith("codebatch 2.0.0 (Python ")
+    assert codebatch("version", "--json").json["version"] == __version__
 
 
-def test_help_imports_neither_records_nor_progress_bars(codebatch: CommandLine) -> None:
+def test_help_is_of_topics_and_commands(codebatch: CommandLine) -> None:
+    assert codebatch("help", "batch", "list").text == codebatch("batch", "list", "--help").text
+    assert [topic["topic"] for topic in codebatch("help", "--json").json["topics"]] == list(TOPICS)
+    page = codebatch("help", "ci").text
+    assert page.startswith("# In CI\n")
+    assert codebatch("help", "ci", "--json").json["text"] == page
+    assert codebatch("help", "lanuages", "--json", status=2).error["hint"] == "did you mean 'languages'?"
+    assert codebatch("help", "batch", "lst", "--json", status=2).error["hint"] == "did you mean 'list'?"
+    assert codebatch("help", "run", "x", "--json", status=2).error["hint"] == "see: codebatch run --help"
+
+
+def test_what_is_for_the_machine_stands_last_in_the_list_of_commands() -> None:
+    titles = list(SECTIONS)
+    assert titles[:4] == ["Ask", "Run", "Keep", "Extend"]
+    assert [title for title in titles if title.startswith("Machine room")] == titles[-2:]
+    machine = {name for title in titles[-2:] for name in SECTIONS[title]}
+    assert {"run-shard", "shards", "batch", "pipelines", "pipeline", "tasks", "cat-object"} <= machine
+
+
+def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
     imported = CommandLine(codebatch.directory, {"PYTHONPROFILEIMPORTTIME": "1"})("--help").notes
     assert "codebatch.cli" in imported
-    for heavy in ("msgspec", "rich", "zstandard", "lmdb", "psutil", "tree_sitter", "codebatch_workers"):
+    for heavy in ("msgspec", "zstandard", "lmdb", "psutil", "tree_sitter", "codebatch_workers"):
         assert f" {heavy}\n" not in imported, heavy
 
 
 @pytest.mark.parametrize(
     ("mistyped", "meant"),
-    [("snapshto .", "snapshot"), ("batch lits", "list"), ("query output", "outputs"), ("sumary", "summary")],
+    [
+        ("snapshto .", "snapshot"),
+        ("batch lits", "list"),
+        ("query output", "outputs"),
+        ("sumary", "summary"),
+        ("lint", "errors"),
+        ("snap", "snapshot"),
+    ],
 )
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
     codebatch: CommandLine, mistyped: str, meant: str
@@ -114,6 +143,28 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(
     ended = codebatch(*mistyped.split(), status=2)
     assert ended.notes.splitlines()[0].endswith(f"did you mean {meant!r}?")
     assert meant in codebatch(*mistyped.split(), "--json", status=2).error["message"]
+
+
+def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:
+    assert codebatch("frobnicate", status=2).notes.splitlines()[0] == "error: no such command 'frobnicate'"
+    commands = {name for section in SECTIONS.values() for name in section}
+    assert {line.split()[0] for line in MEANT.values()} <= commands
+    assert not commands & MEANT.keys()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("references x --role cal", "call"),
+        ("query diagnostics --severity eror", "error"),
+        ("top --by sevrity", "severity"),
+        ("query symbols -o jsno", "json"),
+        ("completion bsh", "bash"),
+    ],
+)
+def test_a_mistyped_value_is_met_with_the_one_that_was_meant(ran: Ran, wrong: str, meant: str) -> None:
+    error = ran.codebatch(*wrong.split(), "--json", status=2).error
+    assert error["hint"] == f"did you mean {meant!r}?"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +263,7 @@ def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
     assert ended.notes.splitlines()[1] == "hint: see: codebatch batch list --store store"
     assert ran.codebatch.shell(ended.notes.splitlines()[1].removeprefix("hint: see: ")).stdout
     ended = ran.codebatch("run", ran.project, "--store", "store")
-    assert ended.notes.splitlines()[-1] == "next: codebatch errors --store store"
+    assert ended.notes.splitlines()[-1] == "next: codebatch findings --store store"
 
 
 def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(
@@ -303,7 +354,9 @@ def test_a_wrong_configuration_is_refused_before_anything_is_written(
 
 
 def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None:
-    text = "exclude = ['a', 'b c']\njobs = 3\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
+    text = (
+        "exclude = ['a', 'b c']\njobs = 3\nmemory_mb_max = 500\n[shard]\nfiles_min = 8\n[tasks.lint]\noff = ['F401']\n"
+    )
     (codebatch.directory / "codebatch.toml").write_text(text)
     shown = codebatch("config", "show", "--json").json
     (codebatch.directory / "codebatch.toml").write_text(codebatch("config", "show").text)
@@ -313,7 +366,7 @@ def test_config_show_can_be_pasted_into_the_file(codebatch: CommandLine) -> None
 
 
 def test_config_show_says_where_each_setting_comes_from(codebatch: CommandLine) -> None:
-    (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\n")
+    (codebatch.directory / "pyproject.toml").write_text("[tool.codebatch]\njobs = 1\nmemory_mb_max = 500\n")
     shown = codebatch("config", "show", "--json").json
     assert shown["jobs"] == {"value": 1, "origin": str(codebatch.directory / "pyproject.toml")}
     assert shown["pipeline"] == {"value": "full", "origin": "default"}

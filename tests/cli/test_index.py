@@ -41,7 +41,7 @@ def test_answers_have_the_same_bytes_and_are_told_of_damage(copied: CommandLine)
     files = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
     assert [copied(*question).stdout for question in QUESTIONS] == before
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == files
-    (database,) = store.glob("indexes/*/*/base.lmdb")
+    (database,) = store.glob("indexes/*/*/base-000000.lmdb.zst")
     database.write_bytes(database.read_bytes()[:-1])
     for question, answered in zip(QUESTIONS, before, strict=True):
         ended = copied(*question)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -39,7 +40,7 @@ def test_a_line_is_told_with_those_around_it_and_all_that_encloses_it(lined: Com
         "       9  def g():",
         "a.py:4:7: class A, to line 6",
         "a.py:5:6: method A.f, to line 6",
-        "a.py:6:10: warning S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
+        "a.py:6:10: hint S307 Use of possibly insecure function; consider using `ast.literal_eval` [ruff]",
         "a.py:6: A.f calls eval",
         "a.py:6: A.f calls g",
         "a.py:5: A.f complexity = 1",
@@ -100,3 +101,20 @@ def test_where_the_content_is_gone_the_answer_is_not_whole(ran: Ran, codebatch: 
     assert (answer.json["complete"], answer.json["source"]) == (False, [])
     assert answer.json["records"]
     assert "the source of src/main.py is not shown" in answer.notes
+
+
+def test_a_path_is_taken_as_it_is_printed(codebatch: CommandLine) -> None:
+    tree = codebatch.directory / "tree"
+    tree.mkdir()
+    for name in (b"caf\xe9.py", b"a\tb\x1b.py"):
+        (tree / os.fsdecode(name)).write_text("def f(): pass\n")
+    codebatch("run", "tree", "--pipeline", "full")
+    printed = [line.split("  ")[0] for line in codebatch("files", "-q").lines]
+    assert printed == [r"a\tb\x1b.py", r"caf\xe9.py"]
+    for path in printed:
+        assert codebatch("outline", path, "-q").lines == ["     1  function f"]
+        assert codebatch("inspect", f"tree/{path}:1", "-q").stdout
+        assert codebatch("ast", f"tree/{path}").json["language"] == "python"
+    (tree / r"caf\xe9.py").write_text("x = 1\n")
+    codebatch("run", "tree", "--pipeline", "full")
+    assert codebatch("outline", r"caf\xe9.py", "-q").lines == ["     1  variable x"], "that very name comes first"

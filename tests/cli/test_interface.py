@@ -29,6 +29,7 @@ MORE_WORDS = {
     "callers": "Main",
     "def": "Main",
     "outline": "src/main.py",
+    "find": "-l python --pattern f()",
     "cat-object": hashlib.sha256(b"export interface Point { x: number }\n").hexdigest(),
     "impact": "src/main.py",
     "inspect": "src/main.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from pathlib import Path
 
@@ -135,6 +136,7 @@ def test_task_that_writes_to_every_descriptor_costs_its_worker_alone(codebatch: 
     """Its file fails at what the worker was at then, unless that was done with it before the nonsense was read."""
     code = f"""
 import os
+import random
 def task(file):
     if file.path == b'b.txt':
         for descriptor in range(3, 64):
@@ -295,6 +297,8 @@ def task(project):
     return project.read(project.files[0])
 """
     project(codebatch.directory, code=code)
+    # So much is not kept of what was read before.
+    (codebatch.directory / "src" / "a.txt").write_bytes(random.Random(1).randbytes(100_000))
     codebatch("run", "src", status=3)
     (failure,) = codebatch("errors", "--json").json
     assert (failure["path"], failure["task"], failure["reason"]) == (".", "words", "object")

@@ -1,4 +1,4 @@
-"""Progress on standard error: live where that is a terminal, plain lines elsewhere, never on standard output."""
+"""Progress on standard error: one line on a terminal, plain lines elsewhere, never on standard output."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import termios
 
 import pytest
 
-from codebatch.coordinator import progress
-from codebatch.coordinator.score import Progress
+from codebatch.cli import progress
+from codebatch.cli.progress import Display, Stage, live_line
 
 from .process import DEADLINE_SECONDS, SCRIPT, CommandLine, make_many
 
-TASKS = ("parse", "analyze", "symbols", "lint")
 ESCAPE = "\x1b["
+MARKS = "#-"
 
 
 def on_a_terminal(codebatch: CommandLine, *arguments: str, columns: int = 100, **environment: str) -> tuple[str, str]:
@@ -58,23 +58,75 @@ def codebatch(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return codebatch
 
 
-def test_a_terminal_is_shown_a_line_for_each_task(codebatch: CommandLine) -> None:
-    """Files done and planned, rate, time left, records; all of it gone at the end, and standard output one document."""
-    stdout, shown = on_a_terminal(codebatch, "run", "many", "--json")
-    assert json.loads(stdout)["files"] == 60
-    for task in TASKS:
-        assert task in shown
-    for pattern in (r"\d+/60", r"\d files/s", r"\d+:\d\d:\d\d", r"[\d,]+ records"):
-        assert re.search(pattern, re.sub(r"\x1b\[[0-9;]*m", "", shown)), pattern
-    assert shown.count("\x1b[?25h") == shown.count("\x1b[?25l") == 1, "the cursor is given back"
+class Terminal(io.StringIO):
+    """One whose clock is set by who writes to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.seconds = 0.0
+        monkeypatch.setattr(progress, "running_ns", lambda: int(self.seconds * 1e9))
 
 
-def test_no_color_is_obeyed_and_a_narrow_terminal_is_filled_no_further(codebatch: CommandLine) -> None:
-    _, shown = on_a_terminal(codebatch, "run", "many", columns=40, NO_COLOR="1")
-    assert re.search(r"\x1b\[[0-9;]*m", shown) is None
-    _, _, bars = shown.partition("\x1b[?25l")
-    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]+", bars)]
-    assert max(map(len, lines[: lines.index(next(line for line in lines if line.startswith("next: ")))])) <= 40
+def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: CommandLine) -> None:
+    """Whatever else is told stands in lines of its own, and standard output is one document."""
+    make_many(codebatch.directory / "many", 240)
+    stdout, shown = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", columns=60)
+    assert json.loads(stdout)["files"] == 240
+    *drawn, last = shown.split("\r\x1b[K")
+    assert last.startswith("next: ")
+    assert last.count("\n") == 1
+    assert any(re.match(r"(reading|running)  .*\d+ of 240 files", line) for line in drawn)
+    lines = [line for line in shown.replace("\r\x1b[K", "\r\n").split("\r\n") if re.match(r"\w+  ", line)]
+    assert max(map(len, lines)) < 60
+
+
+def test_no_line_is_drawn_over_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal(monkeypatch)
+    display = Display(stream, is_live=True)
+    display.tell(Stage("reading", 1, 2))
+    display.draw()
+    with display.aside():
+        stream.write("a note\n")
+    display.close()
+    display.draw()
+    assert re.fullmatch(r"\r\x1b\[Kreading  [^\r]+\r\x1b\[Ka note\n", stream.getvalue())
+
+
+def test_what_is_left_goes_by_what_was_done_in_this_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by what older batches had of it."""
+    stream = Terminal(monkeypatch)
+    display = Display(stream, is_live=False)
+    for seconds, done in ((0.0, 50), (10.0, 60), (20.0, 60)):
+        stream.seconds = seconds
+        display.tell(Stage("running", done, 100, more=f"{done * 9:,} records"))
+        if seconds:
+            display.draw()
+    display.tell(Stage("merging"))
+    display.draw()
+    assert stream.getvalue().splitlines() == [
+        "running: 60 of 100 files, 540 records, about 40 s left",
+        "running: 60 of 100 files, 540 records, about 80 s left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (100, "reading  ###############---------------  500 of 1,000 files  2 s  about 3 s left  7 failed"),
+        (70, "reading  ####-----  500 of 1,000 files  2 s  about 3 s left  7 failed"),
+        (50, "reading  500 of 1,000 files  2 s  about 3 s left"),
+        (30, "reading  500 of 1,000 files"),
+        (20, "reading  50 %  2 s"),
+        (6, "readi"),
+    ],
+)
+def test_a_narrow_terminal_is_filled_no_further(columns: int, expected: str) -> None:
+    stage = Stage("reading", 500, 1000, more="7 failed")
+    assert live_line(stage, 2.4, "about 3 s left", columns, MARKS) == expected
+
+
+def test_a_phase_of_which_nothing_is_known_shows_that_time_goes_by() -> None:
+    assert live_line(Stage("merging"), 2.4, "", 80, MARKS) == "merging  2 s"
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: CommandLine) -> None:
@@ -85,7 +137,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: Comm
 
 def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
     stdout, shown = on_a_terminal(codebatch, "run", "many", "-q")
-    assert stdout.startswith("COMPLETED: ")
+    assert stdout.startswith("60 files in ")
     assert shown == ""
 
 
@@ -94,20 +146,3 @@ def test_elsewhere_there_are_plain_lines(codebatch: CommandLine) -> None:
     assert ended.json["files"] == 60
     assert ESCAPE not in ended.notes
     assert [line.split()[0] for line in ended.notes.splitlines()] == ["new", "the", "snapshot", "batch", "next:"]
-
-
-def test_a_long_run_says_every_ten_seconds_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter((0.0, 4.0, 10.0, 12.0, 20.0))
-    monkeypatch.setattr(progress, "running_ns", lambda: int(next(seconds) * 1e9))
-    stream = io.StringIO()
-    display = progress.PlainDisplay(stream)
-    for done in (10, 25, 30, 80):
-        counted = {"parse": done + 5, "lint": done, "dependencies": 0}
-        planned = {"parse": 100, "lint": 100, "dependencies": 1}
-        display.update(
-            Progress(done=counted, planned=planned, inflight=0, served=0, records=done * 9, failures=0, workers=2)
-        )
-    assert stream.getvalue().splitlines() == [
-        "25 of 100 files, 225 records, about 30 s left",
-        "80 of 100 files, 720 records, about 5 s left",
-    ]

@@ -73,7 +73,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
     narrow = ended.json["batch_id"]
-    assert ended.notes.splitlines()[-1] == f"next: codebatch errors --batch {narrow}"
+    assert ended.notes.splitlines()[-1] == f"next: codebatch findings --batch {narrow}"
     asked = codebatch("errors")
     assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
     assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes
@@ -83,7 +83,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
         assert codebatch(*question, "--batch", "latest", "--json").json["batch_id"] == narrow, "as it is written"
     assert codebatch("status", "--json").json["batch_id"] == narrow
     assert codebatch("status", "--json").json["paths"] == ["app/db"]
-    assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == ["", "app/db", "app/db"]
+    assert [row["paths"] for row in codebatch("batch", "list", "--json").json] == [[], ["app/db"], ["app/db"]]
 
 
 def test_a_whole_batch_that_says_less_does_not_stand_for_a_restricted_one(codebatch: CommandLine) -> None:

@@ -229,8 +229,8 @@ def plant_index_of_cut_postings(stored: Stored) -> str:
 
 
 def plant_index_bytes(stored: Stored) -> str:
-    flip(stored.one("indexes/batch-*/*/base.lmdb"))
-    return "base.lmdb is damaged"
+    flip(stored.one("indexes/batch-*/*/base-000000.lmdb.zst"))
+    return "base-000000.lmdb.zst is damaged"
 
 
 FAULTS: list[tuple[str, Callable[[Stored], str]]] = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from codebatch.coordinator.merge import merge_outputs
+from codebatch.index.read import Index, open_index
 from codebatch.model.counts import Counts
 from codebatch.model.outcome import Outcome
 from codebatch.model.record import TAGS, Diagnostic, Edge, File, Metric, Record, Symbol
@@ -22,6 +24,8 @@ from codebatch.system.files import RealFiles
 from tests.proof.plans import FILE_TASKS, PROJECT, make_batch
 
 SHARD_ITEMS = 3
+BASE = "base-000000.lmdb.zst"
+OVERLAY = "overlay-000000.lmdb.zst"
 
 Said = Mapping[str, Sequence[Sequence[Record]]]
 """By task, the records of each item."""
@@ -98,6 +102,26 @@ def make_saying(store: Store, items: int, said: Said, *, second: int = 0, bases:
     return batch
 
 
+def opened(store: Store, batch: Batch) -> Index:
+    """The index of a batch."""
+    found = open_index(store, batch.id)
+    assert found is not None
+    return found
+
+
+def cut_small(patch: pytest.MonkeyPatch) -> None:
+    """From now on a part has one key."""
+    patch.setattr("codebatch.index.parts.PART_BYTES_MAX", 1)
+
+
+def spoilt(sound: bytes) -> Iterator[bytes]:
+    """A file of which every 40th byte is flipped, or that ends there, or is longer."""
+    for at in range(0, len(sound), 40):
+        yield sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]
+        yield sound[:at]
+    yield sound + b"\0" * 4096
+
+
 def _counts(records: list[Record]) -> Counts:
     def count(values: list[str]) -> dict[str, int]:
         return {value: values.count(value) for value in sorted({*values})}
@@ -105,7 +129,9 @@ def _counts(records: list[Record]) -> Counts:
     found = [record for record in records if isinstance(record, Diagnostic)]
     return Counts(
         kinds=count([TAGS[type(record)] for record in records]),
-        severities=count([record.severity for record in found]),
-        codes=count([record.code for record in found]),
+        diagnostics={
+            severity: count([record.code for record in found if record.severity == severity])
+            for severity in sorted({record.severity for record in found})
+        },
         languages=count([record.lang for record in records if isinstance(record, File)]),
     )

@@ -16,13 +16,15 @@ from codebatch.application.indexing import build_index, verify_index
 from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreError, UnknownId
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
-from codebatch.index.read import Index, open_index
+from codebatch.index.read import open_index
+from codebatch.index.terms import encode_terms
+from codebatch.model.digest import Digest
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.store import Store
 from tests.proof.plans import make_batch
 
-from .batches import Said, calls, diagnostic, make_saying, make_store, symbol
+from .batches import BASE, Said, calls, diagnostic, make_saying, make_store, opened, spoilt, symbol
 
 SAID: Said = {
     "symbols": [[symbol("f")], [symbol("g")], [], [symbol("f"), calls("a.f")], [], [symbol("fg")], [symbol("g")]],
@@ -39,12 +41,6 @@ def store(tmp_path: Path) -> Store:
 def batch(store: Store) -> Batch:
     """Seven items in three shards."""
     return make_saying(store, 7, SAID)
-
-
-def _opened(store: Store, batch: Batch) -> Index:
-    found = open_index(store, batch.id)
-    assert found is not None
-    return found
 
 
 def _forget(store: Store, batch: Batch) -> None:
@@ -70,7 +66,7 @@ def _shard_file(batch: Batch, task: str, place: int) -> Path:
 def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> None:
     answer = build_index(store, batch)
     assert (answer.shard_files, answer.terms, answer.postings, answer.decoded, answer.damaged) == (6, 7, 9, 6, 0)
-    index = _opened(store, batch)
+    index = opened(store, batch)
     symbols, lint = _output(batch, "symbols"), _output(batch, "lint")
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
     assert index.narrow(symbols, [keys.look_for(keys.SYMBOL, "f*")]) == [[0], [0, 2], []]
@@ -83,27 +79,31 @@ def test_an_index_names_the_items_of_each_shard(store: Store, batch: Batch) -> N
 
 def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    first = _opened(store, batch).posted()
+    first = opened(store, batch).posted()
     for path in batch.root.glob("outputs/*/*/*.zst"):
         path.write_bytes(b"")
     _forget(store, batch)
     assert build_index(store, batch).decoded == 0
-    assert _opened(store, batch).posted() == first
+    assert opened(store, batch).posted() == first
     assert build_index(store, batch, is_anew=True).damaged == 6
 
 
-@pytest.mark.parametrize("content", [b"", b"cbterms", None])
+@pytest.mark.parametrize("content", [b"", b"cbterms", None, {b"": b"\0" * 4}, {b"n" * 600: b"\0" * 4}])
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
-    store: Store, batch: Batch, content: bytes | None
+    store: Store, batch: Batch, content: bytes | dict[bytes, bytes] | None
 ) -> None:
+    """Also one that is forged, and fits itself."""
     build_index(store, batch)
-    first = _opened(store, batch).posted()
+    first = opened(store, batch).posted()
     whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
     for path in whole:
-        path.unlink() if content is None else path.write_bytes(content)
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else encode_terms(Digest(path.name), content))
     _forget(store, batch)
     assert build_index(store, batch).decoded == 6
-    assert _opened(store, batch).posted() == first
+    assert opened(store, batch).posted() == first
     assert {path: path.read_bytes() for path in whole} == whole
 
 
@@ -113,7 +113,7 @@ def test_shards_that_a_later_batch_shares_are_not_read_again(store: Store, batch
     later = make_saying(store, 7, changed, second=1)
     assert build_index(store, later).decoded == 1
     lookup = [keys.look_for(keys.SYMBOL, "h")]
-    assert _opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
+    assert opened(store, later).narrow(_output(later, "symbols"), lookup) == [[0], [], []]
 
 
 def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store: Store, batch: Batch) -> None:
@@ -121,7 +121,7 @@ def test_of_another_batch_an_index_knows_the_shard_files_that_are_the_same(store
     changed = {**SAID, "symbols": [[symbol("f")], [], *SAID["symbols"][2:]]}
     later = make_saying(store, 7, changed, second=1)
     lookup = [keys.look_for(keys.SYMBOL, "f")]
-    assert _opened(store, batch).narrow(_output(later, "symbols"), lookup) == [None, [0], []]
+    assert opened(store, batch).narrow(_output(later, "symbols"), lookup) == [None, [0], []]
     with pytest.raises(UnknownId, match="has no index"):
         verify_index(store, later)
 
@@ -133,7 +133,7 @@ def test_a_damaged_shard_is_told_and_left_out(store: Store, batch: Batch) -> Non
     answer = build_index(store, batch, note=notes.append)
     assert (answer.damaged, answer.shard_files) == (1, 5)
     assert [str(path) in note for note in notes] == [True]
-    narrowed = _opened(store, batch).narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")])
+    narrowed = opened(store, batch).narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")])
     assert narrowed == [[0], None, []]
     with pytest.raises(StoreCorrupt, match="cannot be verified"):
         verify_index(store, batch)
@@ -163,33 +163,55 @@ def test_a_new_index_takes_the_place_of_the_old_one(store: Store, batch: Batch) 
     assert [path.name for path in (store.root / "indexes").iterdir() if path.name.startswith(".")] == []
 
 
-def test_who_reads_while_a_new_one_is_made_has_the_old_one(store: Store, batch: Batch) -> None:
+@pytest.mark.parametrize("is_asked_before", [False, True])
+def test_who_reads_while_a_new_one_is_made_has_the_old_one_or_that(
+    store: Store, batch: Batch, is_asked_before: bool
+) -> None:
     build_index(store, batch)
-    index = _opened(store, batch)
+    index = opened(store, batch)
+    if is_asked_before:
+        index.find([keys.look_for(keys.SYMBOL, "g")])
     build_index(store, batch)
     assert index.narrow(_output(batch, "symbols"), [keys.look_for(keys.SYMBOL, "f")]) == [[0], [0], []]
 
 
 def test_an_index_without_its_files_is_damaged(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    for name in ("base.lmdb", "index.json"):
+    for name in (BASE, "index.json"):
         (store.root / "indexes" / batch.id / "1" / name).unlink()
         with pytest.raises(CorruptFile, match="lacks a file"):
-            open_index(store, batch.id)
+            opened(store, batch).posted()
 
 
 def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    sound = _opened(store, batch).posted()
+    sound = opened(store, batch).posted()
     assert diagnose(store, is_full=False).damaged == ()
-    path = store.root / "indexes" / batch.id / "1" / "base.lmdb"
+    path = store.root / "indexes" / batch.id / "1" / BASE
     path.write_bytes(path.read_bytes()[:-1])
     (damage,) = diagnose(store, is_full=False).damaged
     assert damage.names == (f"indexes/{batch.id}",)
     assert (str(path) in damage.problem, damage.hint) == (True, index_hint(batch.id))
     diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
     assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
-    assert _opened(store, batch).posted() == sound
+    assert opened(store, batch).posted() == sound
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize("place", ["", "terms", "batch"])
+def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
+    store: Store, batch: Batch, place: str, is_link: bool
+) -> None:
+    build_index(store, batch)
+    path = store.root / "indexes" / (batch.id if place == "batch" else place)
+    aside = path.rename(store.root.parent / "aside")
+    path.symlink_to(aside) if is_link else path.write_bytes(b"")
+    for is_full in (False, True):
+        (damage,) = diagnose(store, is_full=is_full).damaged
+        assert (damage.problem, damage.names) == (f"{path} is no directory", (str(path.relative_to(store.root)),))
+        assert damage.hint == f"move it away: {path}"
+    path.unlink()
+    assert diagnose(store, is_full=False).damaged == ()
 
 
 def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:
@@ -220,17 +242,12 @@ def test_a_batch_without_files_or_records_has_an_index(store: Store) -> None:
 
 
 def test_every_byte_of_an_index_counts(store: Store, batch: Batch) -> None:
-    """Every 1,000th byte is flipped, and the file is cut at each page and lengthened: none is taken."""
     build_index(store, batch)
-    path = store.root / "indexes" / batch.id / "1" / "base.lmdb"
-    sound = path.read_bytes()
-    damaged = [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :] for at in range(0, len(sound), 1000)]
-    damaged += [sound[:at] for at in range(0, len(sound), 4096)] + [sound + b"\0" * 4096]
-    for data in damaged:
+    path = store.root / "indexes" / batch.id / "1" / BASE
+    for data in spoilt(path.read_bytes()):
         path.write_bytes(data)
         with pytest.raises(CorruptFile, match=r"is not what index\.json says"):
-            open_index(store, batch.id)
-    path.write_bytes(sound)
+            opened(store, batch).posted()
     about = path.with_name("index.json")
     document = about.read_bytes()
     for at in range(len(document)):
@@ -244,13 +261,13 @@ def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
     store: Store, batch: Batch, broken: str
 ) -> None:
     build_index(store, batch)
-    first = _opened(store, batch).posted()
+    first = opened(store, batch).posted()
     old = store.root / "indexes" / batch.id / "1"
     if broken == "generation":
         shutil.rmtree(old)
         old.write_bytes(b"")
     else:
-        for path in (store.root / "indexes" / "terms").iterdir() if broken == "terms" else [old / "base.lmdb"]:
+        for path in (store.root / "indexes" / "terms").iterdir() if broken == "terms" else [old / BASE]:
             path.unlink()
             path.mkdir()
         if broken == "terms":
@@ -259,7 +276,7 @@ def test_what_stands_in_the_place_of_a_file_of_an_index_hinders_no_new_one(
             (damage,) = diagnose(store, is_full=False).damaged
             assert damage.hint == index_hint(batch.id)
     assert build_index(store, batch).shard_files == 6
-    assert _opened(store, batch).posted() == first
+    assert opened(store, batch).posted() == first
 
 
 def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
@@ -269,7 +286,7 @@ def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
     disk = store.files.read, store.files.read_range
 
     def given(path: Path) -> Path:
-        if path.parent.name == "terms" or path.name == "base.lmdb":
+        if path.parent.name == "terms" or path.name == BASE:
             raise StoreError("cannot read it")
         return path
 
@@ -281,10 +298,10 @@ def test_a_disk_that_gives_neither_terms_nor_a_base_hinders_no_new_index(
 
 def test_a_database_is_read_no_further_than_it_is_long(store: Store, batch: Batch) -> None:
     build_index(store, batch)
-    with (store.root / "indexes" / batch.id / "1" / "base.lmdb").open("r+b") as file:
+    with (store.root / "indexes" / batch.id / "1" / BASE).open("r+b") as file:
         file.truncate(1 << 43)
     with pytest.raises(CorruptFile, match="is not what"):
-        open_index(store, batch.id)
+        opened(store, batch).posted()
 
 
 def test_diagnose_sees_what_a_snapshot_lacks_by_its_length(store: Store, batch: Batch) -> None:

@@ -12,13 +12,23 @@ from codebatch.application.indexing import IndexAnswer, build_index, verify_inde
 from codebatch.errors import CorruptFile
 from codebatch.index import keys
 from codebatch.index.build import posted_anew, publish_index, unite
-from codebatch.index.read import open_index
 from codebatch.model.record import Record
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
 
-from .batches import SHARD_ITEMS, diagnostic, make_saying, make_store, symbol
+from .batches import (
+    BASE,
+    OVERLAY,
+    SHARD_ITEMS,
+    cut_small,
+    diagnostic,
+    make_saying,
+    make_store,
+    opened,
+    spoilt,
+    symbol,
+)
 
 ITEMS = 20 * SHARD_ITEMS
 
@@ -29,6 +39,14 @@ Symbols = dict[int, str]
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return make_store(tmp_path)
+
+
+@pytest.fixture(params=["one part", "a part a key"])
+def is_cut_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    is_cut_small: bool = request.param == "a part a key"
+    if is_cut_small:
+        cut_small(monkeypatch)
+    return is_cut_small
 
 
 def _make(store: Store, second: int, changed: Symbols, bases: Sequence[Batch] = (), *, lints: bool = True) -> Batch:
@@ -47,22 +65,22 @@ def _directory(store: Store, batch: Batch) -> Path:
 
 def _base(store: Store, batch: Batch) -> int:
     """Which file the base of its index is."""
-    return (_directory(store, batch) / "base.lmdb").stat().st_ino
+    return (_directory(store, batch) / BASE).stat().st_ino
 
 
 def _has_overlay(store: Store, batch: Batch) -> bool:
-    return (_directory(store, batch) / "overlay.lmdb").exists()
+    return (_directory(store, batch) / OVERLAY).exists()
 
 
 def _where(store: Store, batch: Batch, name: str) -> list[Sequence[int] | None]:
-    index, outputs = open_index(store, batch.id), current_outputs(batch)
-    assert index is not None
+    outputs = current_outputs(batch)
     assert outputs is not None
     task = outputs.manifest.task("symbols")
     assert task is not None
-    return index.narrow(task, [keys.look_for(keys.SYMBOL, name)])
+    return opened(store, batch).narrow(task, [keys.look_for(keys.SYMBOL, name)])
 
 
+@pytest.mark.usefixtures("is_cut_small")
 def test_what_changed_since_the_base_goes_into_an_overlay(store: Store) -> None:
     """Of each of several edits in a row: all that changed, and nothing twice."""
     first = _make(store, 0, {})
@@ -123,7 +141,7 @@ def test_the_nearest_batch_that_has_a_base_is_stood_on(store: Store) -> None:
     assert _base(store, batch) == _base(store, first)
 
 
-@pytest.mark.parametrize("name", ["base.lmdb", "index.json"])
+@pytest.mark.parametrize("name", [BASE, "index.json"])
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_no_index_stands_on_what_is_damaged(store: Store, name: str, is_cut: bool) -> None:
     """Whoever has that base already says so, and the next one that is made has a new base."""
@@ -134,32 +152,36 @@ def test_no_index_stands_on_what_is_damaged(store: Store, name: str, is_cut: boo
     path = _directory(store, first) / name
     data = path.read_bytes()
     path.write_bytes(data[:-1] if is_cut else data[:500] + bytes([data[500] ^ 1]) + data[501:])
-    for batch in (first, second)[: 2 if name == "base.lmdb" else 1]:
+    for batch in (first, second)[: 2 if name == BASE else 1]:
         with pytest.raises(CorruptFile, match="is damaged"):
-            open_index(store, batch.id)
+            _where(store, batch, "s*")
     third = _make(store, 2, {0: "new"}, [first])
     answers: list[IndexAnswer] = [build_index(store, batch) for batch in (third, first)]
     assert [answer.known for answer in answers] == [0, 0]
     assert verify_index(store, first).postings == verify_index(store, third).postings == 2 * ITEMS
 
 
-@pytest.mark.parametrize("name", ["base.lmdb", "overlay.lmdb"])
-def test_every_byte_of_both_databases_counts(store: Store, name: str) -> None:
+@pytest.mark.parametrize("name", ["base", "overlay"])
+def test_every_byte_of_every_part_counts(store: Store, name: str, is_cut_small: bool) -> None:
     first = _make(store, 0, {})
     build_index(store, first)
     batch = _make(store, 1, {0: "new"}, [first])
     build_index(store, batch)
-    path = _directory(store, batch) / name
-    sound = path.read_bytes()
-    damaged = [sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :] for at in range(0, len(sound), 1000)]
-    damaged += [sound[:at] for at in range(0, len(sound), 4096)]
-    for data in damaged:
-        path.write_bytes(data)
-        with pytest.raises(CorruptFile, match=f"{name} is damaged"):
-            open_index(store, batch.id)
-    path.unlink()
-    with pytest.raises(CorruptFile, match="lacks a file"):
-        open_index(store, batch.id)
+    paths = sorted(_directory(store, batch).glob(f"{name}-*"))
+    assert len(paths) == ({"base": 2 * ITEMS, "overlay": SHARD_ITEMS}[name] if is_cut_small else 1)
+    for path in paths[:: max(len(paths) // 3, 1)]:
+        sound = path.read_bytes()
+        for data in spoilt(sound):
+            path.write_bytes(data)
+            with pytest.raises(CorruptFile, match=f"{path.name} is damaged"):
+                opened(store, batch).check()
+            with pytest.raises(CorruptFile, match=f"{path.name} is damaged"):
+                opened(store, batch).posted()
+        path.unlink()
+        with pytest.raises(CorruptFile, match="lacks a file"):
+            opened(store, batch).check()
+        path.write_bytes(sound)
+    opened(store, batch).check()
 
 
 def test_a_base_outlasts_the_batch_that_it_was_made_for(store: Store) -> None:

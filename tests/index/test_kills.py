@@ -23,20 +23,25 @@ from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import Killed
 from tests.store.support import make_merged
 
+from .batches import cut_small
+
 PLACE = Path("/a/b/store")
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=["first", "another"])
-def old(request: pytest.FixtureRequest) -> Disk:
+@pytest.fixture(scope="module", params=["first", "first, in parts", "another, in parts"])
+def old(request: pytest.FixtureRequest) -> Iterator[Disk]:
     """A store with a batch, which has no index yet or one."""
     disk = Disk()
     store = create_store(RealFiles(disk.calls()), PLACE)[0]
     make_merged(store, [b"a", b"bb"])
-    if request.param == "another":
-        _build(store)
-    disk.sync()
-    return disk
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "first":
+            cut_small(patch)
+        if request.param == "another, in parts":
+            _build(store)
+        disk.sync()
+        yield disk
 
 
 def _build(store: Store) -> None:
@@ -49,9 +54,10 @@ def _check(disk: Disk, *, had_one: bool) -> None:
     store = open_store(RealFiles(disk.calls()), PLACE)
     (batch_id,) = batch_ids(store)
     batch = open_batch(store, batch_id)
-    there = open_index(store, batch_id) is not None
-    assert there or not had_one
-    if there:
+    there = open_index(store, batch_id)
+    assert there is not None or not had_one
+    if there is not None:
+        there.check()
         verify_index(store, batch)
     _build(store)
     assert len(generations(store, batch_id)) == 1

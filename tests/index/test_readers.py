@@ -19,20 +19,23 @@ from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.store import Store
 
-from .batches import make_saying, make_store, symbol
+from .batches import cut_small, make_saying, make_store, symbol
 
 ASKED = RecordFilter(names=("f",))
 ITEMS = 40
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Batch]:
+@pytest.fixture(scope="module", params=["one part", "a part a key"])
+def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Batch]]:
     """A third of 40 items holds what is asked for; the names of the others fill some pages."""
     store = make_store(tmp_path_factory.mktemp("indexed"))
     said = [[symbol("f" if item % 3 == 0 else f"s{item}"), *map(symbol, _many(item))] for item in range(ITEMS)]
     batch = make_saying(store, ITEMS, {"symbols": said})
-    build_index(store, batch)
-    return store, batch
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "one part":
+            cut_small(patch)
+        build_index(store, batch)
+        yield store, batch
 
 
 def _many(item: int) -> list[str]:
@@ -85,13 +88,13 @@ def test_spawned_processes_read_while_it_is_made_anew(indexed: tuple[Store, Batc
 def test_who_opens_it_as_it_is_made_anew_finds_the_new_one(
     indexed: tuple[Store, Batch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old one goes between index.json and its database."""
+    """The old one goes between index.json and its part."""
     store, batch = indexed
     read = store.files.read_range
     built: list[Path] = []
 
     def read_late(path: Path, offset: int, length: int) -> bytes:
-        if path.name == "base.lmdb" and not built:
+        if path.name.startswith("base-") and not built:
             built.append(path)
             build_index(store, batch, is_anew=True)
         return read(path, offset, length)

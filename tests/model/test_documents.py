@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,14 @@ def test_the_file_that_is_damaged_is_named(tmp_path: Path) -> None:
     assert told.value.hint == "remove it"
     with pytest.raises(FileNotFoundError):
         read_document(RealFiles(), tmp_path / "nothing", decode_batch, hint="")
+
+
+def test_what_is_too_long_for_a_document_is_damage_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codebatch.store.documents.DOCUMENT_BYTES_MAX", 1 << 20)
+    path = tmp_path / "batch.json"
+    path.touch()
+    os.truncate(path, 40 << 30)
+    with pytest.raises(StoreCorrupt, match=r"batch\.json is damaged: it is longer than 1048576 bytes"):
+        read_document(RealFiles(), path, decode_batch, hint="")

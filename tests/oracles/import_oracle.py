@@ -77,13 +77,23 @@ def importlib_leads(root: Path, roots: Sequence[str]) -> Ask:
                     tree = ast.parse((root / source).read_bytes())
             except (SyntaxError, ValueError):
                 continue
-            for node in ast.walk(tree):
+            for node in _statements(tree):
                 for target, level, names in _written(node):
                     found = _found(root, source, level, names, [str((root / each).resolve()) for each in roots])
                     if found is not None and found.is_relative_to(root):
                         yield Lead(source, target, found.relative_to(root).as_posix())
 
     return ask
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement: an expression holds no import."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            left += getattr(node, name, ())
 
 
 def _written(node: ast.AST) -> Iterator[tuple[str, int, list[list[str]]]]:

@@ -125,7 +125,7 @@ def test_kills_while_results_are_taken_over_and_old_batches_go_change_nothing(tm
     chance = random.Random(2)
     kills = {"coordinator": 0, "worker": 0}
     rounds = served = 0
-    while sum(kills.values()) < KILLS // 16:
+    while sum(kills.values()) < KILLS // 25:
         rounds += 1
         write(tmp_path / "many" / f"package{rounds % 7}" / "changed.py", f"x = {rounds}\n")
         answer = _run_until_it_ends(codebatch, chance, kills, seconds)

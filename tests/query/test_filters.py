@@ -60,7 +60,7 @@ def test_a_record_passes_where_every_field_that_is_asked_for_fits(
     assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
 
 
-COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, severities={"error": 2}, codes={"E501": 2})
+COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})
 
 
 @pytest.mark.parametrize(
@@ -136,16 +136,16 @@ def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) 
         ("SRC", ["src/b.py", "src/sub/c.py"]),
         ("SR*", []),
         ("\\xE9", ["caf\udce9"]),
+        ("a\\x1b", ["a\x1b"]),
         ("caf?", ["caf\udce9"]),
-        ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9"]),
+        ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),
     ],
 )
 def test_a_path_is_asked_for_by_a_pattern_or_by_a_part(wanted: str, passed: list[str]) -> None:
     """What a directory matches is asked for with all below it; parts ignore case, patterns do not."""
     paths = PathFilter(wanted)
-    assert [
-        path for path in ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9") if paths.matches(os.fsencode(path))
-    ] == passed
+    every = ("a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b")
+    assert [path for path in every if paths.matches(os.fsencode(path))] == passed
 
 
 @pytest.mark.parametrize("record", [{}, {"path": "a", "path_b64": "YQ=="}, {"path_b64": "?"}, {"path": 3}])

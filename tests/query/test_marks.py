@@ -41,6 +41,7 @@ def test_what_is_no_record_is_told_where_it_is_met() -> None:
     "asked",
     [
         RecordFilter(names=("f",)),
+        RecordFilter(names=("f", "m*")),
         RecordFilter(codes=("f*",)),
         RecordFilter(targets=("f",)),
         RecordFilter(metrics=("f",)),

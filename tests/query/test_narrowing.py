@@ -22,7 +22,7 @@ from codebatch.query.records import BatchRecords
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
-from tests.index.batches import calls, depends, diagnostic, make_saying, make_store, metric, symbol
+from tests.index.batches import BASE, calls, cut_small, depends, diagnostic, make_saying, make_store, metric, symbol
 from tests.proof.plans import FILE_TASKS
 
 NAMES = ["f", "fg", "g", "Ä", "", "f*", "x" * 400, "x" * 401, "x" * 402]
@@ -87,13 +87,18 @@ def _notes(store: Store, batch: Batch, asked: RecordFilter = SYMBOLS) -> list[st
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Batch]]:
-    """Two batches with an index each, that have a shard file in common; and two whose indexes know the other's."""
+    """Two batches with an index each, that have a shard file in common; and two whose indexes know the other's.
+
+    All are in many parts.
+    """
     store = make_store(tmp_path_factory.mktemp("pair"))
     first = {task: [_some_records(f"{task}{item}") for item in range(7)] for task in FILE_TASKS}
     second = {**first, "symbols": [*first["symbols"][:3], *first["symbols"][5:], *first["symbols"][3:5]]}
     batches = [make_saying(store, 7, said, second=number) for number, said in enumerate((first, second) * 2)]
-    for batch in batches:
-        build_index(store, batch)
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        for batch in batches:
+            build_index(store, batch)
     indexes = store.root / "indexes"
     for new, old in (("other", batches[2].id), (batches[2].id, batches[3].id), (batches[3].id, "other")):
         (indexes / old).rename(indexes / new)
@@ -147,12 +152,12 @@ def test_only_frames_that_hold_it_are_read(tmp_path: Path) -> None:
         _answer(records, RecordFilter(names=("a0",)))
 
 
-@pytest.mark.parametrize("name", ["base.lmdb", "index.json"])
+@pytest.mark.parametrize("name", [BASE, "index.json"])
 def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path, name: str) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
     path = store.root / "indexes" / batch.id / "1" / name
     data = path.read_bytes()
-    for at in [*range(0, len(data), 1000), None]:
+    for at in [*range(0, len(data), 40), None]:
         path.write_bytes(b"" if at is None else data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         (note,) = _notes(store, batch)
         assert note.startswith("all is read, for the index cannot be used: ")

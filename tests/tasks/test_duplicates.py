@@ -294,7 +294,8 @@ def test_the_same_ten_lines_have_chosen_a_gram_in_them_whatever_is_around(
     assert chosen(before, after) & chosen(other_before, other_after)
 
 
-def test_text_gives_back_its_lines_and_holds_less_than_they_are() -> None:
+def test_text_gives_back_its_lines_and_holds_less_than_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_PLAIN_BYTES", 60_000)
     stretches = [[b"%060d" % (owner * line) for line in range(500)] for owner in range(20)]
     tracemalloc.start()
     text = Text()

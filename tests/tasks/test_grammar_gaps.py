@@ -44,6 +44,7 @@ GAPS = [
     ("a.ts", "import { type as as d } from 'x'\n", ["d", "x"]),
     ("a.ts", "interface A {\n  'b'?: C\n  in2?: C\n  in?: C\n}\n", ["A", "b", "in2", "in"]),
     ("a.js", "export * as function from 'a';\nexport { default as if, class } from 'b';\n", ["a", "b"]),
+    ("a.js", "function f() {\n  let a\n  [b, c] = g();\n}\n", ["f", "g"]),
     ("a.js", "for (async of => 1;;) { break }\n", []),
     ("a.jsx", "const A = () => <li class='b' for={c} default><var>d</var></li>;\n", ["A"]),
     # Modifiers in an order of their own, and words that are modifiers or members.

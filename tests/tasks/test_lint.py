@@ -38,10 +38,12 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"
         ("a.c", "  <<<<<<< x\n=======\n>>>>>>> y\n", []),
         ("a.pem", KEY, ["1:1 private-key"]),
         ("a.js", f"const k = `é{KEY}`;\n", ["1:13 private-key"]),
+        ("a.pem", KEY + KEY, ["1:1 private-key"]),
         ("a.py", "# -----BEGIN PRIVATE KEY----- is how one begins\n", []),
         ("a.txt", "-----BEGIN PUBLIC KEY-----\nMIIE\n", []),
         ("a.go", "x := 1 // é\u202e\n", ["1:12 bidi-control"]),
         ("a.po", "\u202e\n", []),
+        ("a.min.js", "let x = '\u202e';\n", []),
         ("a.txt", b"\xff\n", ["1:1 invalid-encoding"]),
         ("a.txt", b"a\n" * 5000 + b"\0", ["5001:1 nul-character"]),
         ("a.txt", "a\nb\r\nc\n", ["2:2 mixed-line-endings"]),
@@ -237,3 +239,33 @@ def test_findings_of_a_rule_of_ruff_are_capped_like_those_of_others(tmp_path: Pa
     )
     (found,) = lint_all([undefined], tmp_path)
     assert Counter(each.code for each in found) == {"F821": FINDINGS_MAX, "F631": 1}
+
+
+def test_a_finding_weighs_a_step_less_where_the_project_is_not_made(tmp_path: Path) -> None:
+    """Unless the user has said how much; a key that a test has is no secret."""
+    said = {
+        "a.py": "error", "examples/a.py": "warning", "vendor/a.py": "warning", "tests/a.py": "warning",
+        "tests/data/a.py": "warning",
+    }  # fmt: skip
+    code = "def f():\n    return undefined\n"
+    found = lint_all([source(path, code) for path in said], tmp_path)
+    assert [each.severity for (each,) in found] == list(said.values())
+    config = {"severity": {"F821": "error"}}
+    (((first), *_), *_) = lint_all([source("tests/a.py", code)], tmp_path, config)
+    assert first.severity == "error"
+    keys = lint_all(
+        [source(path, KEY) for path in ("a.pem", "vendor/a.pem", "tests/a.pem", "testdata/a.pem")], tmp_path
+    )
+    assert [each.severity for (each,) in keys] == ["warning", "info", "info", "info"]
+
+
+def test_how_bad_a_rule_of_the_users_is_holds_everywhere(tmp_path: Path) -> None:
+    rule = {
+        "id": "no-x",
+        "language": "python",
+        "query": '((identifier) @x (#eq? @x "x"))',
+        "message": "m",
+        "severity": "error",
+    }
+    ((found,),) = lint_all([source("tests/a.py", "x\n")], tmp_path, {"rules": [rule], "off": ["B018", "F821"]})
+    assert found.severity == "error"

@@ -103,9 +103,34 @@ def test_errors_beyond_the_cap_are_counted() -> None:
 
 
 def test_macros_are_no_syntax_errors() -> None:
-    """`va_arg(ap, long long)` is C, but no tree shows it: one hint, and the state that says the tree is not whole."""
+    """`va_arg(ap, long long)` is C, but no tree shows it: the state says that the tree is not whole."""
     record, errors = parse(
         source("a.c", "int f(void) { x = va_arg(ap, long long); y = va_arg(ap, char*); return 0; }\n")
     )
-    assert record.parse == "errors"
-    assert [(error.severity, error.code) for error in errors] == [("hint", "partial-parse")]
+    assert (record.parse, errors) == ("partial", [])
+
+
+def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
+    record, errors = parse(source("a.c", '{{0x0f, 0x31, }, 2, 0, "", "",\n"0f 31 \\trdtsc",},\n' * 50))
+    assert (record.parse, errors) == ("partial", [])
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("a.js", "{% if a %}\nvar x = 1;\n", ("template", "partial", [])),
+        ("a.json", '{"host": __host__, "port": 1}\n', ("template", "partial", [])),
+        ("a.json", '{"host": {{ host }}}\n', ("template", "partial", [])),
+        ("tests/a.json", '{"host": {{ host }}}\n', ("test", "partial", [])),
+        ("a.json", '{"__host__": , "b": 1}\n', ("text", "errors", ["error"])),
+        ("a.js", "var = ;\nvar x = '{{ a }}';\n", ("text", "errors", ["error"])),
+        ("a.py", "{% if a %}\n", ("text", "errors", ["error"])),
+        ("testdata/a.json", "{,}\n", ("fixture", "errors", ["info"])),
+        ("tests/a.json", "{,}\n", ("test", "errors", ["info"])),
+        ("examples/a.json", "{,}\n", ("example", "errors", ["warning"])),
+        ("tests/test_a.py", "def f(:\n", ("test", "errors", ["info"])),
+    ],
+)
+def test_what_is_broken_on_purpose_is_no_error(path: str, content: str, said: tuple[str, str, list[str]]) -> None:
+    record, errors = parse(source(path, content))
+    assert (record.class_, record.parse, [error.severity for error in errors]) == said

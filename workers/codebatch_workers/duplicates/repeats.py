@@ -34,6 +34,8 @@ from codebatch_workers.duplicates.fingerprints import LINES_MIN
 # Ten lines with less in them are brackets and the like. White space is not counted.
 BYTES_MIN = 200
 _NEIGHBOURS = 8
+# So much text is held as it is before the rest is compressed, which costs more than all else of a small one.
+_PLAIN_BYTES = 16 << 20
 # Of zlib: to make its tables for 32 KiB takes ten times as long as most stretches do.
 _FASTEST, _WINDOW_BITS, _MEMORY_LEVEL = 1, 13, 5
 _HASH_BYTES = 8
@@ -65,8 +67,11 @@ class Text:
     def __init__(self) -> None:
         self.hashes = array("q", [0])
         self.numbers = array("I", [0])
-        # Of each stretch its lines, compressed: they are by far the most of it, and asked for at its repeats alone.
+        # Of each stretch its lines: they are by far the most of it, and asked for at its repeats alone. Those of a big
+        # text are compressed from some stretch on.
         self._code: list[bytes] = []
+        self._plain_bytes = 0
+        self._plain = 0
         self._lines: tuple[int, list[bytes]] = (-1, [])
         # From the start of the stretch; line ends are not counted.
         self._bytes_before = array("I", [0])
@@ -86,8 +91,16 @@ class Text:
         self.hashes.append(len(self._starts))
         self.numbers.extend(numbers)
         self.numbers.append(0)
-        self._code.append(_compressed(b"\n".join(lines)))
+        self._hold(b"\n".join(lines))
         self._bytes_before.extend(accumulate(map(len, lines), initial=0))
+
+    def _hold(self, code: bytes) -> None:
+        if self._plain_bytes >= _PLAIN_BYTES:
+            self._code.append(_compressed(code))
+            return
+        self._code.append(code)
+        self._plain_bytes += len(code)
+        self._plain += 1
 
     def _stretch(self, place: int) -> int:
         return bisect_right(self._starts, place) - 1
@@ -111,7 +124,8 @@ class Text:
         """The lines between two places of a stretch, joined by LF. Of the stretch asked about last it is soon told."""
         stretch = self._stretch(start)
         if self._lines[0] != stretch:
-            self._lines = (stretch, decompress(self._code[stretch]).split(b"\n"))
+            held = self._code[stretch]
+            self._lines = (stretch, (held if stretch < self._plain else decompress(held)).split(b"\n"))
         first = self._starts[stretch]
         return b"\n".join(self._lines[1][start - first : end - first])
 

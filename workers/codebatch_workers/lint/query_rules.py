@@ -1,17 +1,19 @@
 """Rules of the user's: tree-sitter queries, with the predicates that tree-sitter knows (`#eq?`, `#match?`, `#any-of?`).
 
-What is reported is the capture `@report`, or the only capture whose name does not begin with `_`. `{name}` in the
-message is the first line of what the capture of that name holds.
+What is reported is the capture `@report`, or the only capture whose name does not begin with `_`; of a rule that is a
+pattern what is like it. `{name}` in the message is the first line of what the capture, or metavariable, of that name
+holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import QueryRule
+from codebatch_workers.syntax.finders import Refused, pattern_finder
 from codebatch_workers.syntax.languages import every_language, grammar, has_grammar
 from codebatch_workers.syntax.source import SourceFile
 
@@ -28,7 +30,9 @@ def compile_rule(rule: QueryRule) -> TextRule:
     if rule.language not in every_language():
         raise ValueError(f"the rule {rule.id!r} is for {rule.language!r}, which has no grammar")
     # Where a grammar of the extra is not installed, nothing is parsed, and `run` says so.
-    find = _finder(rule, *_compile(rule)) if has_grammar(rule.language) else _nothing
+    find: Callable[[SourceFile], Iterator[Finding]] = _nothing
+    if has_grammar(rule.language):
+        find = _pattern_finder(rule) if rule.pattern else _finder(rule, *_compile(rule))
     return TextRule(code=rule.id, severity=rule.severity, summary=rule.message, find=find, is_style=True)
 
 
@@ -49,10 +53,34 @@ def _compile(rule: QueryRule) -> tuple[Query, str]:
     reported = _REPORT if _REPORT in names else open_names[0] if len(open_names) == 1 else None
     if reported is None:
         raise ValueError(f"the query of the rule {rule.id!r} must name what to report `@{_REPORT}`")
+    _check_message(rule, names, "query")
+    return query, reported
+
+
+def _check_message(rule: QueryRule, names: Collection[str], noun: str) -> None:
     for place in _PLACE.findall(rule.message):
         if place not in names:
-            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which its query does not capture")
-    return query, reported
+            raise ValueError(f"the message of the rule {rule.id!r} names `{place}`, which its {noun} does not capture")
+
+
+def _pattern_finder(rule: QueryRule) -> Callable[[SourceFile], Iterator[Finding]]:
+    try:
+        finder = pattern_finder(rule.pattern, rule.language)
+    except Refused as error:
+        raise ValueError(f"the pattern of the rule {rule.id!r}: {error}; {error.hint}") from error
+    _check_message(rule, finder.names, "pattern")
+
+    def find(file: SourceFile) -> Iterator[Finding]:
+        if file.language != rule.language or not file.can_be_parsed or file.is_hopeless:
+            return
+        if not all(literal in file.utf8 for literal in finder.literals):
+            return
+        for place in finder.find(file):
+            spans = place.captures
+            message = _PLACE.sub(lambda name, spans=spans: _shown(file, *spans.get(name[1], (0, 0))), rule.message)  # type: ignore[misc]
+            yield place.start, place.end, message
+
+    return find
 
 
 def _finder(rule: QueryRule, query: Query, reported: str) -> Callable[[SourceFile], Iterator[Finding]]:
@@ -76,5 +104,9 @@ def _text(file: SourceFile, captures: Mapping[str, list[Node]], name: str) -> st
     node = min(captures.get(name, ()), key=lambda node: (node.start_byte, node.end_byte), default=None)
     if node is None:
         return ""
-    text = file.utf8[node.start_byte : min(node.end_byte, node.start_byte + _SHOWN_BYTES_MAX)]
+    return _shown(file, node.start_byte, node.end_byte)
+
+
+def _shown(file: SourceFile, start: int, end: int) -> str:
+    text = file.utf8[start : min(end, start + _SHOWN_BYTES_MAX)]
     return text.decode("utf-8", "ignore").split("\n")[0].rstrip()

@@ -31,18 +31,23 @@ class PathSettings(Settings, frozen=True, kw_only=True):
 
 
 class QueryRule(_Part, frozen=True, kw_only=True):
-    """A rule of the user's: a tree-sitter query over files of one language (query_rules.py).
+    """A rule of the user's: a tree-sitter query or a pattern over files of one language (query_rules.py).
 
     `bad` and `good` are sources in which it must find something, and must not: `codebatch rules test` looks.
     """
 
     id: str
     language: str
-    query: str
+    query: str = ""
+    pattern: str = ""
     message: str
     severity: Severity = "warning"
     bad: tuple[str, ...] = ()
     good: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.query) == bool(self.pattern):
+            raise ValueError(f"the rule {self.id!r} must have a `query` or a `pattern`, and not both")
 
 
 class TodoPolicy(_Part, frozen=True, kw_only=True):

@@ -106,6 +106,8 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
         lambda _: b";",
         behind=rb"(?:^|[{;])[ \t]*(?:static[ \t]+)?[\w$#]+[ \t]*",
     ),
+    # `let name` and a line that begins with a bracket: the end of the line ends the declaration.
+    gap(rb"\b(?:let|var)\s+[\w$]+[ \t]*(\n)(?=\s*\[)", lambda _: b";", needs=(b"let", b"var")),
     # NUL, which is the end of the file to grammars.
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )

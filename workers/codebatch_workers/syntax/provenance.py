@@ -34,9 +34,11 @@ _GENERATED_DIRECTORY = re.compile(rb"(?:^|/)__generated__/", re.IGNORECASE)
 MINIFIED_ENDS = tuple(b".min.js -min.js .min.mjs -min.mjs .min.cjs -min.cjs .min.css -min.css".split())
 _VENDORED_DIRECTORY = re.compile(
     rb"(?:^|/)(?:node_modules|bower_components|jspm_packages|vendors?|vendored|_vendor|(?:third|3rd)[-_]?party|"
-    rb"site-packages|Godeps/_workspace|Pods|Carthage|\.yarn/(?:releases|plugins|sdks|versions|unplugged))/",
+    rb"site-packages|Godeps/_workspace|Pods|Carthage|\.yarn/(?:releases|plugins|sdks|versions|unplugged)|dist|"
+    rb"extern(?:als?)?|\.venv)/|^(?:deps|dependencies)/",
     re.IGNORECASE,
 )
+_VENDORED_NAME = re.compile(rb"jquery(?:-\d+(?:\.\d+)+)?(?:\.slim)?\.js", re.IGNORECASE)
 
 
 def is_generated(path: bytes, utf8: bytes) -> bool:
@@ -53,8 +55,9 @@ def is_generated(path: bytes, utf8: bytes) -> bool:
 
 
 def is_vendored(path: bytes) -> bool:
-    """Whether a file lies below a directory of other people's code."""
-    return _is_vendored_directory(path.rpartition(b"/")[0])
+    """Whether a file is other people's code, or was built from the project's: its directory or its name says so."""
+    directory, _, name = path.rpartition(b"/")
+    return _is_vendored_directory(directory) or _VENDORED_NAME.fullmatch(name) is not None
 
 
 # Files come in path order, so that a directory is rarely looked at twice.

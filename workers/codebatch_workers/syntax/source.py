@@ -35,6 +35,7 @@ from codebatch_workers.syntax.languages import (
     language_named,
 )
 from codebatch_workers.syntax.provenance import MINIFIED_ENDS, is_generated, is_vendored
+from codebatch_workers.syntax.purpose import purpose_of
 from codebatch_workers.syntax.reparsing import reparse
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ class SourceFile:
 
     @_kept
     def file_class(self) -> FileClass:
-        """The first that holds of: binary, empty, huge, minified, generated, vendored, documentation, text.
+        """The first that holds of: binary, empty, huge, minified, generated, vendored, documentation, fixture, test,
+        example, template, text.
 
         Where `.gitattributes` speaks of `linguist-generated` or `linguist-vendored`, that counts and no guess of ours.
         """
@@ -153,7 +155,7 @@ class SourceFile:
             return "generated"
         if said.get("vendored") or ("vendored" not in said and is_vendored(self.path)):
             return "vendored"
-        return "documentation" if said.get("documentation") else "text"
+        return "documentation" if said.get("documentation") else purpose_of(self.path) or "text"
 
     def _is_minified(self) -> bool:
         if self.path.endswith(MINIFIED_ENDS):

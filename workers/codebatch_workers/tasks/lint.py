@@ -1,8 +1,8 @@
 """lint: language-neutral rules over every text file, the user's own rules, ruff over Python.
 
 Which rules look at a file, and how bad what they find is, follows from the configuration and the file's path
-(lint/config.py). Binary and huge files are not looked at. Of notes in the source only ruff's own (`# noqa`) are heeded
-here; ours are heeded of whatever any task says (suppression.py).
+(lint/config.py), and from its class (lint/severities.py). Binary and huge files are not looked at. Of notes in the
+source only ruff's own (`# noqa`) are heeded here; ours are heeded of whatever any task says (suppression.py).
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ import msgspec
 from msgspec.structs import replace
 
 from codebatch.model.patterns import PatternList, parse_arguments
-from codebatch.model.record import Diagnostic, Record, Severity
+from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.doubts import is_doubtful
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.settings import Settings
-from codebatch_workers.lint.text_rules import FINDINGS_MAX, TEXT_RULES, todo_finder
+from codebatch_workers.lint.severities import severity_in
+from codebatch_workers.lint.text_rules import FINDINGS_MAX, RULES_BY_CODE, TEXT_RULES, todo_finder
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 
-_NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
+# Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
+_ONCE_A_NAME = frozenset({"F405", "F821"})
+NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
 def create(environment: TaskEnvironment[LintConfig]) -> Lint:
@@ -51,6 +55,7 @@ def rules_of(config: LintConfig) -> list[TextRule]:
 class _Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What is done with files for which the same settings hold."""
 
+    file_class: FileClass
     rules: tuple[TextRule, ...]
     lasting_rules: tuple[TextRule, ...]
     ruff: Mapping[str, Severity]
@@ -65,7 +70,7 @@ class Lint:
         self._is_project = is_project
         self._rules = rules_of(config)
         self._patterns = [(parse_arguments(settings.match, "match"), settings) for settings in config.paths]
-        self._profiles: dict[tuple[int, ...], _Profile] = {}
+        self._profiles: dict[tuple[FileClass, tuple[int, ...]], _Profile] = {}
         self._ruff = ruff
         if not is_project:
             ruff.want(_wanted_somewhere(config))
@@ -75,9 +80,9 @@ class Lint:
         file_class = file.file_class
         if file_class in ("binary", "huge", "empty"):
             return []
-        profile = self._profile(file.path)
+        profile = self._profile(file)
         found: list[Diagnostic] = []
-        for rule in profile.lasting_rules if file_class in _NOT_WRITTEN_BY_HAND else profile.rules:
+        for rule in profile.lasting_rules if file_class in NOT_WRITTEN_BY_HAND else profile.rules:
             found.extend(apply_rule(rule, file))
         found.sort(key=lambda record: (record.line, record.column, record.code))
         return list(found)
@@ -93,47 +98,68 @@ class Lint:
 
     def _chosen(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
         """Of what ruff says, what is wanted here, as bad as it is here."""
-        profile = self._profile(file.path)
+        profile = self._profile(file)
         seen: Counter[str] = Counter()
+        names: set[tuple[str, str]] = set()
         for found in answer:
             severity = self._project_severity(found.code, profile) if self._is_project else profile.ruff.get(found.code)
             if severity is None or seen[found.code] == FINDINGS_MAX:
                 continue
+            if not self._is_project and self._is_left_out(file, found, names):
+                continue
             seen[found.code] += 1
             yield found if found.severity == severity else msgspec.structs.replace(found, severity=severity)
+
+    @staticmethod
+    def _is_left_out(file: SourceFile, found: Diagnostic, names: set[tuple[str, str]]) -> bool:
+        """Whether a finding is most likely none, or one of a name that was told already; `names` are those."""
+        if is_doubtful(file, found):
+            return True
+        if found.code in _ONCE_A_NAME:
+            if (found.code, found.message) in names:
+                return True
+            names.add((found.code, found.message))
+        return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
         """Of a rule that the project turned on: None where our settings turn it off."""
         if not is_on(code, profile.settings, default=True):
             return None
-        return severity_of(code, profile.settings, project_severity(code))
+        default = severity_in(profile.file_class, code, project_severity(code))
+        return severity_of(code, profile.settings, default)
 
-    def _profile(self, path: bytes) -> _Profile:
-        """What holds for a path; few different ones for many files."""
-        if not self._patterns:
-            key: tuple[int, ...] = ()
-        else:
-            key = tuple(index for index, (patterns, _) in enumerate(self._patterns) if _is_below(patterns, path))
+    def _profile(self, file: SourceFile) -> _Profile:
+        """What holds for a file; few different ones for many files."""
+        places: tuple[int, ...] = ()
+        if self._patterns:
+            places = tuple(
+                index for index, (patterns, _) in enumerate(self._patterns) if _is_below(patterns, file.path)
+            )
+        key = file.file_class, places
         profile = self._profiles.get(key)
         if profile is None:
-            settings: tuple[Settings, ...] = (self._config, *(self._patterns[index][1] for index in key))
-            rules = tuple(self._text_rules(settings))
+            settings: tuple[Settings, ...] = (self._config, *(self._patterns[index][1] for index in places))
+            rules = tuple(self._text_rules(settings, file.file_class))
             profile = self._profiles[key] = _Profile(
+                file_class=file.file_class,
                 rules=rules,
                 lasting_rules=tuple(rule for rule in rules if not rule.is_style),
-                ruff=self._ruff_severities(settings),
+                ruff=self._ruff_severities(settings, file.file_class),
                 settings=settings,
             )
         return profile
 
-    def _text_rules(self, settings: Sequence[Settings]) -> Iterator[TextRule]:
+    def _text_rules(self, settings: Sequence[Settings], file_class: FileClass) -> Iterator[TextRule]:
         for rule in self._rules:
             if is_on(rule.code, settings, default=rule.is_on):
-                yield replace(rule, severity=severity_of(rule.code, settings, rule.severity))
+                # How bad what a rule of the user's finds is, the user has said.
+                is_ours = rule.code in RULES_BY_CODE
+                default = severity_in(file_class, rule.code, rule.severity) if is_ours else rule.severity
+                yield replace(rule, severity=severity_of(rule.code, settings, default))
 
-    def _ruff_severities(self, settings: Sequence[Settings]) -> Mapping[str, Severity]:
+    def _ruff_severities(self, settings: Sequence[Settings], file_class: FileClass) -> Mapping[str, Severity]:
         return {
-            code: severity_of(code, settings, severity)
+            code: severity_of(code, settings, severity_in(file_class, code, severity))
             for code, severity in SEVERITIES.items()
             if is_on(code, settings, default=True)
         }

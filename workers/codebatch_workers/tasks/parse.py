@@ -4,7 +4,8 @@ Of Python the errors are ruff's, by its own parser for a pinned version of the l
 interpreter that runs us, after one of ours where Python does not read the file's bytes. Of other languages they are
 tree-sitter's. One error is reported of each broken place, for what comes of it is a consequence; after DIAGNOSTICS_MAX
 a last one says how many more there are. In languages that are APPROXIMATE the tree proves nothing wrong: such a file
-has one `partial-parse` hint. So has Python that only our tree does not know, and JavaScript with Flow's types.
+has none, and is parsed in part. So is Python that only our tree does not know, JavaScript with Flow's types, and the
+template of a file, which has the marks of one where it breaks first (syntax/templates.py).
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codebatch.model.digest import Digest
-from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record
+from codebatch.model.record import Ast, Diagnostic, File, ParseState, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_rules import SYNTAX_RULES
+from codebatch_workers.lint.severities import severity_in
 from codebatch_workers.syntax.broken_trees import iter_broken
 from codebatch_workers.syntax.findings import diagnostic
 from codebatch_workers.syntax.languages import APPROXIMATE_LANGUAGES
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.syntax_tree import TREE_FORMAT, encode_tree
+from codebatch_workers.syntax.templates import is_template
 from codebatch_workers.tasks.parse_config import ParseConfig
 
 if TYPE_CHECKING:
@@ -55,7 +58,12 @@ class Parse:
 
     def run_file(self, file: SourceFile) -> list[Record]:
         """The records of one file, as far as its tree tells."""
-        errors = _unreadable(file) or (_errors(file) if file.has_syntax_error else [])
+        errors = _unreadable(file)
+        state = _state(file)
+        if not errors and file.has_syntax_error:
+            state, errors = _broken(file)
+        elif errors:
+            state = "errors"
         path, path_b64 = file.path_fields
         record = File(
             path=path,
@@ -63,8 +71,8 @@ class Parse:
             lang="binary" if file.is_binary else file.language,
             encoding=file.encoding,
             lines=file.line_count,
-            class_=file.file_class,
-            parse=_state(file, bool(errors)),
+            class_="template" if file.file_class == "text" and is_template(file) else file.file_class,
+            parse=state,
         )
         return [record, *errors, *self._stored(file)]
 
@@ -85,7 +93,10 @@ class Parse:
                 record = final[index][0]
                 firsts = _first_of_each_place(files[index], [each.line for each in errors])
                 said = _unreadable(files[index])
-                said += [msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity="error") for each in firsts]
+                said += [
+                    msgspec.structs.replace(errors[each], code=SYNTAX_CODE, severity=_severity(files[index]))
+                    for each in firsts
+                ]
                 stored = [each for each in final[index] if isinstance(each, Ast)]
                 final[index] = [msgspec.structs.replace(record, parse="errors"), *_capped(said), *stored]
         return final
@@ -105,9 +116,8 @@ def _unreadable(file: SourceFile) -> list[Diagnostic]:
     return [_diagnostic(file, start, start, problem)] if problem else []
 
 
-def _state(file: SourceFile, has_errors: bool) -> ParseState:
-    if has_errors:
-        return "errors"
+def _state(file: SourceFile) -> ParseState:
+    """How a file is parsed in which nothing is wrong."""
     if file.is_parsed:
         return "ok"
     if file.file_class in ("binary", "huge", "minified") or file.overruns_its_grammar:
@@ -115,10 +125,25 @@ def _state(file: SourceFile, has_errors: bool) -> ParseState:
     return "ok" if file.has_grammar else "unsupported"
 
 
-def _errors(file: SourceFile) -> list[Diagnostic]:
-    """What the tree shows: the outermost errors, one of each line, or one hint where they prove nothing."""
+def _broken(file: SourceFile) -> tuple[ParseState, list[Diagnostic]]:
+    """How a file is parsed whose tree has errors, and the outermost of them, one of each line."""
     if file.is_hopeless:
-        return [_diagnostic(file, 0, 0, f"not {file.language}: hardly anything in this file can be parsed")]
+        if file.language in APPROXIMATE_LANGUAGES:
+            # It may be a part of a file: entries that another one includes.
+            return "partial", []
+        message = f"not {file.language}: hardly anything in this file can be parsed"
+        return "errors", [_diagnostic(file, 0, 0, message)]
+    outermost = _outermost(file)
+    if not outermost:
+        return "ok", []
+    if file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file) or is_template(file):
+        return "partial", []
+    firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
+    return "errors", _capped([_error(file, outermost[each]) for each in firsts])
+
+
+def _outermost(file: SourceFile) -> list[Node]:
+    """The errors of a tree that are in no other, by place; a comma too many of JSON is none."""
     assert file.tree is not None
     nodes = [
         (node.start_byte, -node.end_byte, node.is_missing, node)
@@ -131,10 +156,7 @@ def _errors(file: SourceFile) -> list[Diagnostic]:
         if start >= end and not (file.language == "jsonc" and _is_trailing_comma(file, node)):
             end = max(end, -minus_end)
             outermost.append(node)
-    firsts = _first_of_each_place(file, [file.line(node.start_byte) for node in outermost])
-    if firsts and (file.language in APPROXIMATE_LANGUAGES or file.language == "python" or _is_flow(file)):
-        return [_partial(_error(file, outermost[firsts[0]]), len(firsts))]
-    return _capped([_error(file, outermost[each]) for each in firsts])
+    return outermost
 
 
 def _error(file: SourceFile, node: Node) -> Diagnostic:
@@ -194,13 +216,6 @@ def _capped(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [*listed, last]
 
 
-def _partial(first: Diagnostic, count: int) -> Diagnostic:
-    """One hint in place of errors that a macro, a dialect, or a grammar that lags behind may well explain."""
-    places = "1 place" if count == 1 else f"{count} places"
-    message = f"{places} not understood by the grammar, from here on: {first.message}"
-    return msgspec.structs.replace(first, severity="hint", code="partial-parse", message=message)
-
-
 def _token(node: Node) -> str:
     """What is missing: the token itself where it is punctuation or a keyword, else the kind of thing."""
     return node.type.replace("_", " ") if node.is_named else f"`{node.type}`"
@@ -222,4 +237,8 @@ def _is_trailing_comma(file: SourceFile, node: Node) -> bool:
 
 
 def _diagnostic(file: SourceFile, start: int, end: int, message: str) -> Diagnostic:
-    return diagnostic(file, start, end, severity="error", code=SYNTAX_CODE, message=message)
+    return diagnostic(file, start, end, severity=_severity(file), code=SYNTAX_CODE, message=message)
+
+
+def _severity(file: SourceFile) -> Severity:
+    return severity_in(file.file_class, SYNTAX_CODE, "error")

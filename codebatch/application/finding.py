@@ -1,0 +1,116 @@
+"""`find`: where in the files of a batch something is written that a query or a pattern says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
+
+from codebatch.application.asking import Answer, Question
+from codebatch.application.references import Progress
+from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.model.entry import display_path, path_row
+from codebatch.model.quantities import count_of
+from codebatch.model.searched import Searched
+from codebatch.query.arguments import refuse_below_one
+from codebatch.query.completeness import Completeness
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, path_key
+from codebatch.query.paths import PathFilter
+from codebatch.query.records import BatchRecords
+from codebatch.system.forked import map_forked
+from codebatch.system.plugins import load_question
+
+FORKED_FILES_MIN = 64
+"""Files that are worth a process more."""
+_TOLD_MAX = 5
+_DIED = Searched(lost="the process died that looked for it there")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is looked for: a query or a pattern, in files of a language. `limit`: so many places are enough."""
+
+    language: str
+    query: str | None = None
+    pattern: str | None = None
+    path: str = ""
+    limit: int | None = None
+    jobs: int = 1
+
+
+class _Told:
+    """What is to be said besides the places: of which files they may not be all."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._unread: Counter[str] = Counter()
+        self._with_errors = 0
+        self.lost = 0
+
+    def hear(self, path: bytes, searched: Searched) -> tuple[JsonRecord, ...]:
+        """The places in a file."""
+        if searched.lost:
+            self.lost += 1
+            if self.lost <= _TOLD_MAX:
+                self._question.note(f"{display_path(path)} is passed over: {searched.lost}")
+        if searched.unread:
+            self._unread[searched.unread] += 1
+        self._with_errors += searched.has_errors
+        return searched.rows
+
+    def tell(self, language: str) -> None:
+        """Say it."""
+        if self._unread:
+            counts = ", ".join(f"{count:,} {why}" for why, count in sorted(self._unread.items()))
+            self._question.note(f"not looked at, of the files that are {language}: {counts}")
+        if self._with_errors:
+            files = count_of(self._with_errors, "file")
+            self._question.note(f"{files} with syntax errors: where these are, places may be missing")
+
+
+def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[JsonRecord]]:
+    """The places that are wanted, by path and position. Raises InvalidInput or StoreCorrupt."""
+    refuse_below_one(limit=wanted.limit, jobs=wanted.jobs)
+    if (wanted.query is None) == (wanted.pattern is None):
+        raise InvalidInput("name what to look for: a query or a pattern, and not both")
+    kind, text = ("query", wanted.query) if wanted.pattern is None else ("pattern", wanted.pattern)
+    language = cast("str", load_question("named_language")(wanted.language))
+    looked_for = load_question("finder")(kind, text, language)
+    find_in = load_question("find_in")
+    records = question.records
+    items = list(_items(records, language, wanted.path))
+    entries, plan = records.items, records.plan
+
+    def search(item: int) -> Searched:
+        entry = entries[item]
+        try:
+            content = records.read_object(entry)
+        except ObjectMissing as error:
+            return Searched(lost=error.message)
+        return cast("Searched", find_in(looked_for, entry.path, content, plan.context_of(item)))
+
+    told = _Told(question)
+    found: list[JsonRecord] = []
+    done = 0
+    jobs = min(wanted.jobs, max(len(items) // FORKED_FILES_MIN, 1))
+    with map_forked(search, items, jobs, Searched) as answers:
+        for item, searched in zip(items, answers, strict=False):
+            path = entries[item].path
+            found += ({**path_row(path), **row} for row in told.hear(path, searched or _DIED))
+            done += 1
+            progress(done, len(items))
+            if wanted.limit is not None and len(found) >= wanted.limit:
+                break
+    told.tell(language)
+    whole = Completeness(planned=len(items), done=len(items), lost=told.lost)
+    return Answer(question=question, found=found[: wanted.limit], whole=whole)
+
+
+def _items(records: BatchRecords, language: str, path: str) -> Iterator[int]:
+    """The files that are of a language, or may be, as far as that is known."""
+    paths = PathFilter(path)
+    languages = records.languages if "parse" in records.task_names else NO_LANGUAGES
+    for item, entry in enumerate(records.items):
+        if languages.get(path_key({**path_row(entry.path)}), language) == language and paths.matches(entry.path):
+            yield item

@@ -1,0 +1,131 @@
+"""`find`: where something is written that a query or a pattern says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import get_args
+
+import click
+import msgspec
+
+from codebatch.cli.asking import answer_rows, answer_written, ask
+from codebatch.cli.filtering import path_option
+from codebatch.cli.formats import Form, write_rows
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.errors import InvalidInput, InvalidQuery
+from codebatch.model.quantities import count_of
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord, record_path
+from codebatch.system.host import usable_cores
+
+_COLUMNS = ("path", "line", "column", "source")
+_SHOWN_MAX = 300
+"""Characters of a line of source, for people."""
+
+
+@click.command()
+@click.option("--query", "query", metavar="QUERY", help="A tree-sitter query; what it captures as @match, or last.")
+@click.option("--pattern", "pattern", metavar="CODE", help="Code in which $X is any node, and $$$ any number of them.")
+@click.option("-l", "--language", "language", metavar="NAME", required=True, help="In files of this language.")
+@asked_batch_option
+@path_option
+@click.option("--limit", "limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--count", "is_count", is_flag=True, help="Only how many there are.")
+@click.option("--files", "is_files", is_flag=True, help="Only the files that have any.")
+@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes. Default: the usable cores.")
+@answering
+def find(
+    answering: Answering,
+    query: str | None,
+    pattern: str | None,
+    language: str,
+    batch_reference: str | None,
+    path: str,
+    limit: int | None,
+    is_count: bool,
+    is_files: bool,
+    form: Form | None,
+    jobs: int | None,
+) -> int:
+    """Where something is written in files of a language, as the batch has them.
+
+    \b
+    codebatch find -l python --pattern 'print($X)'
+    codebatch find -l python --pattern 'if $X == None: $$$'
+    codebatch find -l c --query '(goto_statement) @match'
+
+    Names of metavariables are of capitals; the same name twice is the same text. A pattern is one expression,
+    statement or definition. What it cannot say, a query can: `codebatch ast FILE` shows the nodes.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} means nothing beside --json")
+    if is_count and (limit or is_files):
+        raise InvalidInput(f"--{'limit' if limit else 'files'} means nothing beside --count")
+    form = "json" if answering.as_json else form or "plain"
+    answering = msgspec.structs.replace(answering, as_json=form == "json")
+    batch = ask(answering, batch_reference)
+    try:
+        answer = batch.find(
+            language=language,
+            query=query,
+            pattern=pattern,
+            path=path,
+            limit=None if is_files else limit,
+            jobs=jobs or usable_cores(),
+            progress=partial(answering.phase, "reading"),
+        )
+    except InvalidQuery as error:
+        if not answering.as_json:
+            _show_place(answering, error)
+        raise
+    rows = answer.found
+    columns: tuple[str, ...] = _COLUMNS
+    if limit is not None and len(rows) >= limit and not is_files:
+        answering.note(f"no more than {limit:,} are shown: there may be others")
+    if_none = "" if rows else f"nothing like it in the files that are {language}"
+    document: object = rows
+    if is_files:
+        rows, columns = _by_file(rows)[:limit], ("path", "places")
+        document = rows
+    elif is_count:
+        rows, columns = [{"count": len(rows)}], ("count",)
+        document = rows[0]
+    if form in ("json", "plain"):
+        lines = (_line(row) for row in rows)
+        return answer_rows(answering, answer, document, lines, if_none="" if is_count else if_none)
+    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+
+
+def _by_file(rows: list[JsonRecord]) -> list[JsonRecord]:
+    """A row for each file, with how many places it has."""
+    found: dict[str, JsonRecord] = {}
+    for row in rows:
+        file: JsonRecord = {key: row[key] for key in ("path", "path_b64") if key in row}
+        found.setdefault(record_path(row), file)
+    places = Counter(map(record_path, rows))
+    return [{**file, "places": places[path]} for path, file in found.items()]
+
+
+def _line(row: JsonRecord) -> str:
+    if "count" in row:
+        return str(row["count"])
+    if "places" in row:
+        return record_path(row)
+    source = str(row["source"])
+    shown = source if len(source) <= _SHOWN_MAX else f"{source[:_SHOWN_MAX]} … ({count_of(len(source), 'character')})"
+    return f"{record_path(row)}:{row['line']}:{row['column']}: {shown.strip()}"
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _show_place(answering: Answering, error: InvalidQuery) -> None:
+    """The line of a query that is wrong, with a caret below the place."""
+    row, column = error.place
+    line = error.text.split("\n")[row].replace("\t", " ")
+    start = max(column - _SHOWN_MAX // 4, 0)
+    answering.tell(f"  {line[start : start + _SHOWN_MAX // 2]}")
+    answering.tell(f"  {' ' * (column - start)}^")

@@ -1,0 +1,70 @@
+"""`help` and `version`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+
+import click
+
+from codebatch import __version__
+from codebatch.cli.answers import HelpShown, HelpTopic, VersionShown
+from codebatch.cli.options import Answering, answering
+from codebatch.cli.pages import TOPICS, page, page_lines, title
+from codebatch.cli.tables import table, width_of_terminal
+from codebatch.errors import InvalidInput
+from codebatch.model.likeness import did_you_mean
+
+
+def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    root = ctx.find_root().command
+    assert isinstance(root, click.Group)
+    return [word for word in (*TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+
+
+@click.command("help")
+@click.argument("words", metavar="[TOPIC | COMMAND...]", nargs=-1, shell_complete=_complete)
+@answering
+def help_(answering: Answering, words: tuple[str, ...]) -> None:
+    """A page on a topic, or how a command is called; without one, which topics there are.
+
+    In a pipe a page is the Markdown that it is written in.
+    """
+    if not words:
+        topics = tuple(HelpTopic(topic=each, title=title(each)) for each in TOPICS)
+        rows = ((each.topic, each.title) for each in topics)
+        answering.print(HelpShown(topics=topics), table(rows, ("topic", "is of")))
+        answering.note("read one with: codebatch help TOPIC; all commands: codebatch --help")
+        return
+    if len(words) == 1 and words[0] in TOPICS:
+        text = page(words[0])
+        columns = width_of_terminal()
+        lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
+    else:
+        text = _help_of_command(words)
+        lines = text.splitlines()
+    answering.print(HelpShown(of=" ".join(words), text=text), lines)
+
+
+@click.command()
+@answering
+def version(answering: Answering) -> None:
+    """Which version this is, and which Python it runs on."""
+    shown = VersionShown(version=__version__, python=platform.python_version())
+    answering.print(shown, [f"codebatch {shown.version} (Python {shown.python})"])
+
+
+def _help_of_command(words: tuple[str, ...]) -> str:
+    """What `--help` says of a command. Raises InvalidInput where there is none of these words."""
+    context = click.get_current_context().find_root()
+    for word in words:
+        group = context.command
+        known = group.list_commands(context) if isinstance(group, click.Group) else []
+        below = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if below is None:
+            of = "topic or command" if len(words) == 1 else "command"
+            known = [*TOPICS, *known] if len(words) == 1 else known
+            hint = did_you_mean(word, known) if known else f"see: {context.command_path} --help"
+            raise InvalidInput(f"there is no {of} {' '.join(words)!r}", hint=hint)
+        context = click.Context(below, context, word, **group.context_settings)
+    return context.get_help()

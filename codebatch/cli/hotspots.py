@@ -1,0 +1,141 @@
+"""`hotspots`: where code is hard to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import get_args
+
+import click
+import msgspec
+from msgspec import UNSET
+
+from codebatch.application.hotspots import HOTSPOTS_MAX, HOTSPOTS_SHOWN, Hotspot, HotspotBy, Hotspots
+from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.filtering import path_option
+from codebatch.cli.formats import Form, write_rows
+from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.terminal import printable
+from codebatch.errors import InvalidInput
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord, record_path
+
+_TITLES = {
+    "cognitive": "cognitive",
+    "complexity": "complexity",
+    "code": "code",
+    "duplicated_lines": "copied",
+    "changes": "changes/yr",
+    "dependents": "used by",
+}
+"""What people read over the columns."""
+
+
+class HotspotsAnswer(Hotspots, frozen=True, kw_only=True):
+    """`hotspots`: of which batch, and by what they are ranked; how true it is as in `summary`."""
+
+    batch_id: str
+    by: HotspotBy
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+@click.command()
+@asked_batch_option
+@click.option("--files", "of_files", is_flag=True, help="Files, with all their numbers.")
+@click.option(
+    "--by",
+    type=click.Choice(get_args(HotspotBy)),
+    default="hotspot",
+    show_default=True,
+    help="By what; churn, dependents, duplication and code are of files.",
+)
+@click.option(
+    "--min", "least", type=click.IntRange(min=1), default=1, help="Only where that, or cognitive, is so much."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1, max=HOTSPOTS_MAX),
+    default=HOTSPOTS_SHOWN,
+    show_default=True,
+    help="At most so many.",
+)
+@path_option
+@click.option("--lang", "lang", multiple=True, metavar="NAME", help="Only in files of this language.")
+@click.option("--all", "everything", is_flag=True, help="Tests, vendored and generated files, and doubtful ones too.")
+@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@answering
+def hotspots(
+    answering: Answering,
+    batch_reference: str | None,
+    of_files: bool,
+    by: HotspotBy,
+    least: int,
+    limit: int,
+    path: str,
+    lang: tuple[str, ...],
+    everything: bool,
+    form: Form | None,
+) -> int:
+    """Where code is hard to change: complex functions that change often, and on whose files many depend.
+
+    Ranked by cognitive complexity x (1 + changes in a year) x log2(2 + files that depend on it): complexity times
+    change frequency, as in Tornhill's hotspots; dependents by their logarithm, for few files have nearly all of them.
+    Changes are the commits, without merges, of the year before the newest one.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} means nothing beside --json")
+    answer = ask(answering, batch_reference).hotspots(
+        by, files=of_files, least=least, limit=limit, path=path, lang=lang or None, everything=everything
+    )
+    found = answer.found
+    _tell(answering, found)
+    if answering.as_json or form == "json":
+        document = {"batch_id": answer.question.batch.id, "by": by, **msgspec.to_builtins(found)}
+        as_json = msgspec.structs.replace(answering, as_json=True)
+        return answer_document(as_json, answer, document, ())
+    if_none = "" if found.rows else "no hotspots"
+    if form is None:
+        lines = list(_lines(found.rows))
+        return answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    columns = [field for field in Hotspot.__struct_fields__ if any(_has(each, field) for each in found.rows)]
+    rows = [msgspec.to_builtins(each) for each in found.rows]
+    columns = ["path", *(each for each in columns if each not in ("path", "path_b64"))]
+    return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _has(found: Hotspot, field: str) -> bool:
+    return getattr(found, field) is not UNSET
+
+
+def _lines(rows: tuple[Hotspot, ...]) -> Iterable[str]:
+    if not rows:
+        return
+    numbers = [field for field in ("cognitive", "complexity", "code", "duplicated_lines") if _has(rows[0], field)]
+    header = [*(_TITLES[field] for field in numbers), "changes/yr", "used by"]
+    header += ["function", "place"] if _has(rows[0], "symbol") else ["file"]
+
+    def cells(each: Hotspot) -> list[object]:
+        told = [getattr(each, field) for field in (*numbers, "changes", "dependents")]
+        place = printable(record_path(msgspec.to_builtins(each)))
+        where = [printable(str(each.symbol)), f"{place}:{each.line}"] if _has(each, "symbol") else [place]
+        return [*("-" if value is None else value for value in told), *where]
+
+    yield from table(map(cells, rows), header)
+
+
+def _tell(answering: Answering, found: Hotspots) -> None:
+    if found.churn_told:
+        answering.note(found.churn_told)
+    if found.left_out:
+        parts = [f"{count:,} {_LEFT_OUT[of]}" for of, count in sorted(found.left_out.items())]
+        answering.note(f"left out: {', '.join(parts)}; with them: --all")
+
+
+_LEFT_OUT = {"test": "in tests", "foreign": "vendored or generated", "doubtful": "of files parsed in part"}

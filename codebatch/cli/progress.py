@@ -1,0 +1,162 @@
+"""How far a command is, on standard error: one line on a terminal, a plain line now and then elsewhere.
+
+A thread of its own draws the line, so that it lives whatever the command waits for: nobody looks at nothing for longer
+than a second. It is shown once a command takes a moment, written over, and gone at the end. Whoever writes anything
+else on the terminal does so while the line is `aside`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TextIO
+
+from codebatch.system.clock import running_ns
+
+PATIENCE_SECONDS = 0.5
+DRAWN_SECONDS = 0.2
+PLAIN_SECONDS = 10.0
+
+_ERASED = "\r\x1b[K"
+_LONGEST_BAR = 30
+_SHORTEST_BAR = 8
+_BETWEEN = "  "
+
+
+class Stage(NamedTuple):
+    """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known."""
+
+    phase: str
+    done: int = 0
+    planned: int = 0
+    things: str = "files"
+    more: str = ""
+
+
+class Display:
+    """How far a command is. One that is never started says nothing (`--quiet`)."""
+
+    def __init__(self, stream: TextIO, *, is_live: bool) -> None:
+        """`is_live`: the stream is a terminal that can move its cursor."""
+        self._stream = stream
+        self._is_live = is_live
+        self._lock = threading.RLock()
+        self._is_over = threading.Event()
+        self._is_drawn = False
+        self._began = self._phase_began = running_ns()
+        self._stage = Stage("")
+        self._at_first = 0
+
+    def start(self, command: str) -> None:
+        """Show, from a moment after now until it is closed, how far a command is."""
+        self._stage = Stage(command)
+        threading.Thread(target=self._draw_until_over, name="progress", daemon=True).start()
+
+    def tell(self, stage: Stage) -> None:
+        """This is done now, and so far."""
+        if stage.phase != self._stage.phase:
+            self._phase_began, self._at_first = running_ns(), stage.done
+        self._stage = stage
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """While the terminal is somebody else's to write on."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def make_way(self) -> None:
+        """An answer begins: where that goes to a terminal, no line is to be in it."""
+        if sys.stdout.isatty():
+            self.close()
+
+    def close(self) -> None:
+        """Leave the terminal as it was. Once is enough, more does no harm."""
+        self._is_over.set()
+        with self._lock:
+            self._erase()
+
+    def draw(self) -> None:
+        """Show how far the command is now."""
+        now = running_ns()
+        seconds, phase_seconds = ((now - began) / 1e9 for began in (self._began, self._phase_began))
+        with self._lock:
+            if self._is_over.is_set():
+                return
+            if self._is_live:
+                line = live_line(self._stage, seconds, self._left(phase_seconds), _columns(self._stream), self._marks)
+                self._write(_ERASED + line)
+                self._is_drawn = True
+            elif self._stage.planned:
+                self._write(plain_line(self._stage, self._left(phase_seconds)) + "\n")
+
+    def _draw_until_over(self) -> None:
+        wait = PATIENCE_SECONDS if self._is_live else PLAIN_SECONDS
+        while not self._is_over.wait(wait):
+            self.draw()
+            wait = DRAWN_SECONDS if self._is_live else PLAIN_SECONDS
+
+    @property
+    def _marks(self) -> str:
+        """What is done and what is left, as a bar has them."""
+        return "━─" if (self._stream.encoding or "").lower().replace("-", "") == "utf8" else "#-"
+
+    def _left(self, phase_seconds: float) -> str:
+        """What is left of a phase, going by what was done of it since it began; empty where nothing was."""
+        done = self._stage.done - self._at_first
+        left = self._stage.planned - self._stage.done
+        return f"about {phase_seconds * left / done:.0f} s left" if done > 0 and left > 0 else ""
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            self._is_drawn = False
+            self._write(_ERASED)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def live_line(stage: Stage, seconds: float, left: str, columns: int, marks: str) -> str:
+    """What a terminal of so many columns shows: as much as fits into one line, the bar in what is left of it."""
+    parts = [stage.phase]
+    room = columns - 1 - len(stage.phase)  # The last column would have some terminals begin a new line.
+    counted = f"{stage.done:,} of {stage.planned:,} {stage.things}" if stage.planned else ""
+    percent = f"{100 * stage.done // stage.planned} %" if stage.planned else ""
+    if len(counted) + len(_BETWEEN) > room:
+        counted = percent
+    for part in (counted, f"{seconds:.0f} s", left, stage.more):
+        if part and len(part) + len(_BETWEEN) <= room:
+            parts.append(part)
+            room -= len(part) + len(_BETWEEN)
+    bar = min(room - len(_BETWEEN), _LONGEST_BAR)
+    if stage.planned and bar >= _SHORTEST_BAR:
+        done = bar * min(stage.done, stage.planned) // stage.planned
+        parts.insert(1, marks[0] * done + marks[1] * (bar - done))
+    return _BETWEEN.join(parts)[: columns - 1]
+
+
+def plain_line(stage: Stage, left: str) -> str:
+    """What is said where there is no terminal."""
+    counted = f"{stage.phase}: {stage.done:,} of {stage.planned:,} {stage.things}"
+    return ", ".join(filter(None, (counted, stage.more, left)))
+
+
+def display_of(command: str, *, quiet: bool) -> Display:
+    """The display of a command on standard error, started, but for who wants no notes."""
+    is_live = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    display = Display(sys.stderr, is_live=is_live)
+    if not quiet:
+        display.start(command)
+    return display
+
+
+def _columns(stream: TextIO) -> int:
+    """How wide the terminal is now, which its owner may change."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80

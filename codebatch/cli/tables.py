@@ -1,0 +1,103 @@
+"""Tables for people: as wide as the terminal, where there is one, and no wider; no word of them is broken or left out.
+
+In a pipe or a file no terminal limits them: a row is a line, whatever its length, and cells longer than usual widen no
+line but their own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+_GAP = 2
+_NARROWEST = 8
+_USUAL = 40
+_INDENT = "  "
+
+
+def table(rows: Iterable[Iterable[object]], header: Iterable[str], *, columns: int | None = None) -> list[str]:
+    """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is."""
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    return aligned([list(header), *cells], width_of_terminal() if columns is None else columns)
+
+
+def aligned(rows: Sequence[Sequence[str]], columns: int | None) -> list[str]:
+    """Rows, of which the first is the header, so wide; None: in no terminal."""
+    numbers = [len(rows) > 1 and all(_is_number(row[at]) for row in rows[1:]) for at in range(len(rows[0]))]
+    if columns is None:
+        widths = [min(max(len(row[at]) for row in rows), _USUAL) for at in range(len(rows[0]))]
+        return [_one_line(row, widths, numbers) for row in rows]
+    widths = _widths(rows, columns)
+    if sum(widths) + _GAP * (len(widths) - 1) > columns:
+        return [line for row in rows for line in _stacked(row, columns)]
+    starts = [sum(widths[:at]) + _GAP * at for at in range(len(widths))]
+    return [line for row in rows for line in _row_lines(row, widths, starts, numbers)]
+
+
+def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
+    """Text in lines of so many columns at most, those after the first indented. A longer word has a line of its own."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        if line.strip() and len(line) + 1 + len(word) > columns:
+            lines.append(line)
+            line = indent + word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def width_of_terminal() -> int | None:
+    """How wide the terminal is that standard output is, None where it is none."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def _one_line(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
+    cells = zip(row, widths, numbers, strict=True)
+    return (" " * _GAP).join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip()
+
+
+def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
+    """Widths of columns that fit: those of the longest cells, the widest narrowed as long as they do not fit."""
+    lengths = [sorted({len(row[at]) for row in rows}) for at in range(len(rows[0]))]
+    left = columns - _GAP * (len(lengths) - 1)
+    while sum(each[-1] for each in lengths) > left:
+        widest = max(lengths, key=lambda each: each[-1])
+        if widest[-1] <= _NARROWEST:
+            break
+        over = sum(each[-1] for each in lengths) - left
+        widest[-1] = max(_NARROWEST, widest[-1] - over, *([widest[-2]] if len(widest) > 1 else []))
+        if len(widest) > 1 and widest[-1] == widest[-2]:
+            widest.pop()
+    return [each[-1] for each in lengths]
+
+
+def _row_lines(row: Sequence[str], widths: Sequence[int], starts: Sequence[int], numbers: Sequence[bool]) -> list[str]:
+    """One row: a cell that is too long goes on below itself at a space; behind a longer word the rest begins anew."""
+    lines = [""]
+    at = 0
+    for cell, width, start, is_number in zip(row, widths, starts, numbers, strict=True):
+        longer = [number for number, line in enumerate(lines) if start and len(line) > start - _GAP]
+        at = max(at, longer[-1] + 1) if longer else at
+        for below, part in enumerate([cell.rjust(width)] if is_number else wrapped(cell, width), at):
+            if below == len(lines):
+                lines.append("")
+            lines[below] = lines[below].ljust(start) + part
+    return [line.rstrip() for line in lines]
+
+
+def _stacked(row: Sequence[str], columns: int) -> list[str]:
+    """One row of a table that no terminal of so few columns has room for: a cell below the other."""
+    first, *others = row
+    below = (part for cell in others for part in wrapped(cell, columns - len(_INDENT)))
+    return [*wrapped(first, columns, _INDENT), *(_INDENT + part for part in below)]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").isdigit()

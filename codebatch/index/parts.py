@@ -1,0 +1,150 @@
+"""A layer of an index in parts: each a database of LMDB with the keys of a range, in a file of its own.
+
+So a question pays for the keys that it asks for: a part is read, checked and opened when it is first asked. What is
+not sound is told then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from pathlib import Path
+
+from codebatch.index import keys
+from codebatch.index.database import Database, make_database
+from codebatch.index.generations import Layer, Part, corrupt_index, read_part
+from codebatch.index.keys import Lookup
+from codebatch.model.digest import Digest
+from codebatch.store import layout
+from codebatch.store.object_frames import compress, decompress_one
+from codebatch.system.file_reader import FileReader
+from codebatch.system.files import Files
+
+PART_BYTES_MAX = 1 << 20
+"""In a part, but where one key has more."""
+
+# What LMDB takes for a key and a value beside their bytes, about.
+_NODE_BYTES = 12
+
+
+def write_parts(files: Files, directory: Path, name: str, pairs: Mapping[bytes, bytes]) -> tuple[Part, ...]:
+    """Write what a layer holds, by keys in their order, into a directory that nobody else knows yet.
+
+    On return the bytes are on disk. Raises StoreUnwritable or StoreError.
+    """
+    made: list[Part] = []
+
+    def contents() -> Iterator[tuple[Path, bytes]]:
+        for cut in _cut(pairs):
+            database = make_database(cut)
+            data = compress(database)
+            path = directory / layout.index_part_name(name, len(made))
+            made.append(Part(first=next(iter(cut)), length=len(data), crc32=zlib.crc32(data), content=len(database)))
+            yield path, data
+
+    files.write_many(contents())
+    return tuple(made)
+
+
+def _cut(pairs: Mapping[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
+    sizes = (_NODE_BYTES + key + value for key, value in zip(map(len, pairs), map(len, pairs.values()), strict=True))
+    ends = list(accumulate(sizes, initial=0))
+    more = iter(pairs.items())
+    done = 0
+    while done < len(pairs):
+        upto = max(bisect_right(ends, ends[done] + PART_BYTES_MAX) - 1, done + 1)
+        yield dict(islice(more, upto - done))
+        done = upto
+
+
+class LayerReader:
+    """A layer of an index that is there. What asks raises CorruptFile, or FileNotFoundError where a part has gone."""
+
+    def __init__(self, files: FileReader, root: Path, name: str, layer: Layer) -> None:
+        """`root` is the directory in which the parts lie, `name` what theirs begin with."""
+        self.slots = layer.slots
+        self._files = files
+        self._paths = [root / layout.index_part_name(name, number) for number in range(len(layer.parts))]
+        self._parts = layer.parts
+        self._firsts = [part.first for part in layer.parts]
+        self._databases: dict[int, Database] = {}
+
+    def find(self, lookups: Sequence[Lookup]) -> Iterator[tuple[Digest, list[int]]]:
+        """The items that hold any of what is looked for, with the digest of their shard file's trailer.
+
+        A shard file may come several times.
+        """
+        asked: dict[int, list[Lookup]] = {}
+        for lookup in lookups:
+            for number in self._numbers(lookup):
+                asked.setdefault(number, []).append(lookup)
+        for number, some in asked.items():
+            with self._damage_told(number):
+                database = self._opened(number)
+                values = [value for lookup in some for value in database.iter_values(lookup)]
+                found = [(self._digest(slot), items) for slot, items in keys.items_by_slot(values).items()]
+            yield from found
+
+    def iter_posted(self) -> Iterator[tuple[bytes, Digest, list[int]]]:
+        """All that it holds: a key, a shard file by the digest of its trailer, and the items. Nothing is kept open."""
+        for number in range(len(self._parts)):
+            with self._damage_told(number):
+                database = self._open(number)
+                for key, value in database.iter_from(b""):
+                    for slot, items in keys.items_by_slot([value]).items():
+                        yield key, self._digest(slot), items
+                database.close()
+
+    def check(self) -> None:
+        """Hold the bytes of every part against index.json."""
+        for path, part in zip(self._paths, self._parts, strict=True):
+            read_part(self._files, path, part)
+
+    def close(self) -> None:
+        """Give the memory back. Nothing may be asked any more."""
+        for database in self._databases.values():
+            database.close()
+
+    def _numbers(self, lookup: Lookup) -> Iterator[int]:
+        """The parts that may hold what is looked for."""
+        behind = bisect_right(self._firsts, lookup.first or lookup.key)
+        if behind:
+            yield behind - 1
+        while lookup.is_prefix and behind < len(self._firsts):
+            first = self._firsts[behind]
+            if not first.startswith(lookup.key) or (lookup.last and first > lookup.last):
+                return
+            yield behind
+            behind += 1
+
+    def _opened(self, number: int) -> Database:
+        database = self._databases.get(number)
+        if database is None:
+            # Where several threads open it at once each has one that is sound.
+            database = self._databases[number] = self._open(number)
+        return database
+
+    def _open(self, number: int) -> Database:
+        """Raises ValueError where it is no database, or not one of the keys that are said to be in it."""
+        part = self._parts[number]
+        database = Database(decompress_one(read_part(self._files, self._paths[number], part), part.content))
+        first, last = database.bounds()
+        if first != part.first or any(last >= behind for behind in self._firsts[number + 1 : number + 2]):
+            raise ValueError("its keys are not those that index.json says")
+        return database
+
+    def _digest(self, slot: int) -> Digest:
+        """Raises ValueError where there is no such slot."""
+        if slot >= len(self.slots):
+            raise ValueError("it names a slot that there is not")
+        return self.slots[slot]
+
+    @contextlib.contextmanager
+    def _damage_told(self, number: int) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise corrupt_index(self._paths[number], f"is damaged: {error}") from error

@@ -1,0 +1,77 @@
+"""Files that are not what a project is for: tests, and what others or machines wrote."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.errors import StoreCorrupt
+from codebatch.model.entry import path_from_fields
+from codebatch.query.decoding import decode_lines
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+
+Apart = Literal["test", "foreign"]
+"""`foreign`: vendored, generated or minified."""
+
+_CLASS = re.compile(rb'"class":"(?:generated|minified|vendored|fixture|test|example|template)"')
+_TESTS = frozenset(("fixture", "test", "example"))
+# What runners of tests look for by default: pytest and unittest, jest, vitest and mocha, go test, RSpec and minitest,
+# JUnit and its like, PHPUnit, googletest, Bats, prove.
+_TEST_FILE = re.compile(
+    rb"(?:\A|/)(?:test_[^/]*\.(?:py|rb|c|cc|cpp|cxx|lua|sh|php)|tests?\.(?:py|rs)|"
+    rb"[^/]*_(?:test|spec|unittest)\.[a-z]{1,4}|[^/]*[.-](?:test|spec|e2e)\.[cm]?[jt]sx?|"
+    rb"[^/]*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|cs|php|scala|groovy|swift)|[^/]*\.bats|[^/]*\.t)\Z"
+)
+# `test/` holds tests at the top, and of a package of several: deeper down it may be what tests are written with.
+_TEST_DIRECTORY = re.compile(
+    rb"(?:\A|/)(?:tests|testdata|test-data|__tests__|specs?|fixtures?|__fixtures__|__mocks__|testsuite|e2e|selftests?|"
+    rb"[^/]+[-_]tests)/|(?:\A|(?:\A|/)src/|\A(?:packages|crates|apps|libs|modules)/[^/]+/)test/"
+)
+_RUST_TEST = re.compile(rb"(?:\A|/)tests/[^/]+\.rs\Z|(?:\A|/)__tests__/[^/]+\.[cm]?[jt]sx?\Z")
+
+
+class _File(msgspec.Struct, gc=False):
+    class_: str = msgspec.field(name="class")
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+
+
+_decoder = msgspec.json.Decoder(_File)
+
+
+def is_test_file(path: bytes) -> bool:
+    """Whether a runner of tests looks for tests in a file of this name."""
+    return _TEST_FILE.search(path) is not None or _RUST_TEST.search(path) is not None
+
+
+class FilesApart:
+    """Which files of a batch stand apart."""
+
+    def __init__(self, records: BatchRecords) -> None:
+        """What `parse` tells of them, where the batch has it, and else their names alone. Raises StoreCorrupt."""
+        self._found: dict[bytes, Apart] = {}
+        if "parse" not in records.task_names:
+            return
+        for piece in records.pieces("parse", RecordFilter(kinds=("file",)), ()):
+            for block in records.read(piece):
+                lines = [line for line in block.splitlines() if _CLASS.search(line)]
+                for file in decode_lines(_decoder, b"\n".join(lines)):
+                    self._found[_path(file)] = "test" if file.class_ in _TESTS else "foreign"
+
+    def of(self, path: bytes) -> Apart | None:
+        """How a file stands apart; None where it does not."""
+        found = self._found.get(path)
+        if found is None and (is_test_file(path) or _TEST_DIRECTORY.search(path)):
+            return "test"
+        return found
+
+
+def _path(file: _File) -> bytes:
+    try:
+        return path_from_fields(file.path, file.path_b64)
+    except ValueError as error:
+        raise StoreCorrupt(f"a record has no path: {error}") from error

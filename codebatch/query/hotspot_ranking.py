@@ -1,0 +1,119 @@
+"""How hotspots are ranked: which functions and files are the hottest, and what stands apart before the last of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+from codebatch.query.apart import Apart, FilesApart
+from codebatch.query.numbers import iter_functions, pieces_with_functions
+from codebatch.query.records import BatchRecords
+
+HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
+_LOOKED_UP_FIRST = 300
+"""Where there is an index, first the files are read in which a function has so much: they say how much others need."""
+
+
+class Candidate(NamedTuple):
+    """A function, or where `symbol` is empty a file. Sorted, the hottest is first."""
+
+    rank: float
+    path: bytes
+    line: int
+    symbol: str
+    value: int
+
+
+class FilesKnown(NamedTuple):
+    """What is known of files: changes and dependents, each None where it is not, and which of them stand apart."""
+
+    changes: Mapping[bytes, int] | None
+    dependents: Mapping[bytes, int] | None
+    apart: FilesApart | None
+
+    def changes_of(self, path: bytes) -> int | None:
+        return None if self.changes is None else self.changes.get(path, 0)
+
+    def dependents_of(self, path: bytes) -> int | None:
+        return None if self.dependents is None else self.dependents.get(path, 0)
+
+    def weight_of(self, path: bytes) -> float:
+        """How much more it weighs that a file is complex."""
+        return _weight(self.changes_of(path) or 0, self.dependents_of(path) or 0)
+
+
+class Ranking:
+    """The best of what it is given, and of what stands apart so much as is before the last of them."""
+
+    def __init__(self, by: HotspotBy, known: FilesKnown, limit: int) -> None:
+        self.by = by
+        self.known = known
+        self.limit = limit
+        self._kept: list[Candidate] = []
+        self._beside: list[tuple[Candidate, Apart]] = []
+        self._least_score = 0.0
+        changes = max((known.changes or {}).values(), default=0)
+        dependents = max((known.dependents or {}).values(), default=0)
+        self._weight_max = _weight(changes, dependents) if by == "hotspot" else 1.0
+
+    def add(self, path: bytes, value: int, symbol: str = "", line: int = 1) -> None:
+        score = value * self.known.weight_of(path) if self.by == "hotspot" else value
+        if score < self._least_score:
+            return
+        candidate = Candidate(-score, path, line, symbol, value)
+        apart = None if self.known.apart is None else self.known.apart.of(path)
+        if apart is not None:
+            self._beside.append((candidate, apart))
+            return
+        self._kept.append(candidate)
+        if len(self._kept) > 2 * self.limit:
+            self._prune()
+
+    def above(self) -> float:
+        """No value that is not above this can be of any more use."""
+        return self._least_score / self._weight_max - 1
+
+    def best(self) -> tuple[list[Candidate], list[tuple[Candidate, Apart]]]:
+        """The hottest first; and what stands apart before the last of these, all of it where there are fewer."""
+        self._prune()
+        return self._kept, sorted(self._beside)
+
+    def _prune(self) -> None:
+        self._kept.sort()
+        if len(self._kept) >= self.limit:
+            del self._kept[self.limit :]
+            last = self._kept[-1]
+            self._least_score = -last.rank
+            self._beside = [each for each in self._beside if each[0] < last]
+
+
+def _weight(changes: int, dependents: int) -> float:
+    return (1 + changes) * math.log2(2 + dependents)
+
+
+def rank_functions(
+    records: BatchRecords,
+    metric: str,
+    least: int,
+    is_wanted: Callable[[bytes], bool],
+    new_ranking: Callable[[], Ranking],
+) -> Ranking:
+    """The functions of which a metric is `least` or more. Raises StoreCorrupt."""
+
+    def rank(bound: int) -> tuple[Ranking, bool]:
+        pieces = pieces_with_functions(records, metric, bound)
+        ranking = new_ranking()
+        for number in iter_functions(records, pieces, metric, least, ranking.above):
+            path = number.path_bytes
+            if is_wanted(path):
+                ranking.add(path, number.value, number.symbol, number.line)
+        return ranking, any(piece.items is not None for piece in pieces)
+
+    bound = max(_LOOKED_UP_FIRST, least)
+    ranking, is_narrowed = rank(bound)
+    if not is_narrowed or bound == least:
+        return ranking
+    ranking.best()
+    enough = max(math.floor(ranking.above()), least)
+    return ranking if enough >= bound else rank(enough)[0]

@@ -1,0 +1,93 @@
+"""Numbers about files and functions, found by their bytes among all that a task says, so that few lines are decoded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.errors import StoreCorrupt
+from codebatch.index.keys import look_for_metric
+from codebatch.model.entry import path_from_fields
+from codebatch.query.decoding import decode_lines
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+from codebatch.query.sources import Piece
+
+IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
+"""The tasks that give numbers; `analyze` gives the others."""
+_ANALYZE = "analyze"
+_METRICS = RecordFilter(kinds=("metric",))
+_FUNCTION = b'"metric":"%b","value":([0-9]{%d,}),"symbol":'
+
+
+class Number(msgspec.Struct, frozen=True, gc=False):
+    """A number about a file, or about the function of a qualified name that begins at a line."""
+
+    value: int
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+    symbol: str = ""
+    line: int = 1
+
+    @property
+    def path_bytes(self) -> bytes:
+        """Raises StoreCorrupt."""
+        try:
+            return path_from_fields(self.path, self.path_b64)
+        except ValueError as error:
+            raise StoreCorrupt(f"a record has no path: {error}") from error
+
+
+_decoder = msgspec.json.Decoder(Number)
+
+
+def task_of(metric: str) -> str:
+    """The task that gives a metric."""
+    return IN_TASKS.get(metric, _ANALYZE)
+
+
+def numbers_of_files(records: BatchRecords, metric: str) -> dict[bytes, int]:
+    """A metric of each file that has one; nothing where the batch is without its task. Raises StoreCorrupt."""
+    if task_of(metric) not in records.task_names:
+        return {}
+    pattern = re.compile(b'"metric":"%b","value":[0-9]+}' % metric.encode())
+    found: dict[bytes, int] = {}
+    for piece in records.pieces(task_of(metric), _METRICS, ()):
+        for block in records.read(piece):
+            for number in _decoded(block, [match.start() for match in pattern.finditer(block)]):
+                found[number.path_bytes] = number.value
+    return found
+
+
+def pieces_with_functions(records: BatchRecords, metric: str, least: int) -> list[Piece]:
+    """Where a metric of functions is `least` or more; an index leaves out the files in which it is so of none."""
+    lookups = (look_for_metric(f"max_{metric}", least, None),) if least > 1 else ()
+    return records.pieces(task_of(metric), _METRICS, lookups)
+
+
+def iter_functions(
+    records: BatchRecords, pieces: Iterable[Piece], metric: str, least: int, above: Callable[[], float]
+) -> Iterator[Number]:
+    """A metric of functions, where it is `least` or more, and more than `above` says by then. Raises StoreCorrupt."""
+    for piece in pieces:
+        for block in records.read(piece):
+            bound = max(above(), least - 1)
+            digits = len(str(max(int(bound), 1)))  # Most values are small, and not even looked at.
+            found = re.finditer(_FUNCTION % (metric.encode(), digits), block)
+            numbers = _decoded(block, [match.start() for match in found if int(match[1]) > bound])
+            records.reading.matched += len(numbers)
+            yield from numbers
+
+
+def _decoded(block: bytes, places: Collection[int]) -> list[Number]:
+    """The numbers in whose lines some places are."""
+    lines = b"\n".join([block[block.rfind(b"\n", 0, at) + 1 : _end(block, at)] for at in places])
+    return decode_lines(_decoder, lines) if lines else []
+
+
+def _end(block: bytes, at: int) -> int:
+    end = block.find(b"\n", at)
+    return end if end >= 0 else len(block)

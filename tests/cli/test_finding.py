@@ -1,0 +1,88 @@
+"""`find` tells where code is like a pattern, or a query matches, in the files of a batch."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from .process import CommandLine, write
+
+
+@pytest.fixture
+def tree(codebatch: CommandLine) -> CommandLine:
+    write(codebatch.directory / "a.py", "def go():\n    print(1)\n    print(2, 3)\n")
+    write(codebatch.directory / "lib" / "b.py", "print('é', end='')\nx = [print(é), print(0)]\n")
+    write(codebatch.directory / "\udcff.py", "print(\n  4)\n")
+    write(codebatch.directory / "c.js", "print(5)\n")
+    write(codebatch.directory / "script", "#!/usr/bin/env python\nprint(6)\n")
+    write(codebatch.directory / "broken.py", "print(7)\ndef (:\n")
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    return codebatch
+
+
+PATTERN = ("find", "-l", "python", "--pattern", "print($X)")
+
+
+def test_places_are_told_from_the_snapshot_with_their_lines(tree: CommandLine) -> None:
+    write(tree.directory / "a.py", "")  # What is asked is the batch, not the tree, which is said.
+    ended = tree(*PATTERN)
+    assert ended.lines == [
+        "a.py:2:5: print(1)",
+        "broken.py:1:1: print(7)",
+        "lib/b.py:2:6: x = [print(é), print(0)]",
+        "lib/b.py:2:16: x = [print(é), print(0)]",
+        "script:2:1: print(6)",
+        "\\xff.py:1:1: print(",
+    ]
+    assert "1 file with syntax errors" in ended.notes
+    assert "stale: a.py has changed since" in ended.notes
+
+
+def test_what_programs_are_told(tree: CommandLine) -> None:
+    first, *_, last = tree(*PATTERN, "--json").json
+    assert first == {
+        "path": "a.py", "line": 2, "column": 5, "end_line": 2, "end_column": 13, "source": "    print(1)",
+        "captures": {"X": "1"},
+    }  # fmt: skip
+    assert (last["path_b64"], last["end_line"]) == ("/y5weQ==", 2)
+    assert tree(*PATTERN, "--count", "--json").json == {"count": 6}
+    assert tree(*PATTERN, "--count").lines == ["6"]
+    assert tree(*PATTERN, "--files").lines == ["a.py", "broken.py", "lib/b.py", "script", "\\xff.py"]
+    assert {"path": "lib/b.py", "places": 2} in tree(*PATTERN, "--files", "--json").json
+    rows = list(csv.DictReader(io.StringIO(tree(*PATTERN, "-o", "csv", "--path", "lib").text)))
+    assert [(row["path"], row["column"]) for row in rows] == [("lib/b.py", "6"), ("lib/b.py", "16")]
+
+
+def test_fewer_are_asked_for(tree: CommandLine) -> None:
+    ended = tree(*PATTERN, "--limit", "2")
+    assert ended.lines == ["a.py:2:5: print(1)", "broken.py:1:1: print(7)"]
+    assert "no more than 2 are shown" in ended.notes
+    assert tree(*PATTERN, "--path", "*.js").notes.splitlines()[0] == "nothing like it in the files that are python"
+    query = "(call arguments: (argument_list (integer) @n . (integer)))"
+    assert tree("find", "-l", "py", "--query", query).lines == ["a.py:3:11: print(2, 3)"]
+
+
+def test_what_cannot_be_looked_for_is_refused_with_its_place(tree: CommandLine) -> None:
+    ended = tree("find", "-l", "python", "--query", "(call\n functon: (_))", status=2)
+    assert ended.notes.splitlines()[:2] == ["   functon: (_))", "   ^"]
+    assert "did you mean 'function'?" in ended.notes
+    for arguments, told in (
+        (("-l", "python", "--pattern", "a b"), "the pattern is no python by itself"),
+        (("-l", "pyhton", "--pattern", "a"), "there is no grammar for 'pyhton'"),
+        (("-l", "python"), "name what to look for"),
+        (("-l", "python", "--pattern", "a", "--query", "(call)"), "name what to look for"),
+        (("-l", "python", "--pattern", "a", "--count", "--files"), "--files means nothing beside --count"),
+    ):
+        assert told in tree("find", *arguments, "--json", status=2).error["message"]
+
+
+def test_several_processes_tell_the_same_as_one(codebatch: CommandLine) -> None:
+    for number in range(200):
+        write(codebatch.directory / f"{number:03}.py", f"print({number})\n" * (number % 3))
+    codebatch("run", ".", "--pipeline", "parse", "--quiet")
+    one, three = (codebatch(*PATTERN, "-j", jobs).lines for jobs in ("1", "3"))
+    assert one == three
+    assert len(one) == 199
+    assert codebatch(*PATTERN, "-j", "3", "--limit", "5").lines == one[:5]

@@ -1,0 +1,149 @@
+"""`hotspots`: what is complex, often changed and used by many, and what is said of what is left out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.application.git_repositories import NOW, git, make_repository
+
+from .process import CommandLine, Ended, write
+
+
+def deep(name: str, ifs: int) -> str:
+    """A function of so many ifs, none in another: its cognitive complexity is that."""
+    return f"def {name}(x):\n" + "".join(f"    if x == {each}:\n        x = g({each})\n" for each in range(ifs))
+
+
+TREE = {
+    "often.py": deep("often", 4),
+    "rarely.py": deep("rarely", 6),
+    "used.py": deep("used", 5) + deep("small", 1),
+    "user.py": "import used\n",
+    "other.py": "import used\n",
+    "tests/test_a.py": deep("in_test", 30),
+    "vendor/v.py": deep("vendored", 20),
+    "part.c": "int f(int x) {\n" + "  if (x) { x++; }\n" * 9 + "  if (x) {\n}\nint g(int x) { return x; }\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hot(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A work tree with a history, and a store beside it. Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("hot"))
+    tree = codebatch.directory / "tree"
+    for path, content in TREE.items():
+        write(tree / path, content)
+    first = {path.encode(): content.encode() for path, content in TREE.items()}
+    changed = [{b"often.py": b"%d" % each} for each in range(3)]
+    make_repository(tree, [(NOW, files) for files in (first, *changed, {b"often.py": first[b"often.py"]})])
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def hotspots(codebatch: CommandLine, *arguments: str, status: int = 0) -> Ended:
+    return codebatch("hotspots", "--store", "store", *arguments, status=status)
+
+
+def test_functions_go_by_complexity_and_changes_and_dependents(hot: CommandLine) -> None:
+    answer = hotspots(hot, "--json").json
+    rows = [(each["symbol"], each["cognitive"], each["changes"], each["dependents"]) for each in answer["rows"]]
+    assert rows == [("often", 4, 5, 0), ("used", 5, 1, 2), ("rarely", 6, 1, 0), ("small", 1, 1, 2)]
+    assert [each["score"] for each in answer["rows"]] == [4 * 6, 5 * 2 * 2, 6 * 2, 1 * 2 * 2]
+    assert answer["left_out"] == {"test": 1, "foreign": 1, "doubtful": 1}
+    assert (answer["complete"], answer["by"], answer["churn_told"]) == (True, "hotspot", "")
+
+
+def test_for_people_it_is_a_table_and_what_is_left_out_is_noted(hot: CommandLine) -> None:
+    told = hotspots(hot, "--limit", "1")
+    assert [line.split() for line in told.lines] == [
+        ["cognitive", "changes/yr", "used", "by", "function", "place"],
+        ["4", "5", "0", "often", "often.py:1"],
+    ]
+    assert (
+        "left out: 1 of files parsed in part, 1 vendored or generated, 1 in tests; with them: --all"
+        in hotspots(hot).notes
+    )
+
+
+def test_with_all_nothing_is_left_out(hot: CommandLine) -> None:
+    answer = hotspots(hot, "--all", "--by", "cognitive", "--json").json
+    assert [each["symbol"] for each in answer["rows"]][:3] == ["in_test", "vendored", "f"]
+    assert answer["left_out"] == {}
+
+
+def test_what_is_left_out_is_told_as_far_as_it_is_before_the_last(hot: CommandLine) -> None:
+    assert hotspots(hot, "--by", "cognitive", "--limit", "1", "--path", "*.py", "--json").json["left_out"] == {
+        "test": 1,
+        "foreign": 1,
+    }
+    assert hotspots(hot, "--path", "often", "--json").json["left_out"] == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--by", "complexity"), ["rarely", "used", "often", "small"]),
+        (("--min", "5"), ["used", "rarely"]),
+        (("--lang", "c"), []),
+        (("--path", "us"), ["used", "small"]),
+    ],
+)
+def test_functions_are_chosen(hot: CommandLine, arguments: tuple[str, ...], expected: list[str]) -> None:
+    assert [each["symbol"] for each in hotspots(hot, *arguments, "--json").json["rows"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("by", "first"), [("churn", "often.py"), ("dependents", "used.py"), ("code", "used.py"), ("cognitive", "part.c")]
+)
+def test_files_have_all_their_numbers(hot: CommandLine, by: str, first: str) -> None:
+    (row, *_) = hotspots(hot, "--files", "--by", by, "--json").json["rows"]
+    assert row["path"] == first
+    assert {"cognitive", "complexity", "code", "duplicated_lines", "changes", "dependents"} <= row.keys()
+
+
+def test_there_are_other_forms(hot: CommandLine) -> None:
+    rows = list(csv.DictReader(io.StringIO(hotspots(hot, "-o", "csv", "--limit", "2").text)))
+    assert [(row["path"], row["symbol"], row["changes"]) for row in rows] == [
+        ("often.py", "often", "5"),
+        ("used.py", "used", "1"),
+    ]
+    assert hotspots(hot, "-o", "json").json == hotspots(hot, "--json").json
+
+
+def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: CommandLine, tmp_path: Path) -> None:
+    shutil.copytree(hot.directory / "tree", tmp_path / "it/tree")
+    codebatch = CommandLine(tmp_path / "it")
+    tree = codebatch.directory / "tree"
+    codebatch("run", "tree", "--store", "store", "-q")
+
+    def changes() -> int | None:
+        found: int | None = hotspots(codebatch, "--path", "often", "--json").json["rows"][0]["changes"]
+        return found
+
+    assert changes() == 5
+    (kept,) = (codebatch.directory / "store/cache").glob("churn-*.bin")
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+    assert changes() == 5
+    git(tree, "reset", "-q")
+    git(tree, "-c", "user.name=n", "-c", "user.email=n", "commit", "-q", "--allow-empty", "-m", "e")
+    assert changes() == 0  # It is of today, years after the others.
+    shutil.rmtree(tree / ".git")
+    answer = hotspots(codebatch, "--path", "often", "--json").json
+    assert answer["rows"][0]["changes"] is None
+    assert "changes are not known: not a git repository" in answer["churn_told"]
+    assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "-"
+    assert "not a git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
+
+
+def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", TREE["often.py"])
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    assert "run the pipeline `full`" in codebatch("hotspots", status=2).notes
+    codebatch("run", ".", "--pipeline", "analyze", "-q")
+    assert "run the pipeline `full`" in codebatch("hotspots", "--by", "dependents", status=2).notes
+    assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None

@@ -1,0 +1,121 @@
+"""A layer in parts: what is looked for is found in whichever it is, and no other one is read."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.errors import CorruptFile
+from codebatch.index.generations import Layer, Part
+from codebatch.index.keys import Lookup
+from codebatch.index.parts import LayerReader, write_parts
+from codebatch.model.digest import Digest
+from codebatch.system.files import RealFiles
+
+SLOTS = (Digest("00" * 32), Digest("11" * 32))
+WITHIN = Path("indexes/batch/1")
+
+key_bytes = st.text("abc", min_size=1, max_size=3).map(str.encode)
+postings = st.sets(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1)
+lookups = key_bytes.map(lambda key: Lookup(key, is_prefix=False)) | st.builds(
+    lambda key, first, last: Lookup(key, is_prefix=True, first=first and key + first, last=last and key + last),
+    key_bytes,
+    st.just(b"") | key_bytes,
+    st.just(b"") | key_bytes,
+)
+
+
+class _Files(RealFiles):
+    """Takes note of what is read, and does not wait for the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def read_range(self, path: Path, offset: int, length: int) -> bytes:
+        self.asked.append(path.name)
+        return super().read_range(path, offset, length)
+
+    def write_many(self, contents: Iterable[tuple[Path, bytes]]) -> None:
+        for path, data in contents:
+            path.write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codebatch.index.parts.PART_BYTES_MAX", 80)
+        root = tmp_path_factory.mktemp("layer") / WITHIN
+        root.mkdir(parents=True)
+        yield root
+
+
+def _written(root: Path, pairs: dict[bytes, bytes]) -> tuple[Part, ...]:
+    for path in root.iterdir():
+        path.unlink()
+    return write_parts(_Files(), root, "base", pairs)
+
+
+def _pairs(posted: dict[bytes, set[tuple[int, int]]]) -> dict[bytes, bytes]:
+    return {
+        key: b"".join(struct.pack("<II", item, slot) for slot, item in sorted(posted[key])) for key in sorted(posted)
+    }
+
+
+def _holds(lookup: Lookup, key: bytes) -> bool:
+    if not lookup.is_prefix:
+        return key == lookup.key
+    return key.startswith(lookup.key) and lookup.first <= key and (not lookup.last or key <= lookup.last)
+
+
+@settings(max_examples=60, deadline=None)  # It writes some files.
+@given(posted=st.dictionaries(key_bytes, postings, max_size=20), asked=st.lists(lookups, max_size=3))
+def test_what_is_looked_for_is_found_where_it_is(
+    root: Path, posted: dict[bytes, set[tuple[int, int]]], asked: list[Lookup]
+) -> None:
+    parts = _written(root, _pairs(posted))
+    files = _Files()
+    layer = LayerReader(files, root, "base", Layer(parts=parts, slots=SLOTS))
+    matching = {key for key in posted if any(_holds(lookup, key) for lookup in asked)}
+    found = {(digest, item) for digest, items in layer.find(asked) for item in items}
+    assert found == {(SLOTS[slot], item) for key in matching for slot, item in posted[key]}
+    starts = [part.first for part in parts]
+    needed = {sum(start <= key for start in starts) for key in matching}
+    assert len(files.asked) == len({*files.asked}) <= len(needed) + len(asked), "but one that just may hold it"
+    everything = {(key, SLOTS.index(digest), item) for key, digest, items in layer.iter_posted() for item in items}
+    assert everything == {(key, slot, item) for key in posted for slot, item in posted[key]}
+    layer.close()
+
+
+def test_a_part_has_as_many_bytes_as_it_may(root: Path) -> None:
+    """But where one value has more."""
+    pairs = {b"%02d" % number: bytes(8 * (20 if number == 5 else 1)) for number in range(10)}
+    parts = _written(root, pairs)
+    assert [part.first for part in parts] == [b"00", b"03", b"05", b"06", b"09"]
+    assert [path.stat().st_size for path in sorted(root.iterdir())] == [part.length for part in parts]
+
+
+@pytest.mark.parametrize("first", [b"a", b"az", b"c", b"zz"])
+def test_a_part_of_other_keys_than_it_is_said_to_have_is_damage(root: Path, first: bytes) -> None:
+    """Of two parts the second is said to begin elsewhere, behind the ends of its keys or within those before it."""
+    parts = _written(root, dict.fromkeys((b"a", b"ab", b"b", b"bb", b"bc", b"bd"), bytes(8)))
+    assert [part.first for part in parts] == [b"a", b"bb"]
+    forged = (parts[0], Part(first=first, length=parts[1].length, crc32=parts[1].crc32, content=parts[1].content))
+    layer = LayerReader(RealFiles(), root, "base", Layer(parts=forged, slots=SLOTS))
+    for read in (lambda: list(layer.iter_posted()), lambda: list(layer.find([Lookup(first, is_prefix=False)]))):
+        with pytest.raises(CorruptFile, match="its keys are not those"):
+            read()
+
+
+@pytest.mark.parametrize("content", [0, 4096, 1 << 50])
+def test_a_part_that_is_said_to_be_of_another_length_is_damage(root: Path, content: int) -> None:
+    (part,) = _written(root, {b"a": bytes(8)})
+    forged = Part(first=part.first, length=part.length, crc32=part.crc32, content=content)
+    layer = LayerReader(RealFiles(), root, "base", Layer(parts=(forged,), slots=SLOTS))
+    with pytest.raises(CorruptFile, match="does not hold as many bytes"):
+        list(layer.find([Lookup(b"a", is_prefix=False)]))

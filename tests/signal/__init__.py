@@ -1,0 +1,1 @@
+"""Signal: what share of findings is worth a maintainer's time (README.md)."""

@@ -1,0 +1,46 @@
+"""`python -m tests.signal STORES [RULE …]` shows the sample with its source; STORES holds a store a tree (trees.json).
+
+`python -m tests.signal --write` writes the counts that are shipped with the package.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from codebatch import OpenedBatch
+from tests.signal.sampling import Finding, findings_of, latest_of, sample
+from tests.signal.table import SHIPPED, shipped, trees
+
+LINES_BEFORE = 7
+LINES_BEHIND = 5
+_WIDTH_MAX = 160
+
+
+def main(stores: Path, wanted: Sequence[str]) -> None:
+    """Print how often each rule was found, then of those that are wanted what is to be judged."""
+    batches = {tree.tree: latest_of(stores / tree.directory) for tree in trees()}
+    every = [found for tree in trees() for found in findings_of(batches[tree.tree], tree.tree, tree.version)]
+    counts = Counter(found.code for found in every)
+    for code, findings in sample(every).items():
+        print(f"== {code} {findings[0].severity}: {counts[code]} found, {len(findings)} to judge")
+        if code in wanted:
+            for number, found in enumerate(findings, 1):
+                print(f"-- {number} {found.tree} {found.path}:{found.line} {found.message[:_WIDTH_MAX]}")
+                _show(batches[found.tree], found)
+
+
+def _show(batch: OpenedBatch, found: Finding) -> None:
+    lines = batch.content(found.path).data.decode("utf-8", "backslashreplace").split("\n")
+    first = max(found.line - LINES_BEFORE, 1)
+    for number, line in enumerate(lines[first - 1 : found.line + LINES_BEHIND], first):
+        print(f"{'>' if number == found.line else ' '}{number} {ascii(line[:_WIDTH_MAX])[1:-1]}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        SHIPPED.write_bytes(shipped())
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])

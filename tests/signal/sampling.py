@@ -1,0 +1,84 @@
+"""The sample of findings that are judged: which of them, follows from the seed and the stores alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+import codebatch
+from codebatch import OpenedBatch
+
+SEED = 20
+# What this is of is a state of the file, and says nothing of the code.
+NO_RULES = frozenset({"partial-parse"})
+FINDINGS_OF_A_RULE_MAX = 30
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding of a tree. Its `order` is as good as random, and the same whenever it is asked for."""
+
+    tree: str
+    version: str
+    path: str
+    line: int
+    code: str
+    severity: str
+    message: str
+
+    @property
+    def order(self) -> str:
+        place = f"{SEED}\0{self.tree}\0{self.path}\0{self.line}\0{self.code}"
+        return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def findings_of(batch: OpenedBatch, tree: str, version: str) -> Iterator[Finding]:
+    """Every diagnostic of a batch, those of files whose names are no UTF-8 left out."""
+    for found in batch.diagnostics():
+        if isinstance(found.path, str):
+            yield Finding(
+                tree=tree,
+                version=version,
+                path=found.path,
+                line=found.line,
+                code=found.code,
+                severity=found.severity,
+                message=found.message,
+            )
+
+
+def latest_of(store: Path) -> OpenedBatch:
+    """The latest batch of a store, whole or not: `run --task lint` is enough to judge by."""
+    return codebatch.open(store).batch(partial=True)
+
+
+def sample(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Of each rule the findings to judge, the most frequent rule first.
+
+    Trees take turns, so that none decides alone; of one file a second finding comes when others have had their first.
+    """
+    by_code: dict[str, list[Finding]] = defaultdict(list)
+    for found in findings:
+        if found.code not in NO_RULES:
+            by_code[found.code].append(found)
+    frequent = sorted(by_code, key=lambda code: (-len(by_code[code]), code))
+    return {code: _sample_of_rule(by_code[code]) for code in frequent}
+
+
+def _sample_of_rule(findings: Sequence[Finding]) -> list[Finding]:
+    in_file: Counter[tuple[str, str]] = Counter()
+    turns: list[tuple[int, Finding]] = []
+    for found in sorted(findings, key=lambda each: each.order):
+        turns.append((in_file[found.tree, found.path], found))
+        in_file[found.tree, found.path] += 1
+    turns.sort(key=lambda turn: (turn[0], turn[1].order))
+    in_tree: Counter[str] = Counter()
+    ranked: list[tuple[int, str, Finding]] = []
+    for _, found in turns:
+        ranked.append((in_tree[found.tree], found.order, found))
+        in_tree[found.tree] += 1
+    ranked.sort(key=lambda each: each[:2])
+    return [found for _, _, found in ranked[:FINDINGS_OF_A_RULE_MAX]]

@@ -1,0 +1,81 @@
+"""What severities say is what was read: the table is recounted, and each rule held against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from codebatch.model.record import SEVERITIES as FROM_GRAVEST
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.text_rules import TEXT_RULES
+from tests.signal.sampling import FINDINGS_OF_A_RULE_MAX, NO_RULES, Finding, sample
+from tests.signal.table import SHIPPED, Verdict, counted, gravest, judged, shipped, trees
+
+SEVERITY_OF = {**SEVERITIES, **{rule.code: rule.severity for rule in TEXT_RULES if rule.is_on}}
+# Not lint's: an error of syntax is one, or it is none and the parser is mended (README.md).
+OF_THE_PARSER = {"syntax-error"}
+
+
+def test_no_rule_is_graver_than_what_was_judged_of_it() -> None:
+    limits = {code: gravest(counts) for code, counts in counted().items() if code not in OF_THE_PARSER}
+    assert not {
+        code for code, limit in limits.items() if FROM_GRAVEST.index(SEVERITY_OF[code]) < FROM_GRAVEST.index(limit)
+    }
+
+
+def test_half_of_what_is_told_as_an_error_or_a_warning_would_be_fixed() -> None:
+    told: Counter[Verdict] = Counter()
+    for code, counts in counted().items():
+        if SEVERITY_OF.get(code) in ("error", "warning"):
+            told += counts
+    assert 2 * told["fix"] >= told.total() - told["test-data"]
+
+
+def test_what_the_package_knows_is_the_table() -> None:
+    """`python -m tests.signal --write` makes it so."""
+    assert SHIPPED.read_bytes() == shipped()
+
+
+def test_every_row_is_of_a_tree_and_says_why() -> None:
+    versions = {tree.tree: tree.version for tree in trees()}
+    rows = judged()
+    assert {row.tree for row in rows} <= versions.keys()
+    for row in rows:
+        assert row.version == versions[row.tree]
+        assert row.why
+        assert row.line >= 1
+    assert max(Counter(row.code for row in rows).values()) == FINDINGS_OF_A_RULE_MAX
+
+
+def found(code: str, tree: str, path: str, line: int) -> Finding:
+    return Finding(tree=tree, version="1", path=path, line=line, code=code, severity="error", message="")
+
+
+def test_sample_is_the_same_whatever_the_order_and_trees_take_turns() -> None:
+    findings = [found("A", "much", f"{path}.py", line) for path in range(8) for line in range(1, 11)]
+    findings += [found("A", "little", "a.py", line) for line in range(1, 5)]
+    findings += [found(next(iter(NO_RULES)), "much", "a.py", 1)]
+    drawn = sample(findings)
+    assert drawn == sample(reversed(findings))
+    assert drawn.keys() == {"A"}
+    assert len(drawn["A"]) == FINDINGS_OF_A_RULE_MAX
+    assert Counter(each.tree for each in drawn["A"]) == {"little": 4, "much": FINDINGS_OF_A_RULE_MAX - 4}
+    # Of a file a second one comes when every other has had its first.
+    assert len({each.path for each in drawn["A"] if each.tree == "much"}) == 8
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"wrong": 1}, "error"),
+        ({"wrong": 1, "deliberate": 1, "fix": 1}, "hint"),
+        ({"wrong": 1, "fix": 1}, "error"),
+        ({"style": 3, "fix": 1}, "info"),
+        ({"style": 4, "fix": 1}, "hint"),
+        ({"test-data": 3}, "warning"),
+        ({"test-data": 3, "fix": 1, "style": 1}, "error"),
+    ],
+)
+def test_severity_follows_from_verdicts(counts: dict[Verdict, int], expected: str) -> None:
+    assert gravest(Counter(counts)) == expected

@@ -1,0 +1,77 @@
+"""What ruff finds and a reader would not is not told; what is next to it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch_workers.lint.doubts import DOUBTED
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from tests.tasks.support import lint_all, source
+
+RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # B018, B015: an expression for what it raises, or for what reading does.
+        (RAISES + "1 + x\n", ["3:9 F821"]),
+        (RAISES + "x < 1\n", ["3:5 F821"]),
+        ("try:\n    xrange\nexcept NameError:\n    xrange = range\n", []),
+        ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
+        ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
+        ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
+        ("# Data.\n{'a': [1]}\n", []),
+        ("import os\n{'a': [1]}\nos.nice(1)\n", ["2:1 B018"]),
+        # B006: a default that nobody changes.
+        ("def f(a=[], *, b: dict = {}):\n    return [a, b['x'], b == {}]\n", []),
+        ("def f(a=[]):\n    a.append(1)\n", ["1:9 B006"]),
+        ("def f(*, b: dict = {}):\n    b['é'] = 1\n", ["1:20 B006"]),
+        ("def f(b={}):\n    del b['x']\n", ["1:9 B006"]),
+        ("def f(b={}, c=[]):\n    c += 1\n    x.b['y'] = 1\n", ["1:15 B006", "3:5 F821"]),
+        # F821: a name that somebody else gives.
+        ("from a import Literal\nx: Literal['db'] | None = None\n", []),
+        ("from a import L\nx: L['db'] = 1\n", ["2:7 F821"]),
+        (
+            "import sys\nif sys.version_info[0] < 3:\n    x = long(1)\nelse:\n    x = unicode(1)\ny = long(1)\n",
+            ["6:5 F821"],
+        ),
+        ("try:\n    x = unicode\nexcept NameError:\n    x = str\n", []),
+        ("if x > 3:\n    y = long\n", ["1:4 F821", "2:9 F821"]),
+        ("c.a = 1\nd['b'] = 2\nc.a == d\n", ["3:1 B015"]),
+        ("c.a = 1\nprint(d)\n", ["2:7 F821"]),
+        ("import os\nos.nice(c)\nc.a = 1\n", ["2:9 F821"]),
+        ("import os\nexec(os.environ['a'])\nos.nice(c)\n", ["2:1 S102"]),
+        ("import sys\nif sys.version_info[0] < 3:\n    def f():\n        return unicode('a')\n", []),
+        # PLE0302: a method without self, in an interface.
+        ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
+        ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
+        # Told once of a name.
+        ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
+        # RUF032: exact numbers.
+        ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),
+        # T100: a debugger that was asked for.
+        ("import pdb\ndef f(a):\n    if a:\n        pdb.set_trace()\n", []),
+        ("def f(a):\n    breakpoint()\n", ["2:5 T100"]),
+    ],
+)
+def test_of_doubtful_findings_nothing_is_told(text: str, told: list[str], tmp_path: Path) -> None:
+    (found,) = lint_all([source("a.py", text)], tmp_path)
+    assert [f"{each.line}:{each.column} {each.code}" for each in found] == told
+
+
+@pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py"])
+def test_imports_that_others_take_are_used(path: str, tmp_path: Path) -> None:
+    assert lint_all([source(path, "import os\n"), source("p/a.py", "import os\n")], tmp_path)[0] == []
+
+
+def test_import_that_only_looks_whether_it_can_be_is_used(tmp_path: Path) -> None:
+    text = "try:\n    import a\nexcept ImportError:\n    x = 1\nimport b\n"
+    (found,) = lint_all([source("a.py", text)], tmp_path)
+    assert [each.line for each in found] == [5]
+
+
+def test_what_is_doubted_is_a_rule() -> None:
+    assert SEVERITIES.keys() >= DOUBTED

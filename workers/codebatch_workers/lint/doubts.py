@@ -1,0 +1,150 @@
+"""What ruff finds and a reader of the source would not: these findings are not told.
+
+Each class of them was seen where findings of real trees were judged by reading them (tests/signal/README.md), and can
+be known from the file alone. Where a project's own configuration says what is looked for, nothing is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.given_names import around, is_given
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# What a finding is in: the smallest node there.
+_Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
+
+_RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+# What changes a list, dictionary or set that a name stands for.
+_CHANGED = (
+    rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
+    rb"\s*\[[^\]\n]*\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)",
+    rb"\s*[-+|&^*]=",
+)
+
+
+def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
+    """Whether a finding of ruff's is one of a class that is mostly false."""
+    doubt = _DOUBTS.get(found.code)
+    if doubt is None or file.tree is None:
+        return False
+    start = _offset(file, found.line, found.column)
+    end = _offset(file, found.end_line, found.end_column)
+    node = file.tree.root_node.descendant_for_byte_range(start, end)
+    return node is not None and doubt(file, found, node)
+
+
+def _offset(file: SourceFile, line: int, column: int) -> int:
+    starts = file.line_starts
+    if line > len(starts):
+        return len(file.utf8)
+    start = starts[line - 1]
+    if file.is_ascii:
+        return start + column - 1
+    end = starts[line] if line < len(starts) else len(file.utf8)
+    return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
+
+
+def _is_export(file: SourceFile, found: Diagnostic, _node: Node) -> bool:
+    """An import that is there for others: of a package, of a module of compatibility, or to see whether it can be."""
+    name = file.path.rpartition(b"/")[2]
+    return name == b"__init__.py" or b"compat" in name or "find_spec" in found.message
+
+
+def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """An expression that is there for what it raises, or for what reading an attribute or an element does."""
+    said = node
+    while said.parent is not None and said.parent.type == "expression_statement":
+        said = said.parent
+    expression = said.child(0) if said.type == "expression_statement" else node
+    if expression is not None and expression.type in ("attribute", "subscript"):
+        return True
+    if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
+        return True
+    if said.parent is not None and said.parent.type == "module" and _is_all(said, said.parent):
+        return True
+    inner = said
+    for each in around(said):
+        if each.type == "try_statement" and each.child_by_field_name("body") == inner:
+            return True
+        if each.type == "with_statement":
+            head = file.utf8[each.start_byte : inner.start_byte]
+            if _RAISES.search(head):
+                return True
+        inner = each
+    return False
+
+
+def _is_all(node: Node, parent: Node) -> bool:
+    """Whether a module is one expression: data that is written as Python."""
+    return all(each == node or each.type == "comment" for each in parent.named_children)
+
+
+def _is_given_name(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    return is_given(file, node)
+
+
+def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A method of an interface as zope writes them, without `self`: most of its class have none."""
+    body = next((each.parent for each in around(node) if each.type == "function_definition"), None)
+    if body is not None and body.type == "decorated_definition":
+        body = body.parent
+    with_self, without = 0, 0
+    for each in body.named_children if body is not None else ():
+        parameters = each.child_by_field_name("parameters")
+        if parameters is not None:
+            first = parameters.named_child(0)
+            text = file.utf8[first.start_byte : first.end_byte] if first is not None else b""
+            is_bound = text.partition(b":")[0].strip() in (b"self", b"cls", b"*args")
+            with_self, without = with_self + is_bound, without + (not is_bound)
+    return without > max(1, with_self)
+
+
+def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
+    """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
+    return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
+
+
+def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A number that is no other in binary: `Decimal(1.25)` loses nothing."""
+    text = file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    try:
+        return Fraction(text) == Fraction(float(text))
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_never_changed(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A default that the function only reads: that all calls share it shows nowhere."""
+    name: bytes | None = None
+    for each in around(node):
+        if each.type in ("default_parameter", "typed_default_parameter") and name is None:
+            named = each.child_by_field_name("name")
+            name = file.utf8[named.start_byte : named.end_byte] if named is not None else None
+        body = each.child_by_field_name("body") if each.type in ("function_definition", "lambda") else None
+        if body is not None and name is not None:
+            changes = rb"(?<![\w.])%s(?:%s)|\bdel\s+%s\s*\[" % (name, b"|".join(_CHANGED), name)
+            return not re.search(changes, file.utf8[body.start_byte : body.end_byte])
+    return False
+
+
+_DOUBTS: Mapping[str, _Doubt] = {
+    "B006": _is_never_changed,
+    "B015": _is_tried,
+    "B018": _is_tried,
+    "F401": _is_export,
+    "F821": _is_given_name,
+    "PLE0302": _is_of_interface,
+    "RUF032": _is_exact,
+    "T100": _is_wanted_debugger,
+}
+
+DOUBTED = frozenset(_DOUBTS)
+"""The rules of which not all is told."""

@@ -1,0 +1,63 @@
+"""Whether a file is for tests, their data, or to show how something is used, as its path tells.
+
+Directories are those that the test runners and the packagers of the languages look for, and those that GitHub's
+linguist has for examples (its documentation.yml).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+Purpose = Literal["fixture", "test", "example", "template"]
+
+_FIXTURES = re.compile(
+    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources)|testsuite)/|"
+    rb"(?:^|/)(?:tests?|specs?)/(?:.*/)?(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/",
+    re.IGNORECASE,
+)
+_TESTS = re.compile(
+    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|(?:unit|integration|functional)[-_]?tests?)/|"
+    rb"(?:^|/)[^/]+[-_.]tests?/",
+    re.IGNORECASE,
+)
+_TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
+_EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
+_TEMPLATED = re.compile(rb"\{\{|\{%")
+
+_TEST_NAMES = re.compile(
+    rb"test_[^/]*\.pyi?|[^/]+_test\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|conftest\.py|"
+    rb"[^/]+[.-](?:test|spec|tests|specs|cy|e2e)(?:-d)?\.(?:[cm]?[jt]sx?|vue)|[^/]+_spec\.(?:rb|lua|js|ts)|"
+    rb"[^/]+(?:Test|Tests|TestCase|Spec)\.(?:java|kt|kts|scala|groovy|cs|php|swift|mm?)|[^/]+\.t"
+)
+
+
+def purpose_of(path: bytes) -> Purpose | None:
+    """What a file is for, where that is not what the project is for."""
+    directory, _, name = path.rpartition(b"/")
+    found = _purpose_of_directory(directory)
+    if found == "fixture":
+        return found
+    if found == "test" or _TEST_NAMES.fullmatch(name) is not None or _is_in_test(directory, name):
+        return "test"
+    return found
+
+
+# Files come in path order, so that a directory is rarely looked at twice.
+@lru_cache(maxsize=16)
+def _purpose_of_directory(directory: bytes) -> Purpose | None:
+    directory += b"/"
+    if _FIXTURES.search(directory):
+        return "fixture"
+    if _TESTS.search(directory):
+        return "test"
+    if _EXAMPLES.search(directory):
+        return "example"
+    return "template" if _TEMPLATED.search(directory) else None
+
+
+def _is_in_test(directory: bytes, name: bytes) -> bool:
+    """Whether a directory above is called `test`; of Python the first alone, for packages have modules of that name."""
+    found = _TEST.search(directory + b"/")
+    return found is not None and not (name.endswith(b".py") and found.start())

@@ -1,0 +1,22 @@
+"""Whether a file is what some other file is made of: its marks stand where it breaks first."""
+
+from __future__ import annotations
+
+import re
+
+from codebatch_workers.syntax.broken_trees import iter_broken
+from codebatch_workers.syntax.source import SourceFile
+
+_LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
+# Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go; ERB, EJS; and where a value is put in by its name.
+_MARKS = re.compile(rb"\{%.*%\}|\{\{.*\}\}|<%.*%>|(?<![\w\"'])__\w+__(?![\w\"'])")
+_LINE_BYTES_MAX = 1000
+
+
+def is_template(file: SourceFile) -> bool:
+    """Whether the line of the first error of a file has marks of a template."""
+    if file.language not in _LANGUAGES or not file.has_syntax_error or file.tree is None:
+        return False
+    first = min(each.start_byte for each in iter_broken(file.tree.root_node, file.language))
+    start = file.utf8.rfind(b"\n", 0, first) + 1
+    return _MARKS.search(file.utf8[start : start + _LINE_BYTES_MAX].partition(b"\n")[0]) is not None
