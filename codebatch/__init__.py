@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from codebatch.query.dependencies import Cycle, Dependent, Import
     from codebatch.query.shaping import Groups
     from codebatch.query.summary import Summary
+    from codebatch.report.making import make_report
     from codebatch.store.batches import Batch
     from codebatch.store.store import Store
 
@@ -131,6 +132,7 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "make_report",
     "open",
     "run",
 ]
@@ -161,6 +163,7 @@ _NAMES = {
     "query.dependencies": "Cycle Dependent Import",
     "query.shaping": "Groups",
     "query.summary": "Summary",
+    "report.making": "make_report",
     "store.batches": "Batch",
     "store.store": "Store",
 }

@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),

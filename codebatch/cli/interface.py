@@ -24,6 +24,7 @@ from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
+from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
@@ -145,6 +146,7 @@ ANSWERS: dict[str, object] = {
     "query-stats": dict[str, int],
     "query-symbols": Records,
     "references": list[answers.ReferenceRow],
+    "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
     "rules-new": NewRule,
