@@ -66,7 +66,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pipeline": ("batches:pipeline", "Tasks of a pipeline."),
         "tasks": ("batches:tasks", "Tasks of a batch and how far they are."),
         "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
-        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
+        "task": ("trying:task", "Tasks of your own: writing one, trying it on a file, or on all twice."),
         "shards": ("batches:shards", "Shards of a batch for one task."),
         "verify": ("reuse:verify", "Execute a sample of a batch again, and compare."),
         "explain-miss": ("reuse:explain_miss", "Why results were executed and not taken over."),
