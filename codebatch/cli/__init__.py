@@ -63,7 +63,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Extend": {
         "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
-        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
+        "task": ("trying:task", "Tasks of your own: writing one, trying it on a file, or on all twice."),
     },
     "Of itself": {
         "help": ("helping:help_", "A page on a topic, or how a command is called."),
