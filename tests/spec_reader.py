@@ -141,7 +141,7 @@ class Batch:
             if match := REGISTER.match(name):
                 shard, start, task, round_ = match[1], int(match[2]), match[3], int(match[4])
                 try:
-                    commit = document((self.root / "outcomes" / name).read_bytes(), 3)
+                    commit = document((self.root / "outcomes" / name).read_bytes(), 4)
                     if commit["round"] != round_ or not all(map(self._is_possible, commit["outcomes"])):
                         continue
                 except ValueError:
@@ -263,7 +263,7 @@ class Batch:
     def outputs(self) -> Json | None:
         """The current manifest. SPEC.md "Outputs"."""
         named = [path for path in (self.root / "outputs").iterdir() if re.fullmatch(r"[0-9a-f]{64}", path.name)]
-        manifests = [document((path / "manifest.json").read_bytes(), 3) for path in named]
+        manifests = [document((path / "manifest.json").read_bytes(), 4) for path in named]
         return max(manifests, key=lambda manifest: manifest["generation"], default=None)
 
     def merged(self, manifest: Json, task: Json) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import stat
 from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -123,8 +124,21 @@ class _Look:
         if is_full or may_lack_objects(store.objects()):
             self._look_at_objects()
         self.survey = survey(store.files, names, is_full=is_full, choose=choose)
-        for batch in self.batches:
-            self._look_at_index(batch)
+        indexes = store.root / layout.INDEXES
+        if self._is_directory(indexes):
+            self._is_directory(indexes / layout.TERMS)
+            for batch in self.batches:
+                if self._is_directory(indexes_of(store, batch.id)):
+                    self._look_at_index(batch)
+
+    def _is_directory(self, path: Path) -> bool:
+        """Whether nothing but a directory has a name, if anything; else it is told: no index is made there."""
+        found = self._store.files.stat(path)
+        if found is None or stat.S_ISDIR(found.st_mode):
+            return True
+        problem, hint = f"{path} is no directory", f"move it away: {path}"
+        self._unreadable.append(Damage(problem=problem, names=(self._shown(path),), hint=hint))
+        return False
 
     def _look_at_index(self, batch: Batch) -> None:
         try:

@@ -87,20 +87,29 @@ def _source(question: Question, found: Inspected, line: int) -> tuple[SourceLine
     shown = display_path(found.path)
     if line < 1:
         raise InvalidInput(f"{shown} has no line {line}", hint="the first line is 1")
-    entry = question.records.snapshot.entry(found.path)
-    assert entry is not None, "it is an item of the batch"
     first = max(line - SOURCE_LINES_AROUND, 1)
-    contexts = question.records.plan.context_of(found.item)
+    count, source = read_lines(question, found.path, found.item, first, line + SOURCE_LINES_AROUND)
+    if count is None:
+        question.note(f"{shown} is binary, and has no lines")
+    elif line > count:
+        raise InvalidInput(f"{shown} has no line {line:,}", hint=f"the batch has it with {count_of(count, 'line')}")
+    return source
+
+
+def read_lines(
+    question: Question, path: bytes, item: int, first: int, last: int
+) -> tuple[int | None, tuple[SourceLine, ...]]:
+    """How many lines a file has, None where it is binary; and some of them, as it was frozen. Raises ObjectMissing."""
+    entry = question.records.snapshot.entry(path)
+    assert entry is not None, "it is an item of the batch"
+    contexts = question.records.plan.context_of(item)
     content = question.records.read_object(entry)
     ask = load_question("source_lines")
-    told = cast("dict[str, object]", ask(found.path, content, contexts, first, line + SOURCE_LINES_AROUND))
-    count, lines = cast("int", told["count"]), cast("list[str]", told["lines"])
+    told = cast("dict[str, object]", ask(path, content, contexts, first, last))
     if told["is_binary"]:
-        question.note(f"{shown} is binary, and has no lines")
-        return ()
-    if line > count:
-        raise InvalidInput(f"{shown} has no line {line:,}", hint=f"the batch has it with {count_of(count, 'line')}")
-    return tuple(
+        return None, ()
+    lines = cast("list[str]", told["lines"])
+    return cast("int", told["count"]), tuple(
         SourceLine(line=number, text=text[:SOURCE_CHARACTERS_MAX], is_cut=len(text) > SOURCE_CHARACTERS_MAX)
         for number, text in enumerate(lines, first)
     )

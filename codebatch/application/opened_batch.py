@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.application import questions
@@ -15,17 +15,22 @@ from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import Summary
-from codebatch.query.wanted import KINDS_FOR_PEOPLE, Several, several
+from codebatch.query.wanted import KINDS_FOR_PEOPLE, Filters, Several, filter_of, several
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from codebatch.application.batches import BatchStatus
+    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.dependencies import Impact
+    from codebatch.application.findings import Findings
     from codebatch.application.hotspots import HotspotBy, Hotspots
-    from codebatch.application.inspecting import InspectedLine
+    from codebatch.application.inspecting import InspectedLine, SourceLine
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
+    from codebatch.model.record import Severity
     from codebatch.query.dependencies import Cycle, Import
 
 __all__ = ["METRIC", "Inspected", "OpenedBatch", "Ranking"]
@@ -93,6 +98,23 @@ class OpenedBatch(Nouns):
         """Failures with their evidence, then diagnostics that are errors with their `task_id`, as JSON has them."""
         return self.check(questions.find_errors(self.question, task))
 
+    def findings(
+        self,
+        *,
+        severity: Severity | Sequence[Severity] | None = None,
+        code: Several = None,
+        tool: Several = None,
+        **filters: Unpack[Filters],
+    ) -> Answer[Findings]:
+        """What was found wrong, by rule, the most certain first; without hints, unless `severity` names them.
+
+        The filters are those of `diagnostics`.
+        """
+        from codebatch.application.findings import find
+
+        asked = filter_of(filters, Filters, {"kind": "diagnostic", "severity": severity, "code": code, "tool": tool})
+        return self.check(find(self.question, asked, filters.get("task")))
+
     def top(
         self, by: str = "kind", *, limit: int | None = None, task: str | None = None
     ) -> Answer[list[tuple[str, int]]]:
@@ -110,9 +132,16 @@ class OpenedBatch(Nouns):
         """Of some codes with what severities they stand here, the gravest first, and the first message of each."""
         return self.check(questions.describe_codes(self.question, codes, task))
 
-    def entries(self, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
-        """Its files, in path order, each with its `file` record as JSON has it, None where there is none yet."""
-        return self.check(questions.list_files(self.question, limit))
+    def entries(
+        self, limit: int | None = None, *, parse: Several = None, file_class: Several = None
+    ) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
+        """Its files, in path order, each with its `file` record as JSON has it, None where there is none yet.
+
+        Of some states of `parse`, or some classes, where these are named.
+        """
+        states = () if parse is None else several("parse", parse)
+        classes = () if file_class is None else several("file_class", file_class)
+        return self.check(questions.list_files(self.question, limit, parse=states, classes=classes))
 
     def inspect(self, path: str, *, kind: Several = None, for_machines: bool = True) -> Answer[Inspected]:
         """What is said of one file: of some kinds, all where none is named, but for those that are `for_machines`."""
@@ -229,6 +258,25 @@ class OpenedBatch(Nouns):
                 everything=everything,
             )
         )
+
+    def copies(
+        self, *, least: int = 1, first: int = 1, limit: int | None = None, path: str = "", everything: bool = False
+    ) -> Answer[Copies]:
+        """The copied blocks of `least` code lines or more, the largest first, from the `first` on, at most `limit`.
+
+        Without `everything` those are left out, and counted, that stand in tests and foreign code alone.
+        """
+        from codebatch.application.copies import find_copies
+
+        return self.check(
+            find_copies(self.question, least=least, first=first, limit=limit, path=path, everything=everything)
+        )
+
+    def source_of_copies(self, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
+        """The first places of a copied block, each with its source as it was frozen, or the beginning of it."""
+        from codebatch.application.copies import read_copies
+
+        return read_copies(self.question, block)
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """What depends on a file, in at most so many steps, in any number where none is given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from codebatch.application.asking import Answer, Question, find_item
@@ -13,7 +13,7 @@ from codebatch.model.counts import add_counts
 from codebatch.model.entry import Entry, path_row
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import human_bytes
-from codebatch.model.record import KINDS, SEVERITIES
+from codebatch.model.record import KINDS, SEVERITIES, FileClass, ParseState
 from codebatch.model.shard import path_of
 from codebatch.query.arguments import refuse_below_one, refuse_text, refuse_unknown
 from codebatch.query.completeness import (
@@ -243,20 +243,35 @@ def read_content(question: Question, path: str) -> Content:
     return Content(name, records.read_object(records.items[item]), records.plan.context_of(item))
 
 
-def list_files(question: Question, limit: int | None = None) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
+def list_files(
+    question: Question,
+    limit: int | None = None,
+    *,
+    parse: Collection[str] = (),
+    classes: Collection[str] = (),
+) -> Answer[list[tuple[Entry, JsonRecord | None]]]:
     """The files of a batch, in path order, each with its `file` record, None where there is none yet.
 
-    Raises InvalidInput or StoreCorrupt.
+    Of those that are parsed so, or of some classes, where these are named. Raises InvalidInput or StoreCorrupt.
     """
     refuse_below_one(limit=limit)
+    refuse_text(parse=parse, classes=classes)
+    refuse_unknown("state", parse, get_args(ParseState))
+    refuse_unknown("class", classes, get_args(FileClass))
     records = question.records
     about: dict[bytes, JsonRecord] = {}
     needed = {"parse"} & set(records.task_names)
     if needed:
         asked = RecordFilter(kinds=("file",))
         about = {path_bytes(record): record for record in records.iter_records("parse", asked)}
-    found = [(entry, about.get(entry.path)) for entry in records.items[:limit]]
+    every = ((entry, about.get(entry.path)) for entry in records.items)
+    wanted = ((entry, told) for entry, told in every if _is_so(told, "parse", parse) and _is_so(told, "class", classes))
+    found = list(islice(wanted, limit))
     return Answer(question=question, found=found, whole=completeness(records, needed, tells_failures=True))
+
+
+def _is_so(told: JsonRecord | None, field: str, wanted: Collection[str]) -> bool:
+    return not wanted or (told is not None and told.get(field) in wanted)
 
 
 def _evidence(records: BatchRecords, lines: list[JournalLine]) -> dict[tuple[bytes, str], dict[str, str]]:

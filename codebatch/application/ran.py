@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.application.execution import Action
+from codebatch.application.headline import Headline
 from codebatch.coordinator.run import Executed
 from codebatch.engine.lifecycle import BatchState
 from codebatch.errors import BatchIncomplete
@@ -23,7 +24,7 @@ from codebatch.store.store import Store
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """How a run went, and where its batch stands.
 
-    `worst` are the gravest findings, once the batch has ended; `failures` the first failures. `missing_grammars` tells
+    `headline` is what matters most of what there is; `failures` the first failures. `missing_grammars` tells
     of how many files of a language only the part was said that needs no grammar. `executed` is of this run, all 0 where
     nothing was left to do. `unkeyed`: of own tasks whose results no other batch takes over, what these rest on besides
     their keys, unless they are set so. `task` is the one that the work was restricted to. `name` is what the batch was
@@ -36,7 +37,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     standing: Standing
     summary: Summary
-    worst: tuple[JsonRecord, ...]
+    headline: Headline
     failures: tuple[JsonRecord, ...]
     missing_grammars: Mapping[str, int]
     executed: Executed

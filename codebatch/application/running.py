@@ -14,6 +14,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import freeze, nothing_to_do, rules_for
+from codebatch.application.headline import headline
 from codebatch.application.planning import choose_pipeline, planner_of
 from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
@@ -28,7 +29,7 @@ from codebatch.model.task import task_name
 from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.query.summary import failures, summarise, worst_findings
+from codebatch.query.summary import failures, summarise
 from codebatch.snapshotting.roots import resolve_sources
 from codebatch.snapshotting.take import takes_a_file
 from codebatch.store.batches import Batch, check_name
@@ -38,7 +39,6 @@ from codebatch.store.pins import give_name
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
-WORST_MAX = 10
 FAILURES_MAX = 20
 
 
@@ -281,7 +281,7 @@ def _ran(
         seconds=round(time.monotonic() - began, 3),
         standing=stands,
         summary=summary,
-        worst=tuple(worst_findings(records, WORST_MAX)) if stands.state.is_final else (),
+        headline=headline(records),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,

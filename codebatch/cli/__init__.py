@@ -22,9 +22,11 @@ from codebatch.errors import Interrupted
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask": {
         "summary": ("queries:summary", "Counts of what a batch found."),
+        "findings": ("findings:findings", "What was found wrong, by rule, the most certain first, with its source."),
         "errors": ("queries:errors", "Error diagnostics and failures of a batch, with evidence."),
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
+        "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
         "inspect": ("queries:inspect", "Everything a batch says of one file."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from codebatch.application.findings import Findings
 from codebatch.application.inspecting import SourceLine
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.query.filters import JsonRecord
@@ -233,6 +234,16 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     read_from: str
 
 
+class FindingsAnswer(Findings, frozen=True, kw_only=True):
+    """`findings`; how true it is as in `summary`."""
+
+    batch_id: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
 class InspectAnswer(Placed, frozen=True, kw_only=True):
     """`inspect`; how true it is as in `summary`. Of FILE:LINE with `line`, and `source`, those around it."""
 
@@ -327,11 +338,15 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
 class RuleShown(RuleRow, frozen=True, kw_only=True):
     """`rules show`: what is known of a rule. `findings` are those of a batch, as complete as in `summary`.
 
-    Without a batch there are none of these.
+    Without a batch there are none of these. `judged` are findings of real trees by what they were judged to be.
     """
 
     name: str
+    example: str
     explanation: str
+    url: str
+    why: str
+    judged: dict[str, int]
     findings: int | UnsetType = UNSET
     batch_id: str | UnsetType = UNSET
     complete: bool | UnsetType = UNSET
@@ -356,10 +371,19 @@ class RuleTested(msgspec.Struct, frozen=True, kw_only=True):
     wrong: tuple[WrongExample, ...]
 
 
+class FileTried(Placed, frozen=True, kw_only=True):
+    """How many rules of one's own were tried on a file; where none was, why it is passed over, as a run does."""
+
+    language: str
+    rules: int
+    passed_over: str
+
+
 class RulesTested(msgspec.Struct, frozen=True, kw_only=True):
     """`rules test`."""
 
     rules: tuple[RuleTested, ...]
+    files: tuple[FileTried, ...]
     findings: tuple[JsonRecord, ...]
 
 

@@ -140,6 +140,17 @@ class NounCommand(click.Command):
             raise InvalidInput(told, hint=hint) from error
 
 
+def filter_options(*names: str) -> Callable[[F], F]:
+    """Give a command some of the options that nouns have, under their names."""
+
+    def decorate(function: F) -> F:
+        for name in reversed(names):
+            function = _OPTIONS[name](function)  # type: ignore[assignment]
+        return function
+
+    return decorate
+
+
 def filtering(noun: str) -> Callable[[F], F]:
     """Give a command the options of a noun, as one `asked` argument."""
 

@@ -13,10 +13,12 @@ from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
+from codebatch.application.starting import NewRule
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
+from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
@@ -103,6 +105,7 @@ ANSWERS: dict[str, object] = {
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
     "diagnose": Diagnosis,
+    "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
     "explain": Explained,
@@ -110,6 +113,7 @@ ANSWERS: dict[str, object] = {
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
+    "findings": answers.FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],
@@ -141,6 +145,7 @@ ANSWERS: dict[str, object] = {
     "references": list[answers.ReferenceRow],
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
+    "rules-new": NewRule,
     "rules-show": answers.RuleShown,
     "rules-test": answers.RulesTested,
     "run": RunAnswer,

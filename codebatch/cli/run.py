@@ -17,15 +17,18 @@ from codebatch.application.collecting import Collected
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import Frozen
+from codebatch.application.headline import Headline
 from codebatch.application.ran import Ran
 from codebatch.cli.answers import ShardRan, ShardsRan
 from codebatch.cli.asking import rerun
+from codebatch.cli.headline import next_command
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
-from codebatch.cli.show import collected_line, failure_lines, summary_lines
+from codebatch.cli.ran import ran_lines
+from codebatch.cli.show import collected_line
 from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
-from codebatch.model.quantities import count_of, human_bytes, percent_of
+from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, resolve_batch
 
 COLLECTED_SHOWN_MAX = 5
@@ -48,6 +51,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     `paths` are those of the project that it was restricted to. Of the results that file tasks have of files, so many
     were `served`, taken over from older batches, and so many `executed`; both are 0 where nothing was left to do.
     `unkeyed`: by own task what its results rest on that its key does not cover, so that no other batch has them.
+    `headline` is what matters most of what was found so far.
     """
 
     snapshot_id: str
@@ -69,6 +73,7 @@ class RunAnswer(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     paths: tuple[str, ...]
     unkeyed: dict[str, str]
+    headline: Headline
 
 
 class Teller(Listener):
@@ -278,21 +283,12 @@ def _answer(answering: Answering, ran: Ran) -> int:
         action=ran.action,
         paths=shown_paths(batch),
         unkeyed=dict(ran.unkeyed),
+        headline=ran.headline,
     )
     for task, besides in ran.unkeyed.items():
         told = f"what {task} finds is not taken over by later runs, for it rests on more than its key: {besides}"
         answering.note(f"{told} (`files` and `tools` of [tasks.{task}] say what is in it)")
-    of = f", of {', '.join(answer.paths)}" if answer.paths else ""
-    lines = [f"{answer.status}: batch {batch.id}{of}, {answer.action} in {answer.seconds:.1f} s"]
-    if answer.served:
-        share = percent_of(answer.served, answer.served + answer.executed)
-        served = count_of(answer.served, "result")
-        lines.append(f"taken over from older batches: {served} ({share:g} %), {answer.executed:,} executed")
-    if stands.state.is_final:
-        lines += summary_lines(summary, ran.worst)
-    if ran.failures:
-        lines += failure_lines(ran.failures, summary.failures)
-    answering.print(answer, lines)
+    answering.print(answer, () if answering.as_json else ran_lines(answering, ran))
     if ran.executed.signal_status:
         answering.note(f"stopped; continue with: codebatch run --batch {batch.id}")
         return ran.executed.signal_status
@@ -300,6 +296,8 @@ def _answer(answering: Answering, ran: Ran) -> int:
         raise ran.shortfall
     if not stands.state.is_final:
         return 3 if stands.tally.failed else 0
-    is_latest = resolve_batch(ran.store, None, whole=True).id == batch.id
-    answering.note("next: codebatch errors" + ("" if is_latest else f" --batch {batch.id}"))
+    command = next_command(ran.headline)
+    if command is not None:
+        is_latest = resolve_batch(ran.store, None, whole=True).id == batch.id
+        answering.note(f"next: {command}" + ("" if is_latest else f" --batch {batch.id}"))
     return 0

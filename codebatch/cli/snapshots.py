@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import click
 import msgspec
@@ -28,6 +29,7 @@ from codebatch.cli.reading import explain_option
 from codebatch.errors import InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.entry import Entry, display_path, path_row
 from codebatch.model.quantities import count_of, human_bytes
+from codebatch.model.record import FileClass, ParseState
 from codebatch.query.filters import JsonRecord
 from codebatch.store.references import resolve_snapshot
 from codebatch.store.snapshots import SnapshotSource, load_snapshot, mark_as_taken, snapshot_ids
@@ -177,6 +179,12 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> Liste
 )
 @click.option("--include", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="With --why: as for snapshot.")
+@click.option(
+    "--parse", "parse", multiple=True, type=click.Choice(get_args(ParseState)), help="Only files that are parsed so."
+)
+@click.option(
+    "--class", "file_class", multiple=True, type=click.Choice(get_args(FileClass)), help="Only files of this class."
+)
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
 @explain_option
 @answering
@@ -187,9 +195,13 @@ def files(
     why_path: Path | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
+    parse: tuple[str, ...],
+    file_class: tuple[str, ...],
     limit: int | None,
 ) -> int:
     """Files of a batch or snapshot; why a path is in or out."""
+    if (parse or file_class) and (why_path is not None or snapshot_reference is not None):
+        raise InvalidInput("--parse and --class are of a batch, not of a snapshot or the tree here")
     if why_path is None and (include or exclude):
         raise InvalidInput("--include and --exclude are for --why", hint="name the path with --why PATH")
     if why_path is not None and (batch_reference is not None or snapshot_reference is not None):
@@ -204,13 +216,13 @@ def files(
         rows = [_entry_row(entry) for entry in snapshot.entries[:limit]]
         answering.print(rows, (f"{entry.text}" for entry in snapshot.entries[:limit]))
         return 0
-    answer = ask(answering, batch_reference).entries(limit)
+    answer = ask(answering, batch_reference).entries(limit, parse=parse or None, file_class=file_class or None)
     found = [_file_row(entry, record or {}) for entry, record in answer.found]
     lines = (
         f"{entry.text}  {told.get('lang', '?')}  {told.get('lines', '?')} lines"
         for entry, told in ((entry, record or {}) for entry, record in answer.found)
     )
-    return answer_rows(answering, answer, found, lines)
+    return answer_rows(answering, answer, found, lines, if_none="no such file" if parse or file_class else "")
 
 
 def _answer_why(answering: Answering, path: Path, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:

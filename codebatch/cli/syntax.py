@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
@@ -15,17 +18,21 @@ from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
 from codebatch.cli.reading import explain_option
 from codebatch.cli.show import record_line
+from codebatch.cli.terminal import printable
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable
+from codebatch.model.entry import display_path
 from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
-from codebatch.query.filters import JsonRecord
+from codebatch.query.filters import JsonRecord, path_bytes
 from codebatch.store.batches import batch_ids
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
+_RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
+_OF_PARSE = ("syntax-error", "partial-parse")
 
 
 @click.command()
@@ -49,20 +56,40 @@ def ast(answering: Answering, path: Path, batch_reference: str | None, language:
     sys.stdout.flush()
 
 
-@click.group(cls=Group)
+class _Rules(Group):
+    """Says what to type where somebody names a rule for a command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if _RULE.fullmatch(args[0]) and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no such command {args[0]!r}; of a rule tells: codebatch rules show {args[0]}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Rules)
 @answering_group
 def rules() -> None:
     """The rules of lint, and one of them; trying out those of your own."""
 
 
 @rules.command("list")
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
 @click.option("--on", "only_on", is_flag=True, help="Only those that are on.")
 @answering
-def list_(answering: Answering, only_on: bool) -> None:
-    """Every rule, as this configuration has it."""
-    rows = [row for row in _every_rule() if row["on"] or not only_on]
+def list_(answering: Answering, codes: tuple[str, ...], only_on: bool) -> None:
+    """Every rule, as this configuration has it, or those of CODES; `E7*` are all that begin so."""
+    every = _every_rule()
+    finds = cast("dict[str, str]", load_question("summaries")())
+    rows = [row | {"summary": row["summary"] or finds.get(str(row["code"]), "")} for row in every]
+    rows = [row for row in rows if not codes or any(fnmatchcase(str(row["code"]), code) for code in codes)]
+    if not rows:
+        raise _no_rule(codes[0], [str(row["code"]) for row in every])
+    rows = [row for row in rows if row["on"] or not only_on]
     cells = ((row["code"], row["severity"], "on" if row["on"] else "off", row["tool"], row["summary"]) for row in rows)
     answering.print(rows, table(cells, ("code", "severity", "", "tool", "finds")))
+    if len(rows) == 1:
+        answering.note(f"more of it: codebatch rules show {rows[0]['code']}")
 
 
 @rules.command()
@@ -70,19 +97,12 @@ def list_(answering: Answering, only_on: bool) -> None:
 @asked_batch_option
 @answering
 def show(answering: Answering, code: str, batch_reference: str | None) -> int:
-    """What a rule finds and why, how grave that is here, and how often a batch, where there is one, has it."""
+    """What a rule finds, an example, why it is as grave as it is, and how often a batch, where there is one, has it."""
     every = {str(row["code"]): row for row in _every_rule()}
     if code not in every:
-        meant = closest(code, every)
-        hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
-        raise InvalidInput(f"there is no rule {code!r}", hint=hint)
-    rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(code))
-    lines = [
-        f"{code} {rule['name']}".rstrip(),
-        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, of {rule['tool']}",
-        str(rule["summary"]),
-        *(["", *str(rule["explanation"]).rstrip().split("\n")] if rule["explanation"] else []),
-    ]
+        raise _no_rule(code, every)
+    rule = every[code] | cast("dict[str, object]", load_question("explain_rule")(_lint_settings(), code))
+    lines = _told(rule)
     batch = ask(answering, batch_reference) if batch_reference or _has_batch(answering) else None
     if batch is None or "lint" not in batch.tasks:
         answering.print(rule, lines)
@@ -92,7 +112,36 @@ def show(answering: Answering, code: str, batch_reference: str | None) -> int:
     answer = batch.summary("lint")
     findings, batch_id = answer.found.codes.get(code, 0), answer.found.batch_id
     lines[2:2] = [f"{count_of(findings, 'finding')} in batch {batch_id}"]
+    if findings:
+        answering.note(f"where: codebatch query diagnostics --code {code}")
     return answer_document(answering, answer, {**rule, "findings": findings, "batch_id": batch_id}, lines)
+
+
+def _told(rule: dict[str, object]) -> list[str]:
+    """A rule for people: in few lines, then its example, or all that its tool says, which has one."""
+    lines = [
+        f"{rule['code']} {rule['name']}".rstrip(),
+        f"{rule['severity']}, {'on' if rule['on'] else 'off'}, of {rule['tool']}",
+        f"finds: {rule['summary']}",
+        f"why {rule['severity']}: {rule['why']}",
+        *([f"page: {rule['url']}"] if rule["url"] else []),
+    ]
+    if rule["explanation"]:
+        lines += ["", *str(rule["explanation"]).rstrip().split("\n")]
+    elif rule["example"]:
+        lines += ["", "example:", *(f"  {line}" for line in str(rule["example"]).split("\n"))]
+    return [printable(line) for line in lines]
+
+
+def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
+    if code in _OF_PARSE:
+        return InvalidInput(
+            f"{code!r} is no rule of lint: the task parse tells it",
+            hint=f"see: codebatch query diagnostics --code {code}",
+        )
+    meant = closest(code.upper(), known) or closest(code, known)
+    hint = f"did you mean {meant!r}?" if meant else "see: codebatch rules list"
+    return InvalidInput(f"there is no rule {code!r}", hint=hint)
 
 
 def _has_batch(answering: Answering) -> bool:
@@ -110,6 +159,7 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     files = [(os.fsencode(path), _read(path)) for path in paths]
     answer = cast("dict[str, list[JsonRecord]]", load_question("test_rules")(_lint_settings(), files))
     lines = [record_line(found) for found in answer["findings"]]
+    lines += [_tried(file) for file in answer["files"]] if answer["rules"] else []
     is_wrong = False
     for row in answer["rules"]:
         wrong = cast("list[dict[str, object]]", row["wrong"])
@@ -122,6 +172,28 @@ def test(answering: Answering, paths: tuple[Path, ...]) -> int:
     if not answer["rules"]:
         answering.note("there are no rules of your own: add [[tasks.lint.rules]] to codebatch.toml")
     return 1 if is_wrong else 0
+
+
+def _tried(file: JsonRecord) -> str:
+    """What became of a file that rules were to be tried on."""
+    shown = display_path(path_bytes(file))
+    if file["passed_over"]:
+        return f"{shown}: passed over, {file['passed_over']}"
+    return f"{shown}: {file['language']}, {count_of(cast('int', file['rules']), 'rule')} tried"
+
+
+@rules.command("new")
+@click.argument("rule_id", metavar="ID")
+@click.option("-l", "--language", "language", metavar="NAME", help="Default: of which most files here are.")
+@answering
+def new(answering: Answering, rule_id: str, language: str | None) -> None:
+    """Write an example of a rule of your own at the end of the project's configuration file, to go on from."""
+    from codebatch.application.starting import new_rule
+
+    made = new_rule(Path.cwd(), rule_id, language)
+    answering.print(made, [f"{made.file}:", *(f"  {line}" for line in made.text.splitlines())])
+    answering.note("try it on its examples: codebatch rules test")
+    answering.note("and in the tree: codebatch run")
 
 
 def _every_rule() -> list[dict[str, object]]:

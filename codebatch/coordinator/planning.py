@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -56,14 +57,34 @@ def _config_of(declaration: TaskDeclaration, settings: Mapping[str, Json]) -> ms
         return msgspec.convert(dict(settings), declaration.config)
 
 
+# Where in the rules of lint something is wrong, and how each of their fields is written.
+_OF_RULE = re.compile(r"at `\$\.rules(?:\[\d+\]|\[\.\.\.\])?\.?(\w*)")
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_RULE_WRITTEN = {
+    "": '[[tasks.lint.rules]] id = "no-print"',
+    "bad": 'bad = ["print(1)\\n"]',
+    "good": 'good = ["log(1)\\n"]',
+    "id": 'id = "no-print"',
+    "language": 'language = "python"',
+    "message": 'message = "print is left in the code"',
+    "pattern": 'pattern = "print($X)"',
+    "query": "query = '(call) @report'",
+    "severity": 'severity = "warning"',
+}
+
+
 @contextmanager
 def _refusing(declaration: TaskDeclaration) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise InvalidConfiguration(
-            f"[tasks.{declaration.name}]: {error}", hint=f"check [tasks.{declaration.name}] of your configuration"
-        ) from error
+        hint = f"check [tasks.{declaration.name}] of your configuration"
+        if wrong := _OF_RULE.search(str(error)):
+            missing = _MISSING.search(str(error))
+            example = _RULE_WRITTEN.get(missing[1] if missing else wrong[1])
+            written = f"write {example}; " if example else ""
+            hint = f"{written}a rule that works is written by: codebatch rules new ID"
+        raise InvalidConfiguration(f"[tasks.{declaration.name}]: {error}", hint=hint) from error
 
 
 def prepare_tasks(

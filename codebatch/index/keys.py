@@ -21,6 +21,10 @@ TERM_BYTES_MAX = 400
 
 ITEM_BYTES = 4
 
+_DIGEST_BYTES = 16
+KEY_BYTES_MAX = 1 + TERM_BYTES_MAX + 1 + _DIGEST_BYTES
+"""Of the key of a term that was cut."""
+
 SYMBOL = b"n"
 REFERENCE = b"r"
 DEPENDENCY = b"t"
@@ -28,7 +32,6 @@ CODE = b"d"
 METRIC = b"m"
 
 _CUT = b"\xff"
-_DIGEST_BYTES = 16
 # It begins behind one of them alone, so that a target of any length is gone through once.
 _LAST_COMPONENT = re.compile(r"(?<![^.:/\\>])[^.:/\\>]*\Z")
 _GREATEST = 2**32 - 1

@@ -170,6 +170,8 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
             middle = start + key_bytes
             at = middle + keys.ITEM_BYTES * items
             found[said[start:middle]] = said[middle:at]
+            if not 0 < key_bytes <= keys.KEY_BYTES_MAX:
+                raise ValueError("it has a key that is none")
     except struct.error as error:
         raise ValueError("it does not fit itself") from error
     if at != len(said):

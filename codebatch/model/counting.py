@@ -47,9 +47,11 @@ def count_lines(lines: bytes) -> Counts:
 
 
 def _counts(kinds: Counter[str], diagnostics: Sequence[Diagnostic | _Line], files: Sequence[File | _Line]) -> Counts:
+    by_severity: dict[str, dict[str, int]] = {}
+    for (severity, code), number in sorted(Counter((record.severity, record.code) for record in diagnostics).items()):
+        by_severity.setdefault(severity, {})[code] = number
     return Counts(
         kinds=dict(sorted(kinds.items())),
-        severities=dict(sorted(Counter(record.severity for record in diagnostics).items())),
-        codes=dict(sorted(Counter(record.code for record in diagnostics).items())),
+        diagnostics=by_severity,
         languages=dict(sorted(Counter(record.lang for record in files).items())),
     )

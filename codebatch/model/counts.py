@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Sums over records, kept with an outcome so that summaries read no output."""
+    """Sums over records, kept with an outcome so that summaries read no output.
+
+    `diagnostics` are counted by severity, and of each by code.
+    """
 
     kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
+    diagnostics: dict[str, dict[str, int]] = {}
     languages: dict[str, int] = {}
 
     @property
@@ -20,39 +22,53 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         """Records of every kind."""
         return sum(self.kinds.values())
 
+    @property
+    def severities(self) -> dict[str, int]:
+        """Diagnostics by severity."""
+        return {severity: sum(codes.values()) for severity, codes in self.diagnostics.items()}
+
+    @property
+    def codes(self) -> dict[str, int]:
+        """Diagnostics by code, sorted."""
+        found: dict[str, int] = {}
+        for codes in self.diagnostics.values():
+            _add(found, codes)
+        return dict(sorted(found.items()))
+
 
 def subtract_counts(whole: Counts, part: Counts) -> Counts:
     """The counts of what is left of a whole without a part of it."""
+    diagnostics = {
+        severity: _left(codes, part.diagnostics.get(severity, {})) for severity, codes in whole.diagnostics.items()
+    }
     return Counts(
         kinds=_left(whole.kinds, part.kinds),
-        severities=_left(whole.severities, part.severities),
-        codes=_left(whole.codes, part.codes),
+        diagnostics={severity: codes for severity, codes in diagnostics.items() if codes},
         languages=_left(whole.languages, part.languages),
     )
 
 
-def _left(whole: dict[str, int], part: dict[str, int]) -> dict[str, int]:
+def _left(whole: Mapping[str, int], part: Mapping[str, int]) -> dict[str, int]:
     return {key: left for key, number in whole.items() if (left := number - part.get(key, 0))}
 
 
 def add_counts(many: Iterable[Counts]) -> Counts:
     """The sum of counts, keys sorted."""
     kinds: dict[str, int] = {}
-    severities: dict[str, int] = {}
-    codes: dict[str, int] = {}
+    diagnostics: dict[str, dict[str, int]] = {}
     languages: dict[str, int] = {}
     for counts in many:
-        for total, part in (
-            (kinds, counts.kinds),
-            (severities, counts.severities),
-            (codes, counts.codes),
-            (languages, counts.languages),
-        ):
-            for key, number in part.items():
-                total[key] = total.get(key, 0) + number
+        _add(kinds, counts.kinds)
+        _add(languages, counts.languages)
+        for severity, codes in counts.diagnostics.items():
+            _add(diagnostics.setdefault(severity, {}), codes)
     return Counts(
         kinds=dict(sorted(kinds.items())),
-        severities=dict(sorted(severities.items())),
-        codes=dict(sorted(codes.items())),
+        diagnostics={severity: dict(sorted(codes.items())) for severity, codes in sorted(diagnostics.items())},
         languages=dict(sorted(languages.items())),
     )
+
+
+def _add(total: dict[str, int], part: Mapping[str, int]) -> None:
+    for key, number in part.items():
+        total[key] = total.get(key, 0) + number

@@ -22,7 +22,7 @@ HolderId = NewType("HolderId", str)
 
 OutcomeType = Literal["result", "failed", "cancelled"]
 
-COMMIT_FORMAT = 3
+COMMIT_FORMAT = 4
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True, gc=False):

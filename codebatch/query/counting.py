@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from codebatch.model.counts import Counts
 from codebatch.query.decoding import tally_of
-from codebatch.query.filters import RecordFilter, matches_any
+from codebatch.query.filters import RecordFilter
 from codebatch.query.narrowing import lookups_of
 from codebatch.query.records import BatchRecords
 from codebatch.query.shaping import Groups, group, group_records
@@ -59,20 +59,14 @@ def tell(asked: RecordFilter, field: str, counts: Counts) -> Told | None:
     kinds = {kind: number for kind, number in counts.kinds.items() if kind in asked.possible_kinds}
     if field == "lang" or asked.languages:
         return _tell_files(asked, field, counts) if asked.possible_kinds == {"file"} else None
-    found = kinds.pop("diagnostic", 0)
-    severities = _chosen(counts.severities, asked.severities) if found else {}
-    codes = _chosen_codes(counts.codes, asked.codes) if found else {}
-    # Of pairs nothing is known. Where all pass the one, the other alone decides.
-    is_any_severity, is_any_code = sum(severities.values()) == found, sum(codes.values()) == found
-    if not is_any_severity and not is_any_code:
-        return None
-    passed = min(sum(severities.values()), sum(codes.values()))
+    if not kinds.pop("diagnostic", 0):
+        return Told(kinds) if field == "kind" else Told({}, sum(kinds.values()))
+    found = Counts(
+        diagnostics={severity: asked.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items()}
+    )
     if field == "kind":
-        return Told({**kinds, "diagnostic": passed})
-    of_field, is_told = (severities, is_any_code) if field == "severity" else (codes, is_any_severity)
-    if not is_told and len(of_field) > 1:
-        return None
-    return Told(of_field if is_told else dict.fromkeys(of_field, passed), sum(kinds.values()))
+        return Told({**kinds, "diagnostic": sum(found.severities.values())})
+    return Told(found.severities if field == "severity" else found.codes, sum(kinds.values()))
 
 
 def _tell_files(asked: RecordFilter, field: str, counts: Counts) -> Told:
@@ -85,10 +79,6 @@ def _tell_files(asked: RecordFilter, field: str, counts: Counts) -> Told:
 
 def _chosen(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:
     return {value: number for value, number in counts.items() if not wanted or value in wanted}
-
-
-def _chosen_codes(counts: Mapping[str, int], wanted: Collection[str]) -> Mapping[str, int]:
-    return {code: number for code, number in counts.items() if not wanted or matches_any(code, wanted)}
 
 
 def _count_read(records: BatchRecords, task: str, places: Collection[int], asked: RecordFilter, field: str) -> Groups:

@@ -6,15 +6,18 @@ import base64
 import functools
 import os.path
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET
 
+from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
-from codebatch.model.record import KINDS, RECORD_TYPES, TAGS
+from codebatch.model.record import KINDS, RECORD_TYPES, TAGS, Located
 from codebatch.model.task import Json
 
 JsonRecord = dict[str, Json]
+R = TypeVar("R", bound=Located)
 PathKey = tuple[Json, Json]
 Languages = Mapping[PathKey, str]
 """The language of each file, by `path_key`."""
@@ -32,6 +35,14 @@ def record_path(record: JsonRecord, field: str = "path") -> str:
     if isinstance(path_b64, str):
         return display_path(base64.b64decode(path_b64))
     return str(record.get(field, ""))
+
+
+def typed(record: JsonRecord, type_: type[R]) -> R:
+    """A record as what it is. Raises StoreCorrupt where it is no such."""
+    try:
+        return msgspec.convert(record, type_)
+    except msgspec.ValidationError as error:
+        raise StoreCorrupt(f"a record is no {type_.__name__.lower()}: {error}") from error
 
 
 def path_key(record: JsonRecord) -> PathKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
@@ -123,9 +123,15 @@ class RecordFilter(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Whether a shard with these counts can hold anything asked for."""
         if not any(counts.kinds.get(kind) for kind in self.possible_kinds):
             return False
-        if self.severities and not any(counts.severities.get(severity) for severity in self.severities):
-            return False
-        return not self.codes or any(matches_any(code, self.codes) for code in counts.codes)
+        if not self.severities and not self.codes:
+            return True
+        return any(self.passing_codes(severity, codes) for severity, codes in counts.diagnostics.items())
+
+    def passing_codes(self, severity: str, codes: Mapping[str, int]) -> dict[str, int]:
+        """Of counts by code of the diagnostics of a severity those that are asked for, as far as these two tell."""
+        if self.severities and severity not in self.severities:
+            return {}
+        return {code: number for code, number in codes.items() if not self.codes or matches_any(code, self.codes)}
 
     def matches(self, record: JsonRecord, languages: Languages = NO_LANGUAGES) -> bool:
         """Whether a record is asked for. `languages` are there where it needs them."""

@@ -255,7 +255,7 @@ def test_a_hint_names_the_store_that_was_named(ran: Ran) -> None:
     assert ended.notes.splitlines()[1] == "hint: see: codebatch batch list --store store"
     assert ran.codebatch.shell(ended.notes.splitlines()[1].removeprefix("hint: see: ")).stdout
     ended = ran.codebatch("run", ran.project, "--store", "store")
-    assert ended.notes.splitlines()[-1] == "next: codebatch errors --store store"
+    assert ended.notes.splitlines()[-1] == "next: codebatch findings --store store"
 
 
 def test_a_bug_ends_with_70_and_a_file_that_holds_the_traceback(

@@ -137,7 +137,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: Comm
 
 def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
     stdout, shown = on_a_terminal(codebatch, "run", "many", "-q")
-    assert stdout.startswith("COMPLETED: ")
+    assert stdout.startswith("60 files in ")
     assert shown == ""
 
 

@@ -73,7 +73,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
     narrow = ended.json["batch_id"]
-    assert ended.notes.splitlines()[-1] == f"next: codebatch errors --batch {narrow}"
+    assert ended.notes.splitlines()[-1] == f"next: codebatch findings --batch {narrow}"
     asked = codebatch("errors")
     assert f"asked is {whole}, of the whole project; the newer {narrow} is of app/db alone" in asked.notes
     assert f"stale: the tree has changed since; look again with: codebatch run {repository}\n" in asked.notes

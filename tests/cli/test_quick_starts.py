@@ -73,9 +73,9 @@ def test_one_command_does_all_of_it_with_the_same_result(codebatch: CommandLine,
     make_project(codebatch.directory / "project")
     ended = codebatch("run", "project")
     assert "new store" in ended.notes
-    assert ended.lines[0].startswith("COMPLETED: batch batch-")
-    assert "worst:" in ended.lines
-    assert ended.notes.splitlines()[-1] == "next: codebatch errors"
+    assert ended.lines[0].startswith("9 files in ")
+    assert "Likely bugs, 4: codebatch findings" in ended.lines
+    assert ended.notes.splitlines()[-1] == "next: codebatch findings"
     again, first = codebatch("status", "--json").json, ran.codebatch("status", "--store", "store", "--json").json
     assert again["result_digest"] == first["result_digest"]
 

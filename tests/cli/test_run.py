@@ -62,7 +62,7 @@ def test_the_same_tree_again_is_up_to_date_until_it_changes(codebatch: CommandLi
     back = codebatch("run", "project", "--json")
     assert back.json["result_digest"] == first["result_digest"]
     assert (back.json["action"], back.json["batch_id"] > changed["batch_id"]) == ("up to date", True)
-    assert back.notes.splitlines()[-1] == "next: codebatch errors"
+    assert back.notes.splitlines()[-1] == "next: codebatch findings"
 
 
 def test_run_without_a_path_continues_the_latest_batch_and_says_what_it_did_not_look_at(codebatch: CommandLine) -> None:

@@ -67,7 +67,69 @@ def test_rules_test_tries_examples_and_files(codebatch: CommandLine) -> None:
     (where / "a.py").write_text("print(1)\n")
     assert codebatch("rules", "test", "a.py").lines == [
         "a.py:1:1: warning no-print `print` in a library [codebatch]",
+        "a.py: python, 1 rule tried",
         "no-print: 2 examples, 0 wrong",
     ]
     (where / "codebatch.toml").write_text(CONFIGURATION % ", 'print(2)'")
     assert codebatch("rules", "test", status=1).lines[-1] == "  something is found in the good example: print(2)"
+
+
+def test_rules_test_says_which_files_it_passes_over(codebatch: CommandLine) -> None:
+    where: Path = codebatch.directory
+    (where / "codebatch.toml").write_text(CONFIGURATION % "")
+    (where / "vendor").mkdir()
+    for name, content in {"a.js": b"f()\n", "vendor/a.py": b"print(1)\n", "b.py": b"\0", "c.py": b"x = 1\n"}.items():
+        (where / name).write_bytes(content)
+    tried = codebatch("rules", "test", "a.js", "vendor/a.py", "b.py", "c.py")
+    assert tried.lines == [
+        "a.js: passed over, no rule is for javascript",
+        "vendor/a.py: passed over, it is vendored",
+        "b.py: passed over, it is binary",
+        "c.py: python, 1 rule tried",
+        "no-print: 2 examples, 0 wrong",
+    ]
+    files = codebatch("rules", "test", "c.py", "a.js", "--json").json["files"]
+    assert [(each["path"], each["rules"]) for each in files] == [("c.py", 1), ("a.js", 0)]
+
+
+def test_rules_are_listed_by_code_with_what_they_find(codebatch: CommandLine) -> None:
+    rows = codebatch("rules", "list", "--json").json
+    assert [row["code"] for row in rows if not row["summary"]] == []
+    assert [row["code"] for row in codebatch("rules", "list", "E72*", "F401", "--json").json] == [
+        "F401",
+        "E721",
+        "E722",
+    ]
+    alone = codebatch("rules", "list", "E721")
+    assert "object type comparisons" in alone.lines[1]
+    assert "codebatch rules show E721" in alone.notes
+    assert "did you mean 'E721'?" in codebatch("rules", "list", "e721", status=2).notes
+
+
+def test_who_names_a_rule_for_a_command_is_told_what_to_type(codebatch: CommandLine) -> None:
+    assert "codebatch rules show E721" in codebatch("rules", "E721", status=2).notes
+    assert "codebatch rules show private-key" in codebatch("rules", "private-key", status=2).notes
+    assert "did you mean 'show'" in codebatch("rules", "shwo", status=2).notes
+    assert "--code syntax-error" in codebatch("rules", "show", "syntax-error", status=2).notes
+
+
+def test_a_rule_is_shown_with_an_example_and_what_was_judged_of_it(codebatch: CommandLine) -> None:
+    (codebatch.directory / "codebatch.toml").write_text(
+        CONFIGURATION % "" + '[tasks.lint]\nseverity = { F401 = "error" }\n'
+    )
+    rule = codebatch("rules", "show", "W605", "--json").json
+    assert rule["summary"] == "invalid escape sequences"
+    assert rule["example"].startswith("```python\n")
+    assert rule["url"] == "https://docs.astral.sh/ruff/rules/invalid-escape-sequence/"
+    assert rule["judged"] == {"fix": 30}
+    assert rule["why"] == "of 30 findings of real trees that were judged by reading: 30 fix"
+    assert codebatch("rules", "show", "F401", "--json").json["why"] == "your configuration says so"
+    assert codebatch("rules", "show", "no-print", "--json").json["example"] == "print(1)"
+    shown = codebatch("rules", "show", "merge-conflict").lines
+    assert shown[:4] == [
+        "merge-conflict",
+        "error, on, of codebatch",
+        "finds: all three markers of a conflict",
+        "why error: by what it finds; no finding of it was judged yet",
+    ]
+    assert shown[5:7] == ["example:", "  <<<<<<< HEAD"]

@@ -129,7 +129,9 @@ def _counts(records: list[Record]) -> Counts:
     found = [record for record in records if isinstance(record, Diagnostic)]
     return Counts(
         kinds=count([TAGS[type(record)] for record in records]),
-        severities=count([record.severity for record in found]),
-        codes=count([record.code for record in found]),
+        diagnostics={
+            severity: count([record.code for record in found if record.severity == severity])
+            for severity in sorted({record.severity for record in found})
+        },
         languages=count([record.lang for record in records if isinstance(record, File)]),
     )

@@ -17,6 +17,8 @@ from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreEr
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
+from codebatch.index.terms import encode_terms
+from codebatch.model.digest import Digest
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
 from codebatch.store.store import Store
@@ -86,15 +88,19 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(s
     assert build_index(store, batch, is_anew=True).damaged == 6
 
 
-@pytest.mark.parametrize("content", [b"", b"cbterms", None])
+@pytest.mark.parametrize("content", [b"", b"cbterms", None, {b"": b"\0" * 4}, {b"n" * 600: b"\0" * 4}])
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
-    store: Store, batch: Batch, content: bytes | None
+    store: Store, batch: Batch, content: bytes | dict[bytes, bytes] | None
 ) -> None:
+    """Also one that is forged, and fits itself."""
     build_index(store, batch)
     first = opened(store, batch).posted()
     whole = {path: path.read_bytes() for path in (store.root / "indexes" / "terms").iterdir()}
     for path in whole:
-        path.unlink() if content is None else path.write_bytes(content)
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else encode_terms(Digest(path.name), content))
     _forget(store, batch)
     assert build_index(store, batch).decoded == 6
     assert opened(store, batch).posted() == first
@@ -189,6 +195,23 @@ def test_diagnose_tells_of_a_damaged_index_and_mends_it(store: Store, batch: Bat
     diagnosis, status = repair(Execution(configuration=load_configuration(store.root)), store, Listener())
     assert (status, diagnosis.damaged, diagnosis.mended) == (0, (), (replace(damage, hint=""),))
     assert opened(store, batch).posted() == sound
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize("place", ["", "terms", "batch"])
+def test_diagnose_tells_of_what_stands_in_the_place_of_a_directory(
+    store: Store, batch: Batch, place: str, is_link: bool
+) -> None:
+    build_index(store, batch)
+    path = store.root / "indexes" / (batch.id if place == "batch" else place)
+    aside = path.rename(store.root.parent / "aside")
+    path.symlink_to(aside) if is_link else path.write_bytes(b"")
+    for is_full in (False, True):
+        (damage,) = diagnose(store, is_full=is_full).damaged
+        assert (damage.problem, damage.names) == (f"{path} is no directory", (str(path.relative_to(store.root)),))
+        assert damage.hint == f"move it away: {path}"
+    path.unlink()
+    assert diagnose(store, is_full=False).damaged == ()
 
 
 def test_gc_takes_what_only_batches_needed_that_go(store: Store, batch: Batch) -> None:

@@ -152,9 +152,16 @@ def test_postings_are_read_as_they_were_written(slot: int, items: list[int]) -> 
     assert keys.items_by_slot([value, other, value]) == read | {slot ^ 1: items[:1]}
 
 
-@given(st.dictionaries(st.binary(max_size=9), packed))
+@given(st.dictionaries(st.binary(min_size=1, max_size=9), packed))
 def test_terms_files_are_read_as_they_were_written(terms: dict[bytes, bytes]) -> None:
     assert decode_terms(encode_terms(DIGEST, terms), DIGEST) == terms
+
+
+@pytest.mark.parametrize(("length", "is_key"), [(0, False), (1, True), (418, True), (419, False)])
+def test_a_key_of_a_terms_file_is_as_long_as_one_can_be(length: int, is_key: bool) -> None:
+    data = encode_terms(DIGEST, {b"n" * length: b"\0\0\0\0"})
+    with contextlib.nullcontext() if is_key else pytest.raises(ValueError, match="a key that is none"):
+        assert decode_terms(data, DIGEST)
 
 
 @given(st.binary(max_size=60))

@@ -64,7 +64,7 @@ COMMIT = Commit(
             length=90,
             bytes=400,
             digest=digest_bytes(b"table"),
-            counts=Counts(kinds={"diagnostic": 2}, severities={"error": 2}, codes={"F821": 2}),
+            counts=Counts(kinds={"diagnostic": 2}, diagnostics={"error": {"F821": 2}}),
         ),
         Outcome(shard=ShardId("0123abcd"), task="lint", start=4, end=5, type="failed", reason="timeout"),
     ),

@@ -75,9 +75,9 @@ FINDINGS = b'{"kind":"diagnostic","severity":"error","code":"a"}\n{"kind":"diagn
         (RecordFilter(codes=("a",)), "kind", True),
         (RecordFilter(codes=("a", "b"), severities=("hint",)), "severity", True),
         (RecordFilter(kinds=("file",), languages=("c",)), "lang", True),
-        (RecordFilter(codes=("a",)), "severity", False),
-        (RecordFilter(severities=("hint",)), "code", False),
-        (RecordFilter(severities=("hint",), codes=("a",)), "kind", False),
+        (RecordFilter(codes=("a",)), "severity", True),
+        (RecordFilter(severities=("hint",)), "code", True),
+        (RecordFilter(severities=("hint",), codes=("a",)), "kind", True),
         (RecordFilter(), "path", False),
         (RecordFilter(), "lang", False),
         (RecordFilter(path="a"), "kind", False),
@@ -89,16 +89,20 @@ def test_counts_tell_what_they_know(asked: RecordFilter, field: str, is_told: bo
 
 
 def test_no_shard_is_read_whose_counts_tell_it(tmp_path: Path) -> None:
-    """One shard has findings of two severities, of which it must be read which have the code."""
+    """What holds one of two severities of one of two codes is known of each."""
     store = make_store(tmp_path)
-    said = [[diagnostic("a", "error"), diagnostic("b", "hint")], [], [], [diagnostic("a", "error")], [], []]
+    mixed = [diagnostic("a", "error"), diagnostic("b", "hint"), diagnostic("a", "hint"), diagnostic("b", "error")]
+    said = [mixed, [], [], [diagnostic("a", "error")], [], []]
     batch = make_saying(store, len(said), {"symbols": said})
     records = BatchRecords(store, batch)
-    first, second = sorted(batch.root.glob("outputs/*/symbols/*"))
-    second.write_bytes(b"")
-    errors = RecordFilter(severities=("error",))
-    assert count_records(records, ("symbols",), errors, "code") == Groups((("a", 2),), 0)
-    first.write_bytes(b"")
-    assert count_records(records, ("symbols",), errors, "severity") == Groups((("error", 2),), 0)
+    for path in batch.root.glob("outputs/*/symbols/*"):
+        path.write_bytes(b"")
+    errors, of_a = RecordFilter(severities=("error",)), RecordFilter(codes=("a*",))
+    assert count_records(records, ("symbols",), errors, "code") == Groups((("a", 2), ("b", 1)), 0)
+    assert count_records(records, ("symbols",), errors, "severity") == Groups((("error", 3),), 0)
+    assert count_records(records, ("symbols",), of_a, "severity") == Groups((("error", 2), ("hint", 1)), 0)
+    both = RecordFilter(severities=("hint",), codes=("b", "c"))
+    assert count_records(records, ("symbols",), both, "kind") == Groups((("diagnostic", 1),), 0)
+    assert not [*records.iter_records("symbols", RecordFilter(severities=("info",), codes=("a",)))]
     with pytest.raises(StoreCorrupt):
-        count_records(records, ("symbols",), errors, "code")
+        count_records(records, ("symbols",), errors, "path")

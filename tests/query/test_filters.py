@@ -60,7 +60,7 @@ def test_a_record_passes_where_every_field_that_is_asked_for_fits(
     assert [record for record in RECORDS if asked.matches(record, LANGUAGES)] == passed
 
 
-COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, severities={"error": 2}, codes={"E501": 2})
+COUNTS = Counts(kinds={"diagnostic": 2, "file": 1, "symbol": 0}, diagnostics={"error": {"E501": 2}})
 
 
 @pytest.mark.parametrize(

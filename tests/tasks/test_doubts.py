@@ -23,6 +23,8 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
         ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
         ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
+        ("# Data.\n{'a': [1]}\n", []),
+        ("import os\n{'a': [1]}\nos.nice(1)\n", ["2:1 B018"]),
         # B006: a default that nobody changes.
         ("def f(a=[], *, b: dict = {}):\n    return [a, b['x'], b == {}]\n", []),
         ("def f(a=[]):\n    a.append(1)\n", ["1:9 B006"]),
@@ -42,6 +44,10 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         ("c.a = 1\nprint(d)\n", ["2:7 F821"]),
         ("import os\nos.nice(c)\nc.a = 1\n", ["2:9 F821"]),
         ("import os\nexec(os.environ['a'])\nos.nice(c)\n", ["2:1 S102"]),
+        ("import sys\nif sys.version_info[0] < 3:\n    def f():\n        return unicode('a')\n", []),
+        # PLE0302: a method without self, in an interface.
+        ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
+        ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
         # Told once of a name.
         ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
         # RUF032: exact numbers.

@@ -9,6 +9,8 @@ import pytest
 
 from codebatch.model.task import Json
 from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.examples import EXAMPLES
+from codebatch_workers.lint.text_rules import RULES_BY_CODE
 from tests.tasks.support import lint_all, source
 
 CRLF = "a\nb\r\n"
@@ -132,3 +134,7 @@ def test_rule_of_the_user_may_look_at_prose(tmp_path: Path) -> None:
 def test_configuration_that_cannot_be_is_refused(config: dict[str, Json], problem: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=problem):
         msgspec.convert(config, LintConfig)
+
+
+def test_every_rule_of_ours_has_an_example() -> None:
+    assert EXAMPLES.keys() == RULES_BY_CODE.keys()

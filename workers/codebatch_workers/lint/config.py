@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from codebatch_workers.lint.settings import PathSettings, QueryRule, RuffSettings, Settings, TodoPolicy
 
 _RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
-_RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
 class LintConfig(Settings, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class LintConfig(Settings, frozen=True, kw_only=True):
 
         known = set(known_codes())
         for rule in self.rules:
-            if not _RULE_ID.match(rule.id):
+            if not RULE_ID.match(rule.id):
                 raise ValueError(f"the rule id {rule.id!r} is not made of small letters and digits joined by `-`")
             if rule.id in known:
                 raise ValueError(f"there are two rules {rule.id!r}")

@@ -7,11 +7,12 @@ be known from the file alone. Where a project's own configuration says what is l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.given_names import around, is_given
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 _Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
 
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
-_EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
-_DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
-_IMPORTS = ("import_", "future_import_")
-_PYTHON_2 = frozenset(
-    b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
-)
-_VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
@@ -58,66 +52,10 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _around(node: Node) -> Iterator[Node]:
-    """A node and all that it is in, the innermost first, up to the function or class."""
-    at: Node | None = node
-    while at is not None:
-        yield at
-        if at.type in ("function_definition", "class_definition", "lambda"):
-            return
-        at = at.parent
-
-
 def _is_export(file: SourceFile, found: Diagnostic, _node: Node) -> bool:
     """An import that is there for others: of a package, of a module of compatibility, or to see whether it can be."""
     name = file.path.rpartition(b"/")[2]
     return name == b"__init__.py" or b"compat" in name or "find_spec" in found.message
-
-
-def _is_literal_text(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """A text in `Literal[…]`: a value, where a project takes `Literal` from a module of its own."""
-    if not any(each.type == "string" for each in _around(node)):
-        return False
-    for each in _around(node):
-        named = each.child_by_field_name("value") if each.type == "subscript" else None
-        if each.type == "generic_type":
-            named = each.child(0)
-        if named is not None and file.utf8[named.start_byte : named.end_byte].endswith(b"Literal"):
-            return True
-    return False
-
-
-def _is_given(file: SourceFile, found: Diagnostic, node: Node) -> bool:
-    """A name that somebody else gives: to a text in `Literal[…]`, to configuration that is run, to an older Python."""
-    return _is_literal_text(file, found, node) or _is_of_python_2(file, node) or _is_of_who_runs_it(file, node)
-
-
-def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
-    """A name in a module that runs another one itself, or that imports and defines nothing and fills what it names."""
-    defines, runs = file.derived(_defines_and_runs)
-    name = re.escape(file.utf8[node.start_byte : node.end_byte])
-    return runs or (not defines and bool(re.search(rb"(?m)^%s\s*[.\[][^\n=]*=(?!=)" % name, file.utf8)))
-
-
-def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
-    """Whether a module imports or defines something at its top, and whether it calls `exec` there."""
-    assert file.tree is not None
-    top = [(each.type in _DEFINITIONS, each) for each in file.tree.root_node.named_children]
-    runs = any(_EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one)
-    return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
-
-
-def _is_of_python_2(file: SourceFile, node: Node) -> bool:
-    """A builtin of Python 2's where the version of Python was asked, or in `try`."""
-    if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
-        return False
-    for each in _around(node):
-        condition = each.child_by_field_name("condition") if each.type == "if_statement" else None
-        if condition is not None and _VERSION.search(file.utf8, condition.start_byte, condition.end_byte):
-            return True
-        if each.type == "try_statement":
-            return True
-    return False
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -130,8 +68,10 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
         return True
     if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
         return True
+    if said.parent is not None and said.parent.type == "module" and _is_all(said, said.parent):
+        return True
     inner = said
-    for each in _around(said):
+    for each in around(said):
         if each.type == "try_statement" and each.child_by_field_name("body") == inner:
             return True
         if each.type == "with_statement":
@@ -142,9 +82,34 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return False
 
 
+def _is_all(node: Node, parent: Node) -> bool:
+    """Whether a module is one expression: data that is written as Python."""
+    return all(each == node or each.type == "comment" for each in parent.named_children)
+
+
+def _is_given_name(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    return is_given(file, node)
+
+
+def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A method of an interface as zope writes them, without `self`: most of its class have none."""
+    body = next((each.parent for each in around(node) if each.type == "function_definition"), None)
+    if body is not None and body.type == "decorated_definition":
+        body = body.parent
+    with_self, without = 0, 0
+    for each in body.named_children if body is not None else ():
+        parameters = each.child_by_field_name("parameters")
+        if parameters is not None:
+            first = parameters.named_child(0)
+            text = file.utf8[first.start_byte : first.end_byte] if first is not None else b""
+            is_bound = text.partition(b":")[0].strip() in (b"self", b"cls", b"*args")
+            with_self, without = with_self + is_bound, without + (not is_bound)
+    return without > max(1, with_self)
+
+
 def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
     """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
-    return found.message.startswith("Import ") or any(each.type == "if_statement" for each in _around(node))
+    return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
 
 
 def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -159,7 +124,7 @@ def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
 def _is_never_changed(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A default that the function only reads: that all calls share it shows nowhere."""
     name: bytes | None = None
-    for each in _around(node):
+    for each in around(node):
         if each.type in ("default_parameter", "typed_default_parameter") and name is None:
             named = each.child_by_field_name("name")
             name = file.utf8[named.start_byte : named.end_byte] if named is not None else None
@@ -175,7 +140,8 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "B015": _is_tried,
     "B018": _is_tried,
     "F401": _is_export,
-    "F821": _is_given,
+    "F821": _is_given_name,
+    "PLE0302": _is_of_interface,
     "RUF032": _is_exact,
     "T100": _is_wanted_debugger,
 }

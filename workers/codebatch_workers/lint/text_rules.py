@@ -69,8 +69,10 @@ def _bidi_control(file: SourceFile) -> Iterator[Finding]:
 
 
 def _private_key(file: SourceFile) -> Iterator[Finding]:
-    for match in _PRIVATE_KEY.finditer(file.utf8):
-        yield match.start(), match.start() + match[0].index(b"-----", 5) + 5, "private key in the tree"
+    first, *more = [*_PRIVATE_KEY.finditer(file.utf8), None]
+    if first is not None:
+        count = f"{len(more)} private keys in this file, the first" if len(more) > 1 else "private key in the tree"
+        yield first.start(), first.start() + first[0].index(b"-----", 5) + 5, count
 
 
 def _mixed_line_endings(file: SourceFile) -> Iterator[Finding]:
@@ -157,7 +159,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
     TextRule(
         code="private-key",
         severity="warning",
-        summary="a PEM or PGP private key",
+        summary="a PEM or PGP private key, once per file",
         find=_private_key,
         needle=b"-----BEGIN ",
     ),

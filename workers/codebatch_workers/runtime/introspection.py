@@ -5,34 +5,43 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
-from ruff import find_ruff_bin  # type: ignore[import-untyped]  # it has no annotations
 
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.record import Diagnostic
 from codebatch.model.task import Json
-from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.config import RULE_ID, LintConfig
+from codebatch_workers.lint.examples import EXAMPLES
+from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import QueryRule
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
-from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS
+from codebatch_workers.syntax.finders import Refused, check_language
+from codebatch_workers.syntax.languages import (
+    EXTRA_GRAMMAR_TOOLS,
+    LANGUAGES_OF_DATA,
+    has_grammar,
+    language_of_path,
+)
 from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
-from codebatch_workers.tasks.lint import apply_rule, is_on, rules_of, severity_of
+from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule, is_on, rules_of, severity_of
 
 __all__ = [
+    "example_rule",
     "explain_rule",
     "find_in",
     "finder",
+    "languages_of_paths",
     "list_rules",
     "named_language",
     "references_in",
@@ -93,30 +102,96 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def explain_rule(code: str) -> dict[str, Json]:
-    """What a rule of `list_rules` is called and what it is for; of ruff's what it finds too, as `ruff rule` has it."""
-    if code not in SEVERITIES:
-        return {"name": "", "explanation": ""}
-    told = subprocess.run(
-        [find_ruff_bin(), "rule", code, "--output-format", "json"],
-        env={"LC_ALL": "C.UTF-8"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-    )
-    rule = msgspec.json.decode(told.stdout)
-    return {name: rule[name] for name in ("name", "summary", "explanation")}
+def summaries() -> dict[str, Json]:
+    """What each of ruff's rules finds, by code: in the words of the ruff that is used."""
+    return dict(summaries_of_ruff())
+
+
+def explain_rule(settings: Mapping[str, Json], code: str) -> dict[str, Json]:
+    """Of a rule of `list_rules` what it finds, an example, why it has its severity, and its tool's words and page."""
+    config = msgspec.convert(dict(settings), LintConfig)
+    default = {**SEVERITIES, **{rule.code: rule.severity for rule in rules_of(config)}}[code]
+    judged = judged_of(code)
+    known = explain_ruff(code) if code in SEVERITIES else Explained(example=_example_of_ours(config, code))
+    why = why_so_grave(judged, is_configured=severity_of(code, (config,), default) != default)
+    said = {name: value for name, value in msgspec.structs.asdict(known).items() if name != "summary" or value}
+    return {**said, "judged": dict(judged), "why": why}
+
+
+def _example_of_ours(config: LintConfig, code: str) -> str:
+    """Of our rule or of the user's what it finds something in."""
+    own = next((rule for rule in config.rules if rule.id == code), None)
+    if own is None:
+        return EXAMPLES.get(code, "")
+    return own.bad[0].rstrip("\n") if own.bad else ""
+
+
+def example_rule(settings: Mapping[str, Json], rule_id: str, language: str) -> dict[str, Json]:
+    """A rule of the user's to go on from, of an id that is free. Raises InvalidInput for what cannot be one."""
+    if not RULE_ID.match(rule_id):
+        hint = "write small letters and digits joined by `-`, such as no-print"
+        raise InvalidInput(f"{rule_id!r} is no id for a rule", hint=hint)
+    if any(rule["code"] == rule_id for rule in list_rules(settings)):
+        raise InvalidInput(f"there is a rule {rule_id!r}", hint=f"see: codebatch rules show {rule_id}")
+    name = named_language(language)
+    try:
+        check_language(name)
+    except Refused as error:
+        raise InvalidInput(str(error), hint=error.hint) from error
+    example = rule_example(name)
+    looked_for = {"pattern": example.pattern} if example.pattern else {"query": example.query}
+    told = {"message": example.message, "severity": "warning"}
+    return {"id": rule_id, "language": name, **looked_for, **told, "bad": [example.bad], "good": [example.good]}
+
+
+def languages_of_paths(paths: Iterable[bytes]) -> Iterator[str]:
+    """Of each path the language that its name says, where that is of code, and can be parsed here."""
+    for path in paths:
+        language = language_of_path(path)
+        if language is not None and language not in LANGUAGES_OF_DATA and has_grammar(language):
+            yield language
 
 
 def test_rules(settings: Mapping[str, Json], files: Sequence[tuple[bytes, bytes]]) -> dict[str, Json]:
-    """What the user's rules say of their own examples, `wrong` where it is not what they should; and of files."""
+    """What the user's rules say of their own examples, `wrong` where it is not what they should; and of files.
+
+    Of each file how many rules were tried on it, and else why it is `passed_over`, as in a run.
+    """
     config = msgspec.convert(dict(settings), LintConfig)
     sources = [SourceFile(path, content, executable=False, contexts={}) for path, content in files]
-    found = [each for rule in config.rules for source in sources for each in _found(compile_rule(rule), source)]
+    found: list[Diagnostic] = []
+    tried: list[dict[str, Json]] = []
+    for source in sources:
+        rules = [rule for rule in config.rules if rule.language == source.language]
+        passed_over = _why_passed_over(source, bool(rules))
+        if not passed_over:
+            found += [each for rule in rules for each in _found(compile_rule(rule), source)]
+        count = 0 if passed_over else len(rules)
+        placed = dict(zip(("path", "path_b64"), source.path_fields, strict=True))
+        tried.append(
+            {
+                **{name: value for name, value in placed.items() if isinstance(value, str)},
+                "language": source.language,
+                "rules": count,
+                "passed_over": passed_over,
+            }
+        )
     return {
         "rules": [_examples(rule) for rule in config.rules],
+        "files": list(tried),
         "findings": [msgspec.to_builtins(each) for each in found],
     }
+
+
+def _why_passed_over(source: SourceFile, has_rules: bool) -> str:
+    """Why no rule of the user's looks at a file; empty where one does."""
+    if source.file_class in ("binary", "huge", "empty", *NOT_WRITTEN_BY_HAND):
+        return f"it is {source.file_class}"
+    if not has_rules:
+        return f"no rule is for {source.language}"
+    if not source.can_be_parsed:
+        return f"it cannot be parsed as {source.language}"
+    return ""
 
 
 def _examples(rule: QueryRule) -> dict[str, Json]:

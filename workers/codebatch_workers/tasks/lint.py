@@ -33,7 +33,7 @@ from codebatch_workers.syntax.suppression import matches
 
 # Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
 _ONCE_A_NAME = frozenset({"F405", "F821"})
-_NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
+NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
 def create(environment: TaskEnvironment[LintConfig]) -> Lint:
@@ -82,7 +82,7 @@ class Lint:
             return []
         profile = self._profile(file)
         found: list[Diagnostic] = []
-        for rule in profile.lasting_rules if file_class in _NOT_WRITTEN_BY_HAND else profile.rules:
+        for rule in profile.lasting_rules if file_class in NOT_WRITTEN_BY_HAND else profile.rules:
             found.extend(apply_rule(rule, file))
         found.sort(key=lambda record: (record.line, record.column, record.code))
         return list(found)

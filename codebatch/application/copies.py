@@ -1,0 +1,173 @@
+"""Copied code: the blocks that stand at several places, each once, and their source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from codebatch.application.asking import Answer, Question
+from codebatch.application.inspecting import SourceLine, read_lines
+from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.model.entry import display_path, path_fields, path_from_fields
+from codebatch.query.apart import FilesApart
+from codebatch.query.arguments import refuse_below_one
+from codebatch.query.completeness import completeness
+from codebatch.query.decoding import decode_lines
+from codebatch.query.filters import RecordFilter
+from codebatch.query.paths import PathFilter
+from codebatch.query.records import BatchRecords
+
+BLOCKS_SHOWN = 10
+PLACES_WITH_SOURCE_MAX = 2
+SOURCE_LINES_SHOWN_MAX = 200
+
+
+class CopiedPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a block stands. `end_line` is behind its last, and not known of a place that another one covers."""
+
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+    line: int
+    end_line: int | UnsetType = UNSET
+
+    @property
+    def path_bytes(self) -> bytes:
+        return path_from_fields(self.path, self.path_b64)
+
+
+class CopiedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """So many code lines that stand at `copies` places; `places` are those of them that are told, by path and line.
+
+    `number` is which one it is, from 1, among those that were asked for.
+    """
+
+    number: int
+    group: str
+    lines: int
+    copies: int
+    places: tuple[CopiedPlace, ...]
+
+
+class Copies(msgspec.Struct, frozen=True, kw_only=True):
+    """Copied blocks, those of most code lines first, and how many there are in all.
+
+    `left_out`: so many stand in tests alone, or in what is vendored, generated or minified.
+    """
+
+    blocks: tuple[CopiedBlock, ...]
+    count: int
+    left_out: int
+
+
+class _Duplicate(msgspec.Struct, gc=False):
+    """What of a `duplicate` record is asked for."""
+
+    line: int
+    end_line: int
+    lines: int
+    copies: int
+    group: str
+    other_line: int
+    path: str | UnsetType = UNSET
+    path_b64: str | UnsetType = UNSET
+    other_path: str | UnsetType = UNSET
+    other_path_b64: str | UnsetType = UNSET
+
+
+_decoder = msgspec.json.Decoder(_Duplicate)
+
+
+def find_copies(
+    question: Question,
+    *,
+    least: int = 1,
+    first: int = 1,
+    limit: int | None = BLOCKS_SHOWN,
+    path: str = "",
+    everything: bool = False,
+) -> Answer[Copies]:
+    """The copied blocks of `least` code lines or more of which a place is asked for, from the `first` on.
+
+    Without `everything` those are left out that stand in tests and foreign code alone. Raises InvalidInput or
+    StoreCorrupt.
+    """
+    refuse_below_one(limit=limit, least=least, first=first)
+    records = question.records
+    if "duplicates" not in records.task_names:
+        raise InvalidInput("the batch does not know what is copied", hint="run the pipeline `full`")
+    paths = PathFilter(path)
+    apart = None if everything else FilesApart(records)
+    found: list[CopiedBlock] = []
+    left_out = 0
+    for block in _blocks(records, least):
+        if not any(paths.matches(place.path_bytes) for place in block.places):
+            continue
+        if apart is not None and all(apart.of(place.path_bytes) for place in block.places):
+            left_out += 1
+        else:
+            found.append(block)
+    found.sort(key=lambda block: (-block.lines, -block.copies, block.places[0].path_bytes, block.places[0].line))
+    end = None if limit is None else first - 1 + limit
+    chosen = [
+        msgspec.structs.replace(block, number=number) for number, block in enumerate(found[first - 1 : end], first)
+    ]
+    needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
+    whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
+    copies = Copies(blocks=tuple(chosen), count=len(found), left_out=left_out)
+    return Answer(question=question, found=copies, whole=whole)
+
+
+def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlace, tuple[SourceLine, ...]]]:
+    """The first places of a block, each with its source, as it was frozen, or the beginning of it.
+
+    Raises InvalidInput for a block of another batch, and StoreCorrupt. Of a file whose content is gone there is none,
+    and a note.
+    """
+    found: list[tuple[CopiedPlace, tuple[SourceLine, ...]]] = []
+    whole = [place for place in block.places if isinstance(place.end_line, int)]
+    for place in whole[:PLACES_WITH_SOURCE_MAX]:
+        assert isinstance(place.end_line, int)
+        name = place.path_bytes
+        item = question.records.find_items([name]).get(name)
+        if item is None:
+            raise InvalidInput(f"the batch has no file {display_path(name)!r}")
+        last = min(place.end_line - 1, place.line + SOURCE_LINES_SHOWN_MAX - 1)
+        try:
+            found.append((place, read_lines(question, name, item, place.line, last)[1]))
+        except ObjectMissing as error:
+            question.note(f"the source of {display_path(name)} is not shown: {error.message}")
+    return found
+
+
+def _blocks(records: BatchRecords, least: int) -> Iterable[CopiedBlock]:
+    groups: dict[str, list[_Duplicate]] = {}
+    for each in _duplicates(records):
+        if each.lines >= least:
+            groups.setdefault(each.group, []).append(each)
+    for group, told in groups.items():
+        places = {(path_from_fields(each.path, each.path_b64), each.line): each.end_line for each in told}
+        known: dict[tuple[bytes, int], int | None] = {**places}
+        for each in told:
+            known.setdefault((path_from_fields(each.other_path, each.other_path_b64), each.other_line), None)
+        yield CopiedBlock(
+            number=0,
+            group=group,
+            lines=told[0].lines,
+            copies=max(each.copies for each in told),
+            places=tuple(_place(path, line, known[path, line]) for path, line in sorted(known)),
+        )
+
+
+def _duplicates(records: BatchRecords) -> Iterable[_Duplicate]:
+    for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
+        for block in records.read(piece):
+            lines = [line for line in block.splitlines() if line.startswith(b'{"kind":"duplicate"')]
+            records.reading.matched += len(lines)
+            yield from decode_lines(_decoder, b"\n".join(lines))
+
+
+def _place(path: bytes, line: int, end_line: int | None) -> CopiedPlace:
+    text, encoded = path_fields(path)
+    return CopiedPlace(path=text, path_b64=encoded, line=line, end_line=UNSET if end_line is None else end_line)

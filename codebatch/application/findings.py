@@ -1,0 +1,95 @@
+"""What was found wrong, rule by rule, the most certain first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from codebatch.application.asking import Answer, Question
+from codebatch.application.questions import count_by, search
+from codebatch.model.record import SEVERITIES, Diagnostic, Severity
+from codebatch.query.fields import JsonRecord, path_key, typed
+from codebatch.query.file_states import file_states
+from codebatch.query.filters import RecordFilter, path_bytes
+
+SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
+"""Hints are for those who ask for them."""
+
+
+class RuleFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule found with one severity: how much, in how many files, and `findings`, diagnostics as JSON has them.
+
+    Those in code that the project is made of come first, then by path and place; tests, examples, fixtures, templates
+    and what others wrote come last: `apart` of them are there.
+    """
+
+    code: str
+    tool: str
+    severity: Severity
+    count: int
+    files: int
+    apart: int
+    findings: tuple[JsonRecord, ...]
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings by rule, and how many hints there are besides that were not asked for.
+
+    The gravest come first; of one severity those outside of tests and the like; of these the rules that found least,
+    for what is done all over a tree is its way.
+    """
+
+    rules: tuple[RuleFindings, ...]
+    hints_hidden: int
+
+    @property
+    def count(self) -> int:
+        """How many findings there are in all."""
+        return sum(rule.count for rule in self.rules)
+
+
+def find(question: Question, asked: RecordFilter, task: str | None = None) -> Answer[Findings]:
+    """The diagnostics that a filter lets pass, by rule; without hints where it names no severity.
+
+    Raises InvalidInput or StoreCorrupt.
+    """
+    hints = 0
+    if not asked.severities:
+        hidden = msgspec.structs.replace(asked, severities=("hint",))
+        hints = count_by(question, hidden, "severity", task=task).found.total
+        asked = msgspec.structs.replace(asked, severities=SHOWN)
+    answer = search(question, asked, task=task)
+    found = list(answer.found)
+    apart = file_states(question.records).apart if found else frozenset()
+    rules = tuple(by_rule(found, apart))
+    return Answer(question=question, found=Findings(rules=rules, hints_hidden=hints), whole=answer.whole)
+
+
+def by_rule(found: Iterable[JsonRecord], apart: Collection[bytes]) -> list[RuleFindings]:
+    """Diagnostics by rule and severity, as Findings has them; those of files `apart` come last."""
+    by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
+    for record in found:
+        about = typed(record, Diagnostic)
+        by_rule.setdefault((about.severity, about.code, about.tool), []).append(record)
+    rules = [
+        RuleFindings(
+            code=code,
+            tool=tool,
+            severity=severity,
+            count=len(each),
+            files=len({path_key(record) for record in each}),
+            apart=sum(path_bytes(record) in apart for record in each),
+            findings=tuple(sorted(each, key=lambda record: path_bytes(record) in apart)),
+        )
+        for (severity, code, tool), each in by_rule.items()
+    ]
+    return sorted(rules, key=_weight)
+
+
+def _weight(rule: RuleFindings) -> tuple[int, bool, int, str]:
+    """By what rules are ordered."""
+    return _RANKS[rule.severity], rule.apart == rule.count, rule.count, rule.code
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}

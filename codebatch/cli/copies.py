@@ -1,0 +1,165 @@
+"""`duplicates`: copied blocks, and their source side by side."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import get_args
+
+import click
+import msgspec
+
+from codebatch.application.copies import BLOCKS_SHOWN, CopiedBlock, CopiedPlace, Copies
+from codebatch.application.inspecting import SourceLine
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.filtering import path_option
+from codebatch.cli.formats import Form, write_rows
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.terminal import printable
+from codebatch.errors import InvalidInput
+from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
+from codebatch.query.fields import JsonRecord, record_path
+
+_PLACES_LISTED = 3
+_FIRST_LINES = 12
+_SIDE_COLUMNS = 40
+"""A side that is narrower is not read: then one is below the other."""
+_BETWEEN = " | "
+_TAB_COLUMNS = 4
+
+
+class CopiesAnswer(Copies, frozen=True, kw_only=True):
+    """`duplicates`, of which batch; how true it is as in `summary`."""
+
+    batch_id: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+@click.command()
+@asked_batch_option
+@click.option("--show", type=click.IntRange(min=1), metavar="N", help="The source of the Nth alone, side by side.")
+@click.option("--min", "least", type=click.IntRange(min=1), default=1, help="Only blocks of so many code lines.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {BLOCKS_SHOWN}, with -o all.")
+@path_option
+@click.option("--all", "everything", is_flag=True, help="Also what tests, vendored and generated files have alone.")
+@click.option("-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form; --json is json.")
+@answering
+def duplicates(
+    answering: Answering,
+    batch_reference: str | None,
+    show: int | None,
+    least: int,
+    limit: int | None,
+    path: str,
+    everything: bool,
+    form: Form | None,
+) -> int:
+    """Copied code: blocks of ten code lines and more that stand at several places, the largest first.
+
+    With the source of the first side by side, or with --show of another; where the terminal is narrow, and in a pipe,
+    one below the other.
+    """
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} means nothing beside --json")
+    if show is not None and limit is not None:
+        raise InvalidInput("--limit means nothing beside --show")
+    batch = ask(answering, batch_reference)
+    form = "json" if answering.as_json else form
+    shown = 1 if show is not None else limit or (BLOCKS_SHOWN if form is None else None)
+    answer = batch.copies(least=least, first=show or 1, limit=shown, path=path, everything=everything)
+    found = answer.found
+    if show is not None and not found.blocks and answer.whole.is_complete:
+        raise InvalidInput(f"there is no copied block {show:,}", hint=f"there are {found.count:,}")
+    if found.left_out:
+        answering.note(f"left out: {found.left_out:,} in tests, vendored or generated files alone; with them: --all")
+    if form == "json":
+        document = {"batch_id": batch.id, **msgspec.to_builtins(found)}
+        return answer_document(msgspec.structs.replace(answering, as_json=True), answer, document, ())
+    if_none = "" if found.blocks else "no copied blocks"
+    if form is not None:
+        rows = [row for block in found.blocks for row in _rows(block)]
+        write = partial(write_rows, form, rows, _COLUMNS, _value)
+        return answer_written(answering, answer, write, if_none=if_none)
+    lines = list(_lines(batch, found, is_alone=show is not None))
+    status = answer_written(answering, answer, partial(answering.print, None, lines), if_none=if_none)
+    if show is None and len(found.blocks) < found.count:
+        answering.note(f"{found.count - len(found.blocks):,} more; show them with --limit {found.count}")
+    return status
+
+
+_COLUMNS = ("number", "lines", "copies", "path", "line", "end_line")
+
+
+def _rows(block: CopiedBlock) -> Iterator[JsonRecord]:
+    about: JsonRecord = {"number": block.number, "lines": block.lines, "copies": block.copies, "group": block.group}
+    for place in block.places:
+        yield {**about, **msgspec.to_builtins(place)}
+
+
+def _value(row: JsonRecord, field: str) -> object:
+    return record_path(row) if field == "path" else row.get(field)
+
+
+def _lines(batch: OpenedBatch, found: Copies, *, is_alone: bool) -> Iterator[str]:
+    for block in found.blocks:
+        yield _line(block, len(block.places) if is_alone else _PLACES_LISTED)
+    if found.blocks:
+        first, *_ = found.blocks
+        yield ""
+        yield from _source(batch, first, None if is_alone else _FIRST_LINES)
+
+
+def _line(block: CopiedBlock, listed: int) -> str:
+    places = " = ".join(map(_shown, block.places[:listed]))
+    left = block.copies - min(listed, len(block.places))
+    more = f" (and {left:,} more)" if left > 0 else ""
+    return f"{block.number:>4}  {count_of(block.lines, 'line')}  {places}{more}"
+
+
+def _shown(place: CopiedPlace) -> str:
+    return f"{display_path(place.path_bytes)}:{place.line}"
+
+
+def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> Iterator[str]:
+    """The places of a block side by side, or one below the other."""
+    sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
+    columns = _columns()
+    width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
+    if len(sides) == 2 and width >= _SIDE_COLUMNS:
+        (left_title, left), (right_title, right) = sides
+        for one, other in zip_longest([left_title, *left], [right_title, *right], fillvalue=""):
+            yield f"{_cut(one, width):<{width}}{_BETWEEN}{_cut(other, width)}".rstrip()
+    else:
+        for title, lines in sides:
+            yield from (title, *lines)
+    longest = max((len(lines) for _, lines in sides), default=0)
+    if lines_max is not None and longest == lines_max:
+        yield f"   …  all of it: codebatch duplicates --show {block.number}"
+
+
+def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
+    return [
+        f"{each.line:>6}  {printable(each.text.removesuffix(chr(13)).expandtabs(_TAB_COLUMNS))}".rstrip()
+        for each in lines[:lines_max]
+    ]
+
+
+def _cut(text: str, width: int) -> str:
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _columns() -> int | None:
+    """How wide the terminal is; None where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except OSError:
+        return None

@@ -1,0 +1,151 @@
+"""`findings`: what was found wrong, by rule, with the lines where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import click
+import msgspec
+
+from codebatch.application.asking import Question
+from codebatch.application.findings import Findings, RuleFindings
+from codebatch.application.source_text import SourceText, source_texts
+from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.filtering import filter_options
+from codebatch.cli.formats import Form, columns_of, write_rows
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.terminal import printable
+from codebatch.cli.widths import fitted, terminal_width
+from codebatch.errors import InvalidInput
+from codebatch.model.quantities import count_of
+from codebatch.model.record import SEVERITIES, Severity
+from codebatch.model.task import Json
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+
+SHOWN = 50
+_NONE = "no findings"
+_TAB_COLUMNS = 4
+_WIDTH_OF_SOURCE = 160
+"""Of a line of source where there is no terminal: what is minified ends somewhere."""
+
+
+@click.command()
+@asked_batch_option
+@filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")
+@click.option("--all", "with_hints", is_flag=True, help="Hints too.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {SHOWN}, for programs all.")
+@answering
+def findings(
+    answering: Answering,
+    batch_reference: str | None,
+    with_hints: bool,
+    limit: int | None,
+    form: Form | None,
+    severity: tuple[Severity, ...],
+    code: tuple[str, ...],
+    tool: tuple[str, ...],
+    lang: tuple[str, ...],
+    path: str,
+    where: str,
+    task: str | None,
+) -> int:
+    """What was found wrong, by rule, the most certain first; what only tests or examples have comes last.
+
+    Hints are left out, unless --all or --severity asks for them.
+    """
+    if with_hints and severity:
+        raise InvalidInput("--all means nothing beside --severity")
+    if answering.as_json and form not in (None, "json"):
+        raise InvalidInput(f"-o {form} means nothing beside --json")
+    batch = ask(answering, batch_reference)
+    answer = batch.findings(
+        severity=SEVERITIES if with_hints else severity or None,
+        code=code or None,
+        tool=tool or None,
+        lang=lang or None,
+        path=path,
+        where=where,
+        task=task,
+    )
+    if answering.as_json or form == "json":
+        found = cut(answer.found, limit)
+        answering = msgspec.structs.replace(answering, as_json=True)
+        return answer_document(answering, answer, {"batch_id": batch.id, **msgspec.structs.asdict(found)}, ())
+    if form not in (None, "plain"):
+        rows = [record for rule in cut(answer.found, limit).rules for record in rule.findings]
+        write = partial(write_rows, form, rows, columns_of(form, ("diagnostic",)), _value)
+        return answer_written(answering, answer, write, if_none="" if rows else _NONE)
+    shown = cut(answer.found, limit or SHOWN)
+    lines = finding_lines(answer.question, shown.rules, terminal_width())
+    status = answer_rows(answering, answer, (), lines, if_none=_NONE)
+    for told in _hidden(answer.found, shown):
+        answering.note(told)
+    return status
+
+
+def cut(found: Findings, limit: int | None) -> Findings:
+    """The first findings, in the order of their rules."""
+    if limit is None:
+        return found
+    rules: list[RuleFindings] = []
+    for rule in found.rules:
+        if limit <= 0:
+            break
+        rules.append(msgspec.structs.replace(rule, findings=rule.findings[:limit]))
+        limit -= len(rule.findings)
+    return msgspec.structs.replace(found, rules=tuple(rules))
+
+
+def finding_lines(question: Question, rules: Iterable[RuleFindings], width: int | None) -> Iterator[str]:
+    """Findings for people: what a rule found in how many places, and each of them with its source."""
+    rules = tuple(rules)
+    sources = iter(source_texts(question, [record for rule in rules for record in rule.findings]))
+    for rule in rules:
+        messages = {str(record["message"]) for record in rule.findings}
+        yield fitted(f"{rule_line(rule)}{f': {messages.pop()}' if len(messages) == 1 else ''}", width)
+        for record in rule.findings:
+            told = f": {record['message']}" if messages else ""
+            yield fitted(f"  {place_of(record)}{told}", width)
+            yield from source_lines(record, next(sources), width)
+
+
+def rule_line(rule: RuleFindings) -> str:
+    """How bad what a rule found is, and how much that is."""
+    apart = "all" if rule.apart == rule.count else f"{rule.apart:,} of them"
+    apart = f", {apart} in tests and the like" if rule.apart else ""
+    return f"{rule.severity} {rule.code}  {rule.count:,} in {count_of(rule.files, 'file')}{apart}"
+
+
+def place_of(record: JsonRecord) -> str:
+    """Where a finding begins, as editors take it."""
+    return f"{record_path(record)}:{record['line']}:{record['column']}"
+
+
+def source_lines(record: JsonRecord, found: SourceText | None, width: int | None) -> Iterator[str]:
+    """The line of a finding, and under it a caret, as far as there is room; nothing where it cannot be told."""
+    if found is None:
+        return
+    gutter = f"{record['line']:>8} | "
+    shown = found.text.expandtabs(_TAB_COLUMNS)
+    margin = len(shown) - len(shown.lstrip())
+    whole = printable(gutter + shown.strip())
+    line = fitted(whole, width or _WIDTH_OF_SOURCE)
+    room = len(line) - len(gutter) - (len("…") if line != whole else 0)
+    start, end = (len(printable(found.text[:at].expandtabs(_TAB_COLUMNS))) - margin for at in (found.start, found.end))
+    yield line
+    if start < room or line == whole:
+        marked = "^" * max(min(end, room) - start, 1)
+        yield f"{'|':>10} {' ' * max(start, 0)}{marked}"
+
+
+def _hidden(found: Findings, shown: Findings) -> Iterator[str]:
+    left = found.count - sum(len(rule.findings) for rule in shown.rules)
+    if left > 0:
+        yield f"{left:,} more; show them with --limit {found.count}"
+    if found.hints_hidden:
+        yield f"{count_of(found.hints_hidden, 'hint')} hidden; show them with --all"
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)

@@ -1,0 +1,116 @@
+"""What `run` says first, on one screen: likely bugs, what is hard to change, copies, import cycles; what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from codebatch.application.asking import Question
+from codebatch.application.findings import RuleFindings
+from codebatch.application.headline import Copy, HardFunction, Headline
+from codebatch.application.source_text import source_texts
+from codebatch.cli.findings import place_of, source_lines
+from codebatch.cli.widths import fitted, fitted_path, without_same_directory
+from codebatch.model.quantities import count_of
+from codebatch.query.dependencies import Cycle
+
+FINDINGS = "codebatch findings"
+HARDEST = "codebatch top --by metric:{}"
+COPIES = "codebatch query duplicates --sort -lines"
+CYCLES = "codebatch graph --cycles"
+PARTIAL = "codebatch files --parse partial"
+
+_SOURCES = 2
+"""So many findings are shown with their source."""
+
+
+class _Section(NamedTuple):
+    title: str
+    number: int
+    command: str
+    lines: Iterable[str]
+    shown: int
+
+
+def headline_lines(
+    found: Headline, question: Question, suggest: Callable[[str], str], width: int | None
+) -> Iterator[str]:
+    """The headline for people; nothing where there is nothing to say. `suggest` has commands as they are typed here."""
+
+    def with_command(told: str, command: str) -> str:
+        """A line that ends with a command, where there is room for all of it."""
+        whole = suggest(f"{told}: {command}")
+        return fitted(told, width) if fitted(whole, width) != whole else whole
+
+    for section in _sections(found, question, width):
+        if section.number:
+            yield with_command(f"{section.title}, {section.number:,}", section.command)
+            yield from islice(section.lines, section.shown)
+    if found.partial:
+        yield with_command(f"Parsed in part, {count_of(found.partial, 'file')}", PARTIAL)
+    if found.minor:
+        told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor.items())
+        yield with_command(f"Of less weight, {sum(found.minor.values()):,} ({told})", f"{FINDINGS} --all")
+
+
+def next_command(found: Headline) -> str | None:
+    """The command that has most to say, None where none has."""
+    counts = {
+        FINDINGS: found.bugs_count,
+        _hardest(found): found.hard_count,
+        COPIES: found.copies_count,
+        CYCLES: found.cycles_count,
+        f"{FINDINGS} --all": sum(found.minor.values()),
+    }
+    return next((command for command, count in counts.items() if count), None)
+
+
+def _sections(found: Headline, question: Question, width: int | None) -> tuple[_Section, ...]:
+    # What is not there leaves its room to the others.
+    free = not found.bugs_count
+    return (
+        _Section("Likely bugs", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 9),
+        _Section("Hard to change", found.hard_count, _hardest(found), _hard_lines(found.hard, width), 7 if free else 4),
+        _Section("Copied blocks", found.copies_count, COPIES, _copy_lines(found.copies, width), 4 if free else 2),
+        _Section("Import cycles", found.cycles_count, CYCLES, _cycle_lines(found.cycles, width), 3 if free else 1),
+    )
+
+
+def _hardest(found: Headline) -> str:
+    return HARDEST.format(found.hard[0].metric if found.hard else "")
+
+
+def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | None) -> Iterator[str]:
+    rules = tuple(rules)
+    sources = source_texts(question, [rule.findings[0] for rule in rules[:_SOURCES]])
+    for place, rule in enumerate(rules):
+        first, more = rule.findings[0], rule.count - 1
+        told = f"{rule.severity} {rule.code} {first['message']}"
+        told = f": {told} (and {more:,} more)" if more else f": {told}"
+        yield fitted(f"  {fitted_path(place_of(first), width and width // 2, 2)}{told}", width)
+        if place < _SOURCES:
+            yield from source_lines(first, sources[place], width)
+
+
+def _hard_lines(functions: Iterable[HardFunction], width: int | None) -> Iterator[str]:
+    yield fitted("  complexity  used by", width)
+    for each in functions:
+        used = count_of(each.dependents, "file") if each.dependents else "-"
+        told = f"  {each.complexity:>10,}  {used:>9}  {each.symbol} "
+        yield fitted(f"{told}{fitted_path(f'{each.path}:{each.line}', width, len(told))}", width)
+
+
+def _copy_lines(copies: Iterable[Copy], width: int | None) -> Iterator[str]:
+    for each in copies:
+        more = f" and {each.places - 2:,} more" if each.places > 2 else ""
+        first, second = without_same_directory([f"{each.path}:{each.line}", f"{each.other_path}:{each.other_line}"])
+        told = f"  {each.lines:,} lines  "
+        half = None if width is None else (width + len(told)) // 2
+        told += fitted_path(first, half, len(told)) + " = "
+        yield fitted(f"{told}{fitted_path(second, width, len(told))}{more}", width)
+
+
+def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:
+    for each in cycles:
+        yield fitted(f"  {len(each.files):,} files  {' -> '.join(without_same_directory(list(each.shortest)))}", width)

@@ -1,0 +1,49 @@
+"""Lines as wide as the terminal, where there is one: what goes into a pipe or a file is whole."""
+
+from __future__ import annotations
+
+import sys
+
+from codebatch.cli.terminal import printable
+
+_WIDTH_MIN = 20
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is, None where it is none."""
+    if not sys.stdout.isatty():
+        return None
+    import shutil  # 2 ms, which a pipe can do without
+
+    return max(shutil.get_terminal_size().columns, _WIDTH_MIN)
+
+
+def fitted(line: str, width: int | None) -> str:
+    """A line, printable; of one that is too long as many whole words as there is room for, the first however long."""
+    line = printable(line)
+    if width is None or len(line) <= width:
+        return line
+    indent = len(line) - len(line.lstrip())
+    cut = line.rfind(" ", indent + 1, width - 1)
+    if cut <= indent:
+        cut = line.find(" ", indent + 1)
+    return line if cut < 0 else f"{line[:cut].rstrip()} …"
+
+
+def fitted_path(path: str, width: int | None, before: int) -> str:
+    """A path behind so many columns, of which directories are left out from the left where there is no room for all."""
+    if width is None or before + len(path) <= width:
+        return path
+    shown = path
+    while "/" in shown.removeprefix("…/") and before + len(shown) > width:
+        shown = f"…/{shown.removeprefix('…/').partition('/')[2]}"
+    return shown
+
+
+def without_same_directory(paths: list[str]) -> list[str]:
+    """Paths, of which those in the directory of the one before have their names alone."""
+    named = [path.rpartition("/") for path in paths]
+    return [
+        name if place and directory == named[place - 1][0] else f"{directory}{slash}{name}"
+        for place, (directory, slash, name) in enumerate(named)
+    ]

@@ -1,0 +1,139 @@
+"""Findings by rule, from Python, and what of a batch is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codebatch.application.headline import headline
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.record import Duplicate, File, FileClass, Metric, Record
+from tests.index.batches import Said, diagnostic, make_saying, make_store
+
+CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
+
+
+def of(item: int, record: Record) -> Record:
+    return msgspec.structs.replace(record, path=f"{item:03d}")
+
+
+def function(item: int, metric: str, value: int) -> Record:
+    return Metric(path=f"{item:03d}", metric=metric, value=value, symbol="f", line=3)
+
+
+def block(item: int, group: str, lines: int, other: int) -> Record:
+    return Duplicate(
+        path=f"{item:03d}",
+        line=1,
+        end_line=9,
+        lines=lines,
+        copies=2,
+        group=group,
+        other_path=f"{other:03d}",
+        other_line=2,
+    )
+
+
+SAID: Said = {
+    "parse": [
+        [
+            File(
+                path=f"{item:03d}", lang="python", encoding="utf-8", lines=1, class_=CLASSES[item],
+                parse="partial" if item == 4 else "ok",
+            )
+        ]
+        for item in range(len(CLASSES))
+    ],
+    "lint": [
+        [of(0, diagnostic("OFTEN", "warning")), of(0, diagnostic("HINT", "hint"))],
+        [of(1, diagnostic("IN_TEST", "error")), of(1, diagnostic("OFTEN", "warning"))],
+        [of(2, diagnostic("OFTEN", "warning")), of(2, diagnostic("ONCE", "warning"))],
+        [of(3, diagnostic("ONCE", "info"))],
+        [of(4, diagnostic("GRAVE", "error")), of(4, diagnostic("GRAVE", "error"))],
+        [],
+    ],
+    "symbols": [
+        [function(0, "cognitive", 15), function(0, "complexity", 40), function(0, "cognitive", 14)],
+        [function(1, "cognitive", 90)],
+        [function(2, "complexity", 16)],
+        [block(3, "apart", 90, 4)],
+        [block(4, "apart", 90, 3), block(4, "a", 20, 5), block(4, "b", 30, 5)],
+        [block(5, "a", 20, 4), block(5, "b", 30, 4)],
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> OpenedBatch:
+    store = make_store(tmp_path_factory.mktemp("said"))
+    make_saying(store, len(CLASSES), SAID)
+    return OpenedStore(store, pytest.fail).batch()
+
+
+def told(batch: OpenedBatch, **filters: object) -> list[tuple[str, str, int, int]]:
+    rules = batch.findings(**filters).found.rules  # type: ignore[arg-type]
+    return [(rule.severity, rule.code, rule.count, rule.apart) for rule in rules]
+
+
+def test_the_gravest_come_first_then_what_is_not_of_tests_alone_then_the_rarest(batch: OpenedBatch) -> None:
+    assert told(batch) == [
+        ("error", "GRAVE", 2, 0),
+        ("error", "IN_TEST", 1, 1),
+        ("warning", "ONCE", 1, 0),
+        ("warning", "OFTEN", 3, 1),
+        ("info", "ONCE", 1, 1),
+    ]
+    often = batch.findings(code="OFTEN").found.rules[0]
+    assert [record["path"] for record in often.findings] == ["000", "002", "001"]
+    assert (often.files, batch.findings().found.count, batch.findings().found.hints_hidden) == (3, 8, 1)
+
+
+def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_nothing(batch: OpenedBatch) -> None:
+    assert told(batch, severity="hint") == [("hint", "HINT", 1, 0)]
+    assert batch.findings(severity=("hint", "info")).found.hints_hidden == 0
+    assert told(batch, path="001") == [("error", "IN_TEST", 1, 1), ("warning", "OFTEN", 1, 1)]
+    assert batch.findings(path="001").found.hints_hidden == 0
+    with pytest.raises(InvalidInput):
+        batch.findings(severity="bad")  # type: ignore[arg-type]
+
+
+def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: OpenedBatch) -> None:
+    found = headline(batch.question.records)
+    assert [rule.code for rule in found.bugs] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
+    assert (found.bugs_count, found.minor, found.partial) == (7, {"info": 1, "hint": 1}, 1)
+    assert [(each.path, each.metric, each.complexity) for each in found.hard] == [
+        ("002", "complexity", 16),
+        ("000", "cognitive", 15),
+    ]
+    assert [(each.lines, each.path, each.other_path) for each in found.copies] == [(30, "004", "005")]
+    assert (found.copies_count, found.cycles_count) == (2, 0)
+
+
+def test_files_are_chosen_by_what_parse_says_of_them(batch: OpenedBatch) -> None:
+    assert [entry.path for entry, _ in batch.entries(parse="partial").found] == [b"004"]
+    assert [entry.path for entry, _ in batch.entries(file_class=("test", "vendored")).found] == [b"001", b"003"]
+    assert [entry.path for entry, _ in batch.entries(1, file_class="text", parse="ok").found] == [b"000"]
+    for wrong in ({"parse": "bad"}, {"file_class": "bad"}):
+        with pytest.raises(InvalidInput):
+            batch.entries(**wrong)  # type: ignore[arg-type]
+
+
+def test_where_there_is_no_other_code_nothing_stands_apart(tmp_path: Path) -> None:
+    files = [[msgspec.structs.replace(record, class_="test") for record in each] for each in SAID["parse"]]
+    store = make_store(tmp_path)
+    make_saying(store, len(CLASSES), {**SAID, "parse": files})
+    found = OpenedStore(store, pytest.fail).batch()
+    assert all(apart == 0 for *_, apart in told(found))
+    assert headline(found.question.records).hard[0].complexity == 90
+
+
+def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    bad = msgspec.structs.replace(diagnostic("E"), line="x")
+    make_saying(store, 1, {"lint": [[of(0, bad)]]})
+    with pytest.raises(StoreCorrupt, match="no diagnostic"):
+        OpenedStore(store, pytest.fail).batch().findings()

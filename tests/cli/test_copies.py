@@ -1,0 +1,100 @@
+"""`duplicates`: copied blocks, the largest first, each once, with their source side by side."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+import pytest
+
+from .process import SCRIPT, CommandLine, write
+
+
+def code(seed: str, lines: int) -> str:
+    return "".join(f"    {seed}_{each} = compute_{seed}(number={each}, other='{seed}')\n" for each in range(lines))
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """Only read."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("copied"))
+    tree = codebatch.directory / "tree"
+    for place in ("a.py", "b.py", "tests/test_a.py"):
+        write(tree / place, f"def f_{place[0]}():\n{code('x', 14)}")
+    write(tree / "c.py", f"def c():\n{code('y', 20)}\n\ndef d():\n{code('y', 20)}".replace("y_3 =", "y\x1b[31m\t=", 1))
+    write(tree / "tests/test_b.py", f"def b():\n{code('z', 30)}\n\ndef e():\n{code('z', 30)}")
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def test_each_block_is_told_once_the_largest_first(copied: CommandLine) -> None:
+    answer = copied("duplicates", "--store", "store", "--json").json
+    assert [(each["lines"], [place["path"] for place in each["places"]]) for each in answer["blocks"]] == [
+        (16, ["c.py", "c.py"]),
+        (14, ["a.py", "b.py", "tests/test_a.py"]),
+    ]
+    assert (answer["count"], answer["left_out"], answer["complete"]) == (2, 1, True)
+    assert answer["blocks"][1]["places"][0] == {"path": "a.py", "line": 2, "end_line": 16}
+    assert copied("duplicates", "--store", "store", "--all", "--json").json["blocks"][0]["lines"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [(("--min", "15"), [16]), (("--path", "b.py"), [14]), (("--limit", "1"), [16])]
+)
+def test_blocks_are_chosen(copied: CommandLine, arguments: tuple[str, ...], expected: list[int]) -> None:
+    answer = copied("duplicates", "--store", "store", *arguments, "--json").json
+    assert [each["lines"] for each in answer["blocks"]] == expected
+
+
+def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "--path", "a.py")
+    assert told.lines[0] == "   1  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
+    assert told.lines[2:4] == ["a.py:2", "     2      x_0 = compute_x(number=0, other='x')"]
+    assert told.lines[15] == "b.py:2"
+    assert told.lines[-1] == "   …  all of it: codebatch duplicates --show 1"
+    shown = copied("duplicates", "--store", "store", "--show", "2")
+    assert shown.lines[0] == "   2  14 lines  a.py:2 = b.py:2 = tests/test_a.py:2"
+    assert len(shown.lines) == 2 + 2 * 15
+    assert "there are 2" in copied("duplicates", "--store", "store", "--show", "3", status=2).notes
+
+
+@pytest.mark.parametrize(("columns", "is_beside"), [(100, True), (20, False)])
+def test_on_a_terminal_they_are_side_by_side_where_there_is_room(
+    copied: CommandLine, columns: int, is_beside: bool
+) -> None:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    arguments = [str(SCRIPT), "duplicates", "--store", "store", "--show", "2", "-q"]
+    with subprocess.Popen(arguments, cwd=copied.directory, stdout=theirs) as process:
+        os.close(theirs)
+        told = b""
+        try:
+            while data := os.read(ours, 1 << 16):
+                told += data
+        except OSError:  # So Linux says that nobody writes any more.
+            pass
+        process.wait()
+    os.close(ours)
+    lines = told.decode().splitlines()
+    assert any(line.startswith("a.py:2  ") and " | b.py:2" in line for line in lines) is is_beside
+    assert not is_beside or max(map(len, lines[2:])) <= columns
+
+
+def test_what_would_steer_a_terminal_is_escaped(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "--show", "1")
+    assert "\x1b" not in told.text
+
+
+def test_other_forms_have_a_row_for_each_place(copied: CommandLine) -> None:
+    told = copied("duplicates", "--store", "store", "-o", "csv", "--path", "a.py")
+    assert told.lines[:2] == ["number,lines,copies,path,line,end_line", "1,14,3,a.py,2,16"]
+
+
+def test_a_batch_that_does_not_know_of_copies_says_what_to_run(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "")
+    codebatch("run", ".", "--pipeline", "parse", "-q")
+    assert "run the pipeline `full`" in codebatch("duplicates", status=2).notes

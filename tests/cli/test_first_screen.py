@@ -1,0 +1,203 @@
+"""What `run` says first: what matters of a tree, on one screen, in any language; and where to look next."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from .process import SCRIPT, CommandLine, write
+
+HARD = "def hard(a, b, c):\n" + "".join(
+    f"    if a > {n}:\n        for x in b:\n            if x and c:\n                print(x, {n})\n" for n in range(3)
+)
+COPIED = "def copied(rows):\n    total = 0\n" + "".join(f"    total += rows[{n}] * {n + 7}\n" for n in range(20))
+FOUND = {
+    "app/__init__.py": "",
+    "app/core.py": f"from app import tools\n\n\n{HARD}\n\ndef wrong():\n\treturn tools, undefined_name  # é\n",
+    "app/tools.py": f"from app import core\n\n\n{COPIED}\n    return total, core\n",
+    "app/more.py": f"from app import core\n\n\n{COPIED}\n    return core, total\n",
+    "app/catalog.js": "{% if a %}\nvar x = 1;\n{% endif %}\n",
+    "native/m.c": "int f(void) { x = va_arg(ap, long long); return 0; }\n",
+    "tests/test_core.py": "def test():\n    return undefined_in_test\n",
+    "tests/data/broken.py": "def broken(:\n",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A tree that was run, with something to say of each kind."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("found"))
+    for path, content in FOUND.items():
+        write(codebatch.directory / path, content)
+    codebatch("run", ".", "-q")
+    return codebatch
+
+
+def on_a_terminal(codebatch: CommandLine, columns: int, *arguments: str) -> list[str]:
+    """The lines that a command puts on a terminal that is so wide."""
+    ours, theirs = pty.openpty()
+    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24"}
+    subprocess.run(
+        [SCRIPT, *arguments],
+        cwd=codebatch.directory,
+        env=environment,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        check=True,
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:
+            break
+        shown += block
+    os.close(ours)
+    return shown.decode().replace("\r", "").splitlines()
+
+
+def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> None:
+    ended = found("run", ".")
+    assert ended.lines[0].startswith("8 files in ")
+    assert ended.lines[0].endswith(" s (up to date): python 6, c 1, javascript 1")
+    assert ended.lines[1:] == [
+        "Likely bugs, 2: codebatch findings",
+        "  app/core.py:20:16: error F821 Undefined name `undefined_name`",
+        "      20 | return tools, undefined_name  # é",
+        "         |               ^^^^^^^^^^^^^^",
+        "  tests/test_core.py:2:12: warning F821 Undefined name `undefined_in_test`",
+        "       2 | return undefined_in_test",
+        "         |        ^^^^^^^^^^^^^^^^^",
+        "Hard to change, 1: codebatch top --by metric:cognitive",
+        "  complexity  used by",
+        "          21    2 files  hard app/core.py:4",
+        "Copied blocks, 1: codebatch query duplicates --sort -lines",
+        "  23 lines  app/more.py:1 = tools.py:1",
+        "Import cycles, 1: codebatch graph --cycles",
+        "  2 files  app/core.py -> tools.py -> core.py",
+        "Parsed in part, 2 files: codebatch files --parse partial",
+        "Of less weight, 1 (1 info): codebatch findings --all",
+    ]
+    assert ended.notes.splitlines()[-1] == "next: codebatch findings"
+
+
+def test_each_command_that_a_run_names_has_something_to_say(found: CommandLine) -> None:
+    for line in found("run", ".").lines[1:]:
+        if ": codebatch " in line:
+            assert found.shell(line.rpartition(": ")[2]).stdout, line
+
+
+@pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
+def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine, columns: int, marked: int) -> None:
+    lines = on_a_terminal(found, columns, "run", ".", "-q")
+    assert len(lines) <= 22
+    assert all(len(line) <= columns or len(line.removesuffix("…").split()) == 1 for line in lines), lines
+    carets = [line.index("^") for line in lines if "^" in line]
+    assert all(place < columns for place in carets)
+    assert len(carets) == marked
+
+
+def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> None:
+    answer = found("run", ".", "--json").json
+    headline = answer["headline"]
+    assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
+    assert headline["bugs"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
+    assert (headline["bugs_count"], headline["minor"]) == (2, {"info": 1})
+    assert headline["hard"] == [
+        {"path": "app/core.py", "line": 4, "symbol": "hard", "metric": "cognitive", "complexity": 21, "dependents": 2}
+    ]
+    assert headline["copies"][0]["lines"] == 23
+    assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
+    assert (headline["partial"], headline["broken"]) == (2, 1)
+
+
+def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.go", "package a\n")
+    ended = codebatch("run", ".")
+    assert len(ended.lines) == 1
+    assert "next:" not in ended.notes
+    assert codebatch("findings").notes == "no findings\n"
+
+
+def test_a_run_that_is_not_done_says_so_and_shows_what_is_known(codebatch: CommandLine) -> None:
+    for path, content in FOUND.items():
+        write(codebatch.directory / path, content)
+    ended = codebatch("run", ".", "--task", "lint")
+    assert ended.lines[0].startswith("RUNNING: batch batch-")
+    assert "Likely bugs, 2: codebatch findings" in ended.lines
+    assert not any(line.startswith(("Hard", "Import")) for line in ended.lines)
+
+
+def test_findings_come_by_rule_with_their_source_and_tests_come_last(found: CommandLine) -> None:
+    ended = found("findings")
+    unexpected = "Expected a parameter or the end of the parameter list"
+    assert ended.lines == [
+        "error F821  1 in 1 file: Undefined name `undefined_name`",
+        "  app/core.py:20:16",
+        "      20 | return tools, undefined_name  # é",
+        "         |               ^^^^^^^^^^^^^^",
+        "warning F821  1 in 1 file, all in tests and the like: Undefined name `undefined_in_test`",
+        "  tests/test_core.py:2:12",
+        "       2 | return undefined_in_test",
+        "         |        ^^^^^^^^^^^^^^^^^",
+        "info syntax-error  1 in 1 file, all in tests and the like: " + unexpected,
+        "  tests/data/broken.py:1:12",
+        "       1 | def broken(:",
+        "         |            ^",
+    ]
+
+
+def test_findings_are_chosen_counted_and_written_as_other_records_are(found: CommandLine) -> None:
+    rules = found("findings", "--path", "tests", "--json").json["rules"]
+    assert [(rule["code"], rule["severity"], rule["apart"]) for rule in rules] == [
+        ("F821", "warning", 1),
+        ("syntax-error", "info", 1),
+    ]
+    rows = found("findings", "--code", "syntax*", "-o", "csv", "--severity", "info").lines
+    assert [row.split(",")[1] for row in rows] == ["path", "tests/data/broken.py"]
+    limited = found("findings", "--limit", "1")
+    assert (len(limited.lines), limited.notes) == (4, "2 more; show them with --limit 3\n")
+    assert found("findings", "--all", "--severity", "info", status=2).stdout == b""
+    assert "no findings" in found("findings", "--lang", "c").notes
+
+
+def test_hints_are_counted_and_shown_to_who_asks(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "codebatch.toml", "[tasks.lint]\non = ['todo-comment']\n")
+    write(codebatch.directory / "a.py", "# TODO: all\n")
+    assert "Of less weight, 1 (1 hint): codebatch findings --all" in codebatch("run", ".").lines
+    ended = codebatch("findings")
+    assert (ended.stdout, ended.notes) == (b"", "no findings\n1 hint hidden; show them with --all\n")
+    assert codebatch("findings", "--all").lines[0] == "hint todo-comment  1 in 1 file: TODO comment"
+
+
+def test_files_are_chosen_by_class_and_by_how_they_are_parsed(found: CommandLine) -> None:
+    def paths(*arguments: str) -> list[str]:
+        return [row["path"] for row in found("files", *arguments, "--json").json]
+
+    assert paths("--parse", "partial") == ["app/catalog.js", "native/m.c"]
+    assert paths("--parse", "errors", "--class", "fixture") == ["tests/data/broken.py"]
+    assert paths("--class", "test", "--class", "template", "--limit", "1") == ["app/catalog.js"]
+    assert found("files", "--class", "vendored").notes == "no such file\n"
+    found("files", "--class", "test", "--why", "app", status=2)
+
+
+def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(codebatch: CommandLine) -> None:
+    wrong = "def f():\n    return '\x1b[31m' + undefined\n"
+    write(codebatch.directory / "a\x1b[2J.py", wrong)
+    for name, encoding in (("b.py", "utf-16"), ("c.py", "latin-1")):
+        content = f"# coding: {encoding}\ndef f():\n    return 'é' + undefined\n".encode(encoding)
+        (codebatch.directory / name).write_bytes(content)
+    codebatch("run", ".", "-q")
+    lines = codebatch("findings", "--code", "F821").lines
+    assert lines[1:] == [
+        "  a\\x1b[2J.py:2:22",
+        "       2 | return '\\x1b[31m' + undefined",
+        "         |                     ^^^^^^^^^",
+        "  b.py:3:18",
+        "  c.py:3:18",
+    ]
+    assert not any("\x1b" in line for line in (*codebatch("run", ".").lines, *on_a_terminal(codebatch, 60, "findings")))

@@ -1,0 +1,104 @@
+"""`rules new` writes an example of an own rule that works, at the end of what is there, and touches nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.starting import new_rule
+from codebatch.errors import InvalidConfiguration, InvalidInput
+from codebatch_workers.runtime.introspection import test_rules as try_rules
+from codebatch_workers.syntax.languages import every_language
+
+from .process import CommandLine, write
+
+
+def test_example_works_as_it_is_written(codebatch: CommandLine) -> None:
+    for name in ("a.go", "b.go", "c.py", "d.md", "node_modules/e.py", "node_modules/f.py", "node_modules/g.py"):
+        write(codebatch.directory / name, "")
+    made = codebatch("rules", "new", "no-print", "--json").json
+    assert (made["language"], made["file"]) == ("go", str(codebatch.directory / "codebatch.toml"))
+    assert "codebatch rules test" in codebatch("rules", "new", "other", "-l", "py").notes
+    assert codebatch("rules", "test").lines == ["no-print: 2 examples, 0 wrong", "other: 2 examples, 0 wrong"]
+    assert codebatch("rules", "new", "other", "--json", status=2).error["message"] == "there is a rule 'other'"
+
+
+def test_there_is_an_example_for_each_language_and_it_holds(tmp_path: Path) -> None:
+    for language in every_language():
+        new_rule(tmp_path, f"rule-{language}", language)
+    tried = try_rules(load_configuration(tmp_path).settings.tasks["lint"], ())["rules"]
+    assert isinstance(tried, list)
+    assert [(rule["examples"], rule["wrong"]) for rule in tried] == [(2, [])] * len(every_language())
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("codebatch.toml", b'jobs = 2 # two\n[tasks.lint]\noff = ["F401"]'),
+        ("codebatch.toml", b"jobs = 2\r\n"),
+        ("codebatch.toml", b'[[tasks.lint.rules]]\nid = "a"\nlanguage = "python"\npattern = "f()"\nmessage = "m"\n'),
+        ("pyproject.toml", b"[tool.codebatch]\njobs = 2\n[tool.other]\nx = 1\n"),
+    ],
+)
+def test_what_is_there_stays_to_the_byte(tmp_path: Path, name: str, before: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(before)
+    old = load_configuration(tmp_path).settings
+    new_rule(tmp_path, "new-rule", "python")
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == after.count(b"\r\n") or b"\r\n" not in before
+    settings = load_configuration(tmp_path).settings
+    rules = settings.tasks["lint"].pop("rules")
+    assert isinstance(rules, list)
+    assert [rule["id"] for rule in rules][-1] == "new-rule"
+    assert rules[:-1] == old.tasks.get("lint", {}).pop("rules", [])
+    assert (settings.jobs, settings.tasks.get("lint")) == (old.jobs, old.tasks.get("lint", {}))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'tasks = {lint = {off = ["F401"]}}',
+        '[tasks.lint]\nrules = [{id = "a", language = "python", pattern = "f()", message = "m"}]',
+        '[tasks]\nlint = {off = ["F401"]}',
+    ],
+)
+def test_what_cannot_be_gone_on_from_is_left_alone(tmp_path: Path, before: str) -> None:
+    (tmp_path / "codebatch.toml").write_text(before)
+    with pytest.raises(InvalidInput, match="that no \\[\\[tasks"):
+        new_rule(tmp_path, "new-rule", "python")
+    assert (tmp_path / "codebatch.toml").read_text() == before
+
+
+@pytest.mark.parametrize("rule_id", ["../x", 'a"b', "a\nb", "", "A", "x" * 300 + "!", "mixed-line-endings", "F401"])
+def test_id_that_can_be_none_is_refused(tmp_path: Path, rule_id: str) -> None:
+    with pytest.raises(InvalidInput):
+        new_rule(tmp_path, rule_id, "python")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_through_a_link_or_for_no_language(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="of a language that has rules"):
+        new_rule(tmp_path, "a", None)
+    (tmp_path / "other.toml").write_text("jobs = 2\n")
+    (tmp_path / "codebatch.toml").symlink_to("other.toml")
+    with pytest.raises(InvalidInput, match="is a symbolic link"):
+        new_rule(tmp_path, "a", "python")
+    assert (tmp_path / "other.toml").read_text() == "jobs = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [('bad = "print(1)"', 'write bad = ["print(1)\\n"]; '), ("severity = 1", 'write severity = "warning"; ')],
+)
+def test_rule_that_is_written_wrongly_is_told_how_it_is_written(tmp_path: Path, line: str, hint: str) -> None:
+    head = '[[tasks.lint.rules]]\nid = "a"\nlanguage = "python"\npattern = "f()"\n'
+    for table, told in ((f'{head}message = "m"\n{line}\n', hint), (head, "write message = ")):
+        (tmp_path / "codebatch.toml").write_text(table)
+        with pytest.raises(InvalidConfiguration) as refused:
+            new_rule(tmp_path, "b", "python")
+        assert (refused.value.hint or "").startswith(told)
+        assert "codebatch rules new ID" in (refused.value.hint or "")

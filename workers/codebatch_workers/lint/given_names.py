@@ -1,0 +1,80 @@
+"""Names of Python that a file does not define and that are no mistake: who runs the file gives them.
+
+Configuration is run by `exec` with names in it, code for two versions of Python names builtins of the other one, and a
+text in `Literal[…]` is no name where a project takes `Literal` from a module of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
+_DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
+_IMPORTS = ("import_", "future_import_")
+_PYTHON_2 = frozenset(
+    b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
+)
+_VERSION = re.compile(rb"version|PY_?[23]", re.IGNORECASE)
+
+
+def around(node: Node, *, through_functions: bool = False) -> Iterator[Node]:
+    """A node and all that it is in, the innermost first, up to the function or class."""
+    at: Node | None = node
+    while at is not None:
+        yield at
+        if not through_functions and at.type in ("function_definition", "class_definition", "lambda"):
+            return
+        at = at.parent
+
+
+def _is_literal_text(file: SourceFile, node: Node) -> bool:
+    """A text in `Literal[…]`: a value, where a project takes `Literal` from a module of its own."""
+    if not any(each.type == "string" for each in around(node)):
+        return False
+    for each in around(node):
+        named = each.child_by_field_name("value") if each.type == "subscript" else None
+        if each.type == "generic_type":
+            named = each.child(0)
+        if named is not None and file.utf8[named.start_byte : named.end_byte].endswith(b"Literal"):
+            return True
+    return False
+
+
+def is_given(file: SourceFile, node: Node) -> bool:
+    """Whether a name that a file does not define is given by somebody else, or is none."""
+    return _is_literal_text(file, node) or _is_of_python_2(file, node) or _is_of_who_runs_it(file, node)
+
+
+def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
+    """A name in a module that runs another one itself, or that imports and defines nothing and fills what it names."""
+    defines, runs = file.derived(_defines_and_runs)
+    name = re.escape(file.utf8[node.start_byte : node.end_byte])
+    return runs or (not defines and bool(re.search(rb"(?m)^%s\s*[.\[][^\n=]*=(?!=)" % name, file.utf8)))
+
+
+def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
+    """Whether a module imports or defines something at its top, and whether it calls `exec` there."""
+    assert file.tree is not None
+    top = [(each.type in _DEFINITIONS, each) for each in file.tree.root_node.named_children]
+    runs = any(_EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one)
+    return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
+
+
+def _is_of_python_2(file: SourceFile, node: Node) -> bool:
+    """A builtin of Python 2's where the version of Python was asked, or in `try`."""
+    if file.utf8[node.start_byte : node.end_byte] not in _PYTHON_2:
+        return False
+    for each in around(node, through_functions=True):
+        condition = each.child_by_field_name("condition") if each.type == "if_statement" else None
+        if condition is not None and _VERSION.search(file.utf8, condition.start_byte, condition.end_byte):
+            return True
+        if each.type == "try_statement":
+            return True
+    return False
