@@ -125,7 +125,7 @@ def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
         ("batch lits", "list"),
         ("query output", "outputs"),
         ("sumary", "summary"),
-        ("lint", "errors"),
+        ("lint", "findings"),
         ("snap", "snapshot"),
     ],
 )
