@@ -20,6 +20,7 @@ from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
+from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
@@ -113,7 +114,7 @@ ANSWERS: dict[str, object] = {
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
-    "findings": answers.FindingsAnswer,
+    "findings": FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],

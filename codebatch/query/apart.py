@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import path_from_fields
+from codebatch.model.record import CLASSES_APART
 from codebatch.query.decoding import decode_lines
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
@@ -17,7 +18,7 @@ from codebatch.query.records import BatchRecords
 Apart = Literal["test", "foreign"]
 """`foreign`: vendored, generated or minified."""
 
-_CLASS = re.compile(rb'"class":"(?:generated|minified|vendored|fixture|test|example|template)"')
+_CLASS = re.compile(b'"class":"(?:%b)"' % "|".join(sorted(CLASSES_APART)).encode())
 _TESTS = frozenset(("fixture", "test", "example"))
 # What runners of tests look for by default: pytest and unittest, jest, vitest and mocha, go test, RSpec and minitest,
 # JUnit and its like, PHPUnit, googletest, Bats, prove.
