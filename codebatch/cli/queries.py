@@ -116,15 +116,14 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         return answer_document(answering, seen, {}, overview_lines(seen.found))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
-    document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
-    if answering.explain:
-        document["explain"], more = _explained(answer.question, found)
-        lines += more
-    status = answer_document(answering, answer, document, lines)
-    if not found.records and answer.whole.is_complete:
-        answering.note(f"nothing is said of {display_path(found.path)}")
-    return status
+    if not answering.explain:
+        if_none = f"nothing is said of {display_path(found.path)}"
+        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
+    explain, more = _explained(answer.question, found)
+    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
+    document.update(path_row(found.path))
+    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
 @click.group(cls=Group)
