@@ -97,14 +97,16 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 MEANT = {
     "analyze": "run",
     "analyse": "run",
-    "check": "errors",
+    "check": "findings",
     "clean": "gc",
-    "complexity": "top --by metric:cognitive",
+    "complexity": "hotspots",
+    "clones": "duplicates",
+    "copies": "duplicates",
     "cycles": "graph --cycles",
     "dependents": "impact",
     "grep": "references",
     "info": "summary",
-    "lint": "errors",
+    "lint": "findings",
     "ls": "files",
     "metrics": "query metrics",
     "prune": "gc",
@@ -159,8 +161,10 @@ def cli() -> None:
 
     \b
     codebatch run .             freeze, analyse and summarise the current directory
-    codebatch errors            what is wrong, worst first
+    codebatch findings          what is wrong, likely bugs first
+    codebatch hotspots          what is hard to change
     codebatch inspect FILE      what is worth knowing of one file
+    codebatch impact FILE       what depends on a file
     codebatch help              pages on questions, rules, data, CI and more
     """
 

@@ -39,7 +39,7 @@ from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
 
-_EVERYWHERE = {"store", *FLAGS}
+_EVERYWHERE = {"store", "color", *FLAGS}
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):

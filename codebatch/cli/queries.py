@@ -13,9 +13,8 @@ import msgspec
 from codebatch.application.asking import Question
 from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
-from codebatch.cli.colors import is_colored, write_colored
 from codebatch.cli.filtering import Asked, NounCommand, filtering
-from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_painted, write_rows
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.none_found import none_found
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
@@ -166,8 +165,9 @@ def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> i
     if_none = "" if rows else none_found(batch, asked)
     if form == "json":
         return answer_rows(answering, answer, rows, (), if_none=if_none)
-    if form == "plain" and not fields and is_colored(asked.color):
-        return answer_written(answering, answer, partial(write_colored, rows), if_none=if_none)
+    paint = answering.painter
+    if form == "plain" and not fields and paint is not None:
+        return answer_written(answering, answer, partial(write_painted, rows, paint), if_none=if_none)
     if form == "plain" and not fields:
         return answer_rows(answering, answer, (), map(record_line, rows), if_none=if_none)
     columns = fields or columns_of(form, answer.asked.possible_kinds)
