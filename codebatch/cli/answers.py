@@ -407,10 +407,3 @@ class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     topics: tuple[HelpTopic, ...] = ()
     of: str = ""
     text: str = ""
-
-
-class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`version`."""
-
-    version: str
-    python: str
