@@ -110,7 +110,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
-    if not (named or everything or answering.as_json or answering.explain):
+    if kinds is None and not (everything or answering.as_json or answering.explain):
         from codebatch.cli.overview import overview_lines  # as above
 
         seen = batch.overview(path)
