@@ -121,7 +121,8 @@ class OpenedBatch(Nouns):
     ) -> Answer[list[tuple[str, int]]]:
         """How often each kind, code, severity or language is there, or diagnostics by path or directory; most first.
 
-        By `metric:NAME` where that is greatest. At most `limit`, all where none is given.
+        By `metric:NAME` where that is greatest; by any other field of records how many have which value. At most
+        `limit`, all where none is given.
         """
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 

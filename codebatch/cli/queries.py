@@ -33,12 +33,6 @@ WORST_SHOWN = 10
 task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
 
 
-def _check_ranking(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if value not in get_args(Ranking) and not value.startswith(METRIC):
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(get_args(Ranking))}, {METRIC}NAME", ctx, param)
-    return value
-
-
 @click.command()
 @asked_batch_option
 @task_option
@@ -73,11 +67,10 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 @task_option
 @click.option(
     "--by",
-    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME]",
+    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME|FIELD]",
     default="kind",
     show_default=True,
-    callback=_check_ranking,
-    help="What to count; of metric:NAME the greatest.",
+    help="What to count; of metric:NAME the greatest; any other field of records, such as name, target or class.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {TOP_SHOWN}, with --json all.")
 @answering
@@ -109,7 +102,7 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
-    if not (named or everything or answering.as_json or answering.explain):
+    if kinds is None and not (everything or answering.as_json or answering.explain):
         from codebatch.cli.overview import overview_lines  # as above
 
         seen = batch.overview(path)
