@@ -82,6 +82,7 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     assert data["paths"] == ["a"]
     assert "of a part of the project alone" in str(data["incomplete"])
     assert data["asked"] == ["diagnostic", "file"]
+    assert data["changes_told"]
 
 
 def test_of_nothing(codebatch: CommandLine) -> None:
