@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.application.questions import count_by, search
 from codebatch.model.record import SEVERITIES, Diagnostic, Severity
+from codebatch.query.apart import FilesApart
 from codebatch.query.fields import JsonRecord, path_key, typed
-from codebatch.query.file_states import file_states
 from codebatch.query.filters import RecordFilter, path_bytes
 
 SHOWN: tuple[Severity, ...] = tuple(severity for severity in SEVERITIES if severity != "hint")
@@ -61,13 +61,12 @@ def find(question: Question, asked: RecordFilter, task: str | None = None) -> An
         asked = msgspec.structs.replace(asked, severities=SHOWN)
     answer = search(question, asked, task=task)
     found = list(answer.found)
-    apart = file_states(question.records).apart if found else frozenset()
-    rules = tuple(by_rule(found, apart))
+    rules = tuple(by_rule(found, FilesApart(question.records))) if found else ()
     return Answer(question=question, found=Findings(rules=rules, hints_hidden=hints), whole=answer.whole)
 
 
-def by_rule(found: Iterable[JsonRecord], apart: Collection[bytes]) -> list[RuleFindings]:
-    """Diagnostics by rule and severity, as Findings has them; those of files `apart` come last."""
+def by_rule(found: Iterable[JsonRecord], apart: FilesApart) -> list[RuleFindings]:
+    """Diagnostics by rule and severity, as Findings has them; those of files that stand apart come last."""
     by_rule: dict[tuple[Severity, str, str], list[JsonRecord]] = {}
     for record in found:
         about = typed(record, Diagnostic)
@@ -79,8 +78,8 @@ def by_rule(found: Iterable[JsonRecord], apart: Collection[bytes]) -> list[RuleF
             severity=severity,
             count=len(each),
             files=len({path_key(record) for record in each}),
-            apart=sum(path_bytes(record) in apart for record in each),
-            findings=tuple(sorted(each, key=lambda record: path_bytes(record) in apart)),
+            apart=sum(apart.of(path_bytes(record)) is not None for record in each),
+            findings=tuple(sorted(each, key=lambda record: apart.of(path_bytes(record)) is not None)),
         )
         for (severity, code, tool), each in by_rule.items()
     ]

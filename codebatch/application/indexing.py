@@ -8,7 +8,6 @@ from codebatch.application import Note, ignore_note
 from codebatch.errors import BatchIncomplete, StoreCorrupt, UnknownId
 from codebatch.index.build import build, posted_anew
 from codebatch.index.generations import index_hint
-from codebatch.index.keys import ITEM_BYTES
 from codebatch.index.read import open_index
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, current_outputs
@@ -59,14 +58,14 @@ def verify_index(store: Store, batch: Batch, note: Note = ignore_note) -> IndexA
     if damaged:
         raise StoreCorrupt(f"the index cannot be verified: batch {batch.id} is damaged", hint=DAMAGE_HINT)
     posted = found.posted()
-    if any(posted.get(digest) != terms for digest, terms in expected.items()):
+    if any(posted.get(digest) != terms.by_key() for digest, terms in expected.items()):
         raise StoreCorrupt(f"the index of batch {batch.id} is not what its records say", hint=index_hint(batch.id))
     return IndexAnswer(
         batch_id=batch.id,
         shard_files=len(expected),
         known=0,
-        terms=len(set[bytes]().union(*expected.values())),
-        postings=sum(map(len, (items for terms in expected.values() for items in terms.values()))) // ITEM_BYTES,
+        terms=len(set[bytes]().union(*(terms.keys for terms in expected.values()))),
+        postings=sum(sum(terms.counts) for terms in expected.values()),
         decoded=len(expected),
         damaged=0,
         bytes=0,

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import cast
 
+import msgspec
+
 from codebatch.application.asking import Answer, Question
-from codebatch.errors import InvalidInput, ObjectMissing
+from codebatch.errors import InvalidInput, ObjectMissing, StoreCorrupt
 from codebatch.model.entry import display_path, path_row
 from codebatch.query.arguments import refuse_text, refuse_unknown
 from codebatch.query.completeness import Completeness
 from codebatch.query.fields import JsonRecord
+from codebatch.query.filters import RecordFilter, path_bytes
+from codebatch.query.narrowing import lookups_of
 from codebatch.query.paths import PathFilter
+from codebatch.query.records import BatchRecords
 from codebatch.system.plugins import load_question
 
+_TASK = "symbols"
 ROLES = ("definition", "import", "call", "reference")
 
 Progress = Callable[[int, int], None]
@@ -51,6 +57,7 @@ def _found(question: Question, name: str, path: str, lost: list[bytes], progress
     find = load_question("references_in")
     records = question.records
     paths = PathFilter(path)
+    known = _known_calls(question, name)
     for item, entry in enumerate(records.items):
         progress(item, len(records.items))
         if not paths.matches(entry.path):
@@ -61,6 +68,45 @@ def _found(question: Question, name: str, path: str, lost: list[bytes], progress
             question.note(f"{display_path(entry.path)} is passed over: {error.message}")
             lost.append(entry.path)
             continue
-        answer = find(name, entry.path, content, records.plan.context_of(item))
+        answer = find(name, entry.path, content, records.plan.context_of(item), known.get(entry.path))
         for row in cast("Iterator[JsonRecord]", answer):
             yield {**path_row(entry.path), "name": name, **row}
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """What of a `calls` edge is asked for."""
+
+    line: int
+    target: str
+    source: str = ""
+
+
+def _known_calls(question: Question, name: str) -> dict[bytes, list[tuple[int, str, str]]]:
+    """By path the line, target and source of each call of a name, in files that define nothing of it.
+
+    None where no index names the few records that tell it: then it is faster to look at the files alone.
+    """
+    records = question.records
+    if _TASK not in records.task_names or name.endswith("*"):  # Which a filter takes for how a name begins.
+        return {}
+    calls = RecordFilter(kinds=("edge",), targets=(name,), where='edge_type == "calls"')
+    known: dict[bytes, list[tuple[int, str, str]]] = {}
+    try:
+        for row in _indexed(records, calls) or ():
+            known.setdefault(path_bytes(row), []).append(msgspec.structs.astuple(msgspec.convert(row, _Call)))
+        defining = _indexed(records, RecordFilter(names=(name,))) if known else None
+        if defining is None:
+            return {}
+        for row in defining:
+            known.pop(path_bytes(row), None)
+    except (StoreCorrupt, msgspec.ValidationError):  # To be said by who asks for records: the files say the same.
+        return {}
+    return known
+
+
+def _indexed(records: BatchRecords, asked: RecordFilter) -> list[JsonRecord] | None:
+    """The records that are asked for, None where an index does not know which hold them."""
+    pieces = records.pieces(_TASK, asked, lookups_of(asked))
+    if any(piece.items is None for piece in pieces):
+        return None
+    return [record for piece in pieces for record in asked.iter_matching(records.read(piece))]

@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from codebatch.application import ignore_note
+from codebatch.application.asking import Question
 from codebatch.application.collecting import tidy
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
@@ -27,7 +29,6 @@ from codebatch.errors import InvalidInput, NothingToDo, StoreError
 from codebatch.model.shard import ShardId
 from codebatch.model.task import task_name
 from codebatch.query.arguments import path_of, refuse_text
-from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
 from codebatch.query.summary import failures, summarise
 from codebatch.snapshotting.roots import resolve_sources
@@ -269,7 +270,8 @@ def _ran(
     stands = standing(batch)
     if stands.outputs is not None:
         stands.outputs.check_lengths()
-    records = BatchRecords(store, batch)
+    question = Question(store, batch, is_named=True, note=ignore_note)
+    records = question.records
     summary = summarise(records)
     catalogue = execution.configuration.catalogue
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
@@ -281,7 +283,7 @@ def _ran(
         seconds=round(time.monotonic() - began, 3),
         standing=stands,
         summary=summary,
-        headline=headline(records),
+        headline=headline(question),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,

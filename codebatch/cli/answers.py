@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from codebatch.application.findings import Findings
 from codebatch.application.inspecting import SourceLine
 from codebatch.model.record import Diagnostic, Failure, FileClass, ParseState
 from codebatch.query.filters import JsonRecord
@@ -232,16 +231,6 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     item: int
     tasks: tuple[str, ...]
     read_from: str
-
-
-class FindingsAnswer(Findings, frozen=True, kw_only=True):
-    """`findings`; how true it is as in `summary`."""
-
-    batch_id: str
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class InspectAnswer(Placed, frozen=True, kw_only=True):

@@ -48,6 +48,7 @@ def ask(answering: Answering, reference: str | None) -> OpenedBatch:
     """The batch that is asked, be it that of an answer a part is there: that is said with it."""
     batch = OpenedStore(answering.place.open(), answering.note).batch(reference, partial=True)
     answering.questions.append(batch.question)
+    answering.batches.append(batch.question.batch)
     return batch
 
 

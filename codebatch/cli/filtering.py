@@ -9,7 +9,6 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from codebatch.cli.colors import Color
 from codebatch.cli.formats import Form
 from codebatch.errors import InvalidInput
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
@@ -84,13 +83,6 @@ _OF_SHAPE = {
     "--output": click.option(
         "-o", "--output", "form", type=click.Choice(get_args(Form)), help="The form of the answer; --json is json."
     ),
-    "--color": click.option(
-        "--color",
-        "color",
-        type=click.Choice(get_args(Color)),
-        default="auto",
-        help="Severities and names of plain lines in color; auto: on a terminal, but for NO_COLOR and FORCE_COLOR.",
-    ),
 }
 _OPTIONS.update(_OF_SHAPE)
 _FILTERS = OutputFilters.__annotations__
@@ -131,7 +123,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     form: Form | None
     is_count: bool = False
     group_by: str = ""
-    color: Color = "auto"
 
 
 class NounCommand(click.Command):

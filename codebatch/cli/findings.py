@@ -30,6 +30,16 @@ _WIDTH_OF_SOURCE = 160
 """Of a line of source where there is no terminal: what is minified ends somewhere."""
 
 
+class FindingsAnswer(Findings, frozen=True, kw_only=True):
+    """`findings`; how true it is as in `summary`."""
+
+    batch_id: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
 @click.command()
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task", "--output")

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from codebatch.cli.colors import Painter, painted_name
+from codebatch.cli.show import record_parts
 from codebatch.cli.tables import table, width_of_terminal
 from codebatch.cli.terminal import printable
 from codebatch.model.record import KINDS
@@ -82,6 +84,15 @@ def write_rows(
             )
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
+
+
+def write_painted(records: Iterable[JsonRecord], paint: Painter) -> None:
+    """Write records as plain lines, their severities, names and paths in colour."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    for record in records:
+        before, named, after = map(printable, record_parts(record))
+        sys.stdout.write(f"{paint(before)}{painted_name(named)}{paint(after) if not named else after}\n")
 
 
 def _texts(row: JsonRecord, columns: Sequence[str], value: Callable[[JsonRecord, str], Json]) -> list[str]:

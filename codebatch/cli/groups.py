@@ -16,7 +16,7 @@ FLAGS = {
     "as_json": (("--json",), "Answer as JSON, errors included."),
     "quiet": (("-q", "--quiet"), "No progress and no notes on standard error."),
     "verbose": (("-v", "--verbose"), "Note which store was asked, and how much of it was read."),
-    "no_color": (("--no-color",), "No colours, as with NO_COLOR set."),
+    "no_color": (("--no-color",), "As --color never."),
 }
 """What every command takes besides the store."""
 
@@ -27,12 +27,13 @@ def schema_of(name: str) -> str:
 
 
 class Given(dict[str, object]):
-    """What was told so far on a command line, under `store` and the names of FLAGS."""
+    """What was told so far on a command line, under `store`, `color` and the names of FLAGS."""
 
-    def take(self, store: str | None, flags: Mapping[str, bool]) -> None:
-        """The last word on the store holds; a flag that was given stays."""
-        if store is not None:
-            self["store"] = store
+    def take(self, store: str | None, color: str | None, flags: Mapping[str, bool]) -> None:
+        """The last word on the store and on colours holds; a flag that was given stays."""
+        for name, value in (("store", store), ("color", color)):
+            if value is not None:
+                self[name] = value
         for name, is_given in flags.items():
             self[name] = is_given or bool(self.get(name))
 
@@ -51,9 +52,14 @@ def words_of(ctx: click.Context) -> str:
 
 
 def answer_options(function: F) -> F:
-    """Add `--store` and the options of FLAGS to a command or group."""
+    """Add `--store`, `--color` and the options of FLAGS to a command or group."""
     for name, (words, told) in reversed(FLAGS.items()):
         function = click.option(*words, name, is_flag=True, help=told)(function)
+    function = click.option(
+        "--color",
+        type=click.Choice(("auto", "always", "never")),
+        help="Colours in what is for people. Default: auto, on a terminal, as NO_COLOR and FORCE_COLOR say.",
+    )(function)
     return click.option(
         "--store", metavar="PATH", help=f"The store. Default: ${STORE_VARIABLE}, or the nearest .codebatch upwards."
     )(function)
@@ -80,8 +86,8 @@ def answering_group(function: Callable[[], None]) -> Callable[..., None]:
 
     @answer_options
     @click.pass_context
-    def wrapped(ctx: click.Context, /, store: str | None, **flags: bool) -> None:
-        given_of(ctx).take(store, flags)
+    def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **flags: bool) -> None:
+        given_of(ctx).take(store, color, flags)
 
     wrapped.__name__ = function.__name__
     wrapped.__doc__ = function.__doc__

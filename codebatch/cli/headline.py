@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
+from msgspec import UNSET
+
 from codebatch.application.asking import Question
 from codebatch.application.findings import RuleFindings
-from codebatch.application.headline import Copy, HardFunction, Headline
+from codebatch.application.headline import Copy, Headline
+from codebatch.application.hotspots import Hotspot
 from codebatch.application.source_text import source_texts
 from codebatch.cli.findings import place_of, source_lines
 from codebatch.cli.widths import fitted, fitted_path, without_same_directory
 from codebatch.model.quantities import count_of
 from codebatch.query.dependencies import Cycle
+from codebatch.query.fields import record_path
 
 FINDINGS = "codebatch findings"
-HARDEST = "codebatch top --by metric:{}"
+HOTSPOTS = "codebatch hotspots"
 COPIES = "codebatch query duplicates --sort -lines"
 CYCLES = "codebatch graph --cycles"
 PARTIAL = "codebatch files --parse partial"
@@ -45,7 +50,7 @@ def headline_lines(
 
     for section in _sections(found, question, width):
         if section.number:
-            yield with_command(f"{section.title}, {section.number:,}", section.command)
+            yield with_command(section.title, section.command)
             yield from islice(section.lines, section.shown)
     if found.partial:
         yield with_command(f"Parsed in part, {count_of(found.partial, 'file')}", PARTIAL)
@@ -58,7 +63,7 @@ def next_command(found: Headline) -> str | None:
     """The command that has most to say, None where none has."""
     counts = {
         FINDINGS: found.bugs_count,
-        _hardest(found): found.hard_count,
+        _hotspots(found): len(found.hard),
         COPIES: found.copies_count,
         CYCLES: found.cycles_count,
         f"{FINDINGS} --all": sum(found.minor.values()),
@@ -70,15 +75,31 @@ def _sections(found: Headline, question: Question, width: int | None) -> tuple[_
     # What is not there leaves its room to the others.
     free = not found.bugs_count
     return (
-        _Section("Likely bugs", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 9),
-        _Section("Hard to change", found.hard_count, _hardest(found), _hard_lines(found.hard, width), 7 if free else 4),
-        _Section("Copied blocks", found.copies_count, COPIES, _copy_lines(found.copies, width), 4 if free else 2),
-        _Section("Import cycles", found.cycles_count, CYCLES, _cycle_lines(found.cycles, width), 3 if free else 1),
+        _Section(
+            f"Likely bugs, {found.bugs_count:,}", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 9
+        ),
+        _Section("Hard to change", len(found.hard), _hotspots(found), _hard_lines(found.hard, width), 7 if free else 4),
+        _Section(
+            f"Copied blocks, {found.copies_count:,}",
+            found.copies_count,
+            COPIES,
+            _copy_lines(found.copies, width),
+            4 if free else 2,
+        ),
+        _Section(
+            f"Import cycles, {found.cycles_count:,}",
+            found.cycles_count,
+            CYCLES,
+            _cycle_lines(found.cycles, width),
+            3 if free else 1,
+        ),
     )
 
 
-def _hardest(found: Headline) -> str:
-    return HARDEST.format(found.hard[0].metric if found.hard else "")
+def _hotspots(found: Headline) -> str:
+    """The command that ranks functions as the headline does."""
+    is_cognitive = not found.hard or found.hard[0].cognitive is not UNSET
+    return HOTSPOTS if is_cognitive else f"{HOTSPOTS} --by complexity"
 
 
 def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | None) -> Iterator[str]:
@@ -93,12 +114,20 @@ def _bug_lines(rules: Iterable[RuleFindings], question: Question, width: int | N
             yield from source_lines(first, sources[place], width)
 
 
-def _hard_lines(functions: Iterable[HardFunction], width: int | None) -> Iterator[str]:
-    yield fitted("  complexity  used by", width)
+def _hard_lines(functions: Iterable[Hotspot], width: int | None) -> Iterator[str]:
+    functions = tuple(functions)
+    has_history = any(each.changes is not None for each in functions)
+    yield fitted(f"  complexity  {'changes/yr  ' if has_history else ''}used by", width)
     for each in functions:
         used = count_of(each.dependents, "file") if each.dependents else "-"
-        told = f"  {each.complexity:>10,}  {used:>9}  {each.symbol} "
-        yield fitted(f"{told}{fitted_path(f'{each.path}:{each.line}', width, len(told))}", width)
+        changes = f"{each.changes or 0:>10,}  " if has_history else ""
+        told = f"  {_complexity(each):>10,}  {changes}{used:>9}  {each.symbol} "
+        where = f"{record_path(msgspec.to_builtins(each))}:{each.line}"
+        yield fitted(f"{told}{fitted_path(where, width, len(told))}", width)
+
+
+def _complexity(function: Hotspot) -> int:
+    return function.cognitive or function.complexity or 0
 
 
 def _copy_lines(copies: Iterable[Copy], width: int | None) -> Iterator[str]:

@@ -13,13 +13,14 @@ from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
-from codebatch.application.starting import NewRule
+from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
+from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
@@ -27,7 +28,7 @@ from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
-from codebatch.cli.trying import TaskTested
+from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
 from codebatch.gates.findings import BundleResult, GateResult
@@ -37,7 +38,7 @@ from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
 
-_EVERYWHERE = {"store", *FLAGS}
+_EVERYWHERE = {"store", "color", *FLAGS}
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +115,7 @@ ANSWERS: dict[str, object] = {
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
-    "findings": answers.FindingsAnswer,
+    "findings": FindingsAnswer,
     "gate-bundle": BundleResult,
     "gate-explain": GateExplainAnswer,
     "gate-list": list[GateAbout],
@@ -126,6 +127,7 @@ ANSWERS: dict[str, object] = {
     "help": answers.HelpShown,
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
+    "impact-tests": list[str],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": answers.InspectAnswer,
@@ -160,7 +162,9 @@ ANSWERS: dict[str, object] = {
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
     "summary": SummaryAnswer,
+    "task-new": NewTask,
     "task-test": TaskTested,
+    "task-try": TaskTried,
     "tasks": list[TaskStatus],
     "top": dict[str, int],
     "unpin": answers.Unpinned,

@@ -15,7 +15,8 @@ import click
 import msgspec
 
 from codebatch.application.stores import StorePlace
-from codebatch.cli.groups import FLAGS, STORE_VARIABLE, answer_options, given_of, schema_of, words_of
+from codebatch.cli.colors import Color, Painter, is_colored, is_linked
+from codebatch.cli.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
 from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
@@ -41,7 +42,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """How a command, whose words are `command`, was asked to answer, and which store it was told.
 
     `files` count what is read of it, for `-v` and `--explain`, under which the `questions` that were asked say at the
-    end what was read for them. `display` shows how far the command is.
+    end what was read for them. `display` shows how far the command is; `batches` are those whose files may be named in
+    what is printed.
     """
 
     store_path: str | None
@@ -49,9 +51,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool
     command: str
     display: Display
+    color: Color = "auto"
     files: CountedFiles | None = None
     explain: bool = False
     questions: list[Question] = msgspec.field(default_factory=list)
+    batches: list[Batch] = msgspec.field(default_factory=list)
 
     @property
     def place(self) -> StorePlace:
@@ -61,10 +65,20 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         named = self.store_path or os.environ.get(STORE_VARIABLE)
         return StorePlace(Path(named) if named else None, self.files)
 
+    @property
+    def painter(self) -> Painter | None:
+        """What gives lines on standard output their colours, None where they are to have none."""
+        if not is_colored(self.color):
+            return None
+        sources = self.batches[-1].about.sources if self.batches else ()
+        return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
+
     def batch(self, reference: str | None) -> tuple[Store, Batch]:
         """The store and the batch that was named, by default the latest."""
         store = self.place.open()
-        return store, resolve_batch(store, reference, self.note)
+        batch = resolve_batch(store, reference, self.note)
+        self.batches.append(batch)
+        return store, batch
 
     def note(self, text: str) -> None:
         """Something worth knowing that is no data; commands in it name the store as `suggest` has it."""
@@ -121,9 +135,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(errors="backslashreplace")
             is_none = True
+            paint = self.painter or str
             for line in lines:
                 self.display.make_way()
-                sys.stdout.write(printable(line) + "\n")
+                sys.stdout.write(f"{paint(printable(line))}\n")
                 is_none = False
             if is_none and if_none:
                 self.note(if_none)
@@ -135,11 +150,9 @@ def answering(function: F) -> F:
 
     @answer_options
     @click.pass_context
-    def wrapped(ctx: click.Context, /, store: str | None, **arguments: object) -> object:
+    def wrapped(ctx: click.Context, /, store: str | None, color: str | None, **arguments: object) -> object:
         given = given_of(ctx)
-        given.take(store, {name: bool(arguments.pop(name)) for name in FLAGS})
-        if given["no_color"]:
-            os.environ["NO_COLOR"] = "1"
+        given.take(store, color, {name: bool(arguments.pop(name)) for name in FLAGS})
         chosen = given.get("store")
         command, is_quiet = words_of(ctx), bool(given["quiet"])
         answering = Answering(
@@ -148,6 +161,7 @@ def answering(function: F) -> F:
             quiet=is_quiet,
             command=command.replace(" ", "-"),
             display=display_of(command, quiet=is_quiet),
+            color=_color(given),
             files=CountedFiles() if given["verbose"] or given.get(EXPLAIN) else None,
             explain=bool(given.get(EXPLAIN)),
         )
@@ -165,6 +179,15 @@ def answering(function: F) -> F:
     if hasattr(function, "__click_params__"):
         wrapped.__click_params__ = [*function.__click_params__, *getattr(wrapped, "__click_params__", [])]  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
+
+
+def _color(given: Given) -> Color:
+    """What was said of colours: the last `--color`, else `--no-color`."""
+    match given.get("color"):
+        case "always" | "never" | "auto" as told:
+            return told
+        case _:
+            return "never" if given["no_color"] else "auto"
 
 
 class SourcePath(click.Path):

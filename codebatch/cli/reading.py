@@ -17,7 +17,7 @@ EXPLAIN = "explain"
 
 
 def _take(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    given_of(ctx).take(None, {EXPLAIN: value})
+    given_of(ctx).take(None, None, {EXPLAIN: value})
 
 
 explain_option = click.option(

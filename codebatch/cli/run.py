@@ -254,6 +254,7 @@ def run_shard(answering: Answering, execution: Execution, batch_reference: str |
 def _answer(answering: Answering, ran: Ran) -> int:
     """Say how it went; returns the exit status."""
     batch, stands, summary = ran.batch, ran.standing, ran.summary
+    answering.batches.append(batch)
     if ran.name_was is not None:
         answering.tell(f"@{ran.name} is {batch.id} now, and was {ran.name_was}")
     if ran.missing_grammars:

@@ -58,8 +58,8 @@ class SnapshotGroup(Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name `take` before the first word that is neither an option of every command nor a command."""
         place = 0
-        while place < len(args) and args[place].startswith(("--store", *_FLAGS)):
-            place += 2 if args[place] == "--store" else 1
+        while place < len(args) and args[place].startswith(("--store", "--color", *_FLAGS)):
+            place += 2 if args[place] in ("--store", "--color") else 1
         word = args[place] if place < len(args) else None
         if word not in (None, "-h", "--help", *self.commands):
             args = [*args[:place], "take", *args[place:]]

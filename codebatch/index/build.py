@@ -150,22 +150,21 @@ def posted_anew(store: Store, outputs: Outputs, passed_over: PassedOver) -> tupl
 
 def unite(shard_terms: Iterable[tuple[Digest, Terms]]) -> Contents:
     """What a layer holds of shard files that post this."""
-    posted: dict[bytes, bytes | list[bytes]] = {}
+    posted: dict[bytes, bytes] = {}
+    several: dict[bytes, list[bytes]] = {}
     slots: list[Digest] = []
     for digest, terms in shard_terms:
-        slot = len(slots).to_bytes(keys.ITEM_BYTES, "little")
+        postings = keys.encode_postings(len(slots).to_bytes(keys.ITEM_BYTES, "little"), terms.items)
         slots.append(digest)
-        for key, items in terms.items():
-            value = items + slot if len(items) == keys.ITEM_BYTES else keys.encode_postings(slot, items)
-            held = posted.get(key)
-            if held is None:  # Most terms are of one shard.
-                posted[key] = value
-            elif isinstance(held, list):
-                held.append(value)
+        found = dict(zip(terms.keys, terms.cut(postings, 2 * keys.ITEM_BYTES), strict=True))
+        for key in posted.keys() & found.keys():  # Most terms are of one shard.
+            if key in several:
+                several[key].append(found[key])
             else:
-                posted[key] = [held, value]
-    pairs = {key: b"".join(held) if isinstance(held := posted[key], list) else held for key in sorted(posted)}
-    return Contents(pairs, tuple(slots))
+                several[key] = [posted[key], found[key]]
+        posted.update(found)
+    posted.update((key, b"".join(held)) for key, held in several.items())
+    return Contents({key: posted[key] for key in sorted(posted)}, tuple(slots))
 
 
 def publish_index(store: Store, batch_id: str, contents: Contents, base: Base | None) -> int:

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 from codebatch.index.generations import corrupt_index, generations, indexes_of, read_index_file
 from codebatch.index.keys import Lookup
 from codebatch.index.parts import LayerReader
-from codebatch.index.terms import KINDS_POSTED, Terms
+from codebatch.index.terms import KINDS_POSTED
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.outputs import TaskOutput
@@ -53,8 +53,8 @@ class Index:
         self._generation = generation
         self._found = _Found((), {}, generation.known)
 
-    def posted(self) -> dict[Digest, Terms]:
-        """What each shard file posts that it knows."""
+    def posted(self) -> dict[Digest, dict[bytes, bytes]]:
+        """What each shard file posts that it knows: by key the items, as in `Terms`."""
         return self._ask(_posted)
 
     def check(self) -> None:
@@ -108,8 +108,8 @@ def _find(generation: _Generation, lookups: tuple[Lookup, ...]) -> _Found:
     return _Found(lookups, found, generation.known)
 
 
-def _posted(generation: _Generation) -> dict[Digest, Terms]:
-    posted: dict[Digest, Terms] = {digest: {} for digest in generation.known}
+def _posted(generation: _Generation) -> dict[Digest, dict[bytes, bytes]]:
+    posted: dict[Digest, dict[bytes, bytes]] = {digest: {} for digest in generation.known}
     for layer in generation.layers:
         for key, digest, items in layer.iter_posted():
             posted[digest][key] = struct.pack(f"<{len(items)}I", *items)

@@ -7,12 +7,17 @@ next batch that has it. It proves itself: what is cut, flipped, of another shard
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
+from array import array
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from itertools import accumulate, chain, compress, pairwise, repeat, starmap
+from operator import attrgetter, is_
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,22 +26,45 @@ from codebatch.model.digest import Digest
 from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
 
-TERMS_VERSION = 1
-"""What is posted of a record. A change of it is a change of this number: what is of another one is made anew."""
+TERMS_VERSION = 2
+"""What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
 
 _TYPES_POSTED: frozenset[type[Record]] = frozenset({Symbol, Edge, Diagnostic, Metric})
 KINDS_POSTED = frozenset(TAGS[type_] for type_ in _TYPES_POSTED)
-
-Terms = dict[bytes, bytes]
-"""By key, in the order of keys: the items of the shard that hold the term, ascending, 4 bytes each, little-endian."""
 
 _Term = TypeVar("_Term", bound=Hashable)
 
 _START = b"cbterms"
 _head = struct.Struct(f"<{len(_START)}sB32sI")
-_term = struct.Struct("<HI")
 _crc = struct.Struct("<I")
 _item = struct.Struct("<I")
+_APART = b"\n"
+
+# Columns are gone through by what is written in C: a worker does this of each record that it makes.
+_symbol_name = attrgetter("name")
+_edge_target = attrgetter("edge_type", "target")
+_diagnostic_code = attrgetter("code", "severity")
+_metric_value = attrgetter("metric", "value")
+
+
+class Terms(NamedTuple):
+    """What a shard posts: keys in their order, of how many items each is, and the items.
+
+    Those of a key ascend, 4 bytes each, little-endian; behind them are those of the next key.
+    """
+
+    keys: list[bytes]
+    counts: list[int]
+    items: bytes
+
+    def by_key(self) -> dict[bytes, bytes]:
+        """The items of each key."""
+        return dict(zip(self.keys, self.cut(self.items, keys.ITEM_BYTES), strict=True))
+
+    def cut(self, items: bytes, item_bytes: int) -> Iterable[bytes]:
+        """Of bytes that are so many for each item what is of each key."""
+        ends = [item_bytes * end for end in accumulate(self.counts, initial=0)]
+        return map(items.__getitem__, starmap(slice, pairwise(ends)))
 
 
 class _Posted(msgspec.Struct, gc=False):
@@ -53,7 +81,13 @@ class _Posted(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_Posted)
-_last_component = lru_cache(1 << 14)(keys.last_component)  # Most of what is called is called in many files.
+# Most of what is called is called in many files, and most values are of many functions.
+_last_component = lru_cache(1 << 14)(keys.last_component)
+
+
+@lru_cache(1 << 14)
+def _metric_key(metric: tuple[str, int]) -> bytes:
+    return keys.make_key(keys.METRIC, keys.metric_term(*metric))
 
 
 class Posted(NamedTuple):
@@ -69,20 +103,24 @@ class Posted(NamedTuple):
 NOTHING_POSTED = Posted()
 
 
-def posted_by(records: Sequence[Record], types: Iterable[type[Record]]) -> Posted:
+def posted_by(records: Sequence[Record], types: Sequence[type[Record]]) -> Posted:
     """What an item posts whose records, of these types, are at hand."""
-    kinds = _TYPES_POSTED.intersection(types)
-    if not kinds:
+    present = set(types)
+    if present.isdisjoint(_TYPES_POSTED):
         return NOTHING_POSTED
-    edges = [each for each in records if type(each) is Edge] if Edge in kinds else ()
+
+    def of(type_: type[Record]) -> Iterable[Record]:
+        if type_ not in present:
+            return ()
+        return records if len(present) == 1 else compress(records, map(is_, types, repeat(type_)))
+
+    edges = set(map(_edge_target, of(Edge)))
     return Posted(
-        {each.name for each in records if type(each) is Symbol} if Symbol in kinds else frozenset(),
-        set(map(_last_component, {each.target for each in edges if each.edge_type != "depends"})),
-        {each.target for each in edges if each.edge_type == "depends"},
-        {(each.code, each.severity) for each in records if type(each) is Diagnostic}
-        if Diagnostic in kinds
-        else frozenset(),
-        {(each.metric, each.value) for each in records if type(each) is Metric} if Metric in kinds else frozenset(),
+        set(map(_symbol_name, of(Symbol))),
+        {_last_component(target) for edge_type, target in edges if edge_type != "depends"},
+        {target for edge_type, target in edges if edge_type == "depends"},
+        set(map(_diagnostic_code, of(Diagnostic))),
+        set(map(_metric_value, of(Metric))),
     )
 
 
@@ -106,37 +144,49 @@ def posted_by_lines(lines: bytes) -> Posted:
 
 def collect_terms(items: Iterable[Posted]) -> Terms:
     """What a shard posts, by what each of its items does. A term is made a key once."""
-    names: dict[str, list[int]] = {}
-    references: dict[str, list[int]] = {}
-    dependencies: dict[str, list[int]] = {}
-    codes: dict[tuple[str, str], list[int]] = {}
-    metrics: dict[tuple[str, int], list[int]] = {}
-    for item, posted in enumerate(items):
-        if posted is not NOTHING_POSTED:
-            _post(names, item, posted.names)
-            _post(references, item, posted.references)
-            _post(dependencies, item, posted.dependencies)
-            _post(codes, item, posted.codes)
-            _post(metrics, item, posted.metrics)
-    found = {
-        **{keys.make_key(keys.SYMBOL, name.encode()): held for name, held in names.items()},
-        **{keys.make_key(keys.REFERENCE, name.encode()): held for name, held in references.items()},
-        **{keys.make_key(keys.DEPENDENCY, path.encode()): held for path, held in dependencies.items()},
-        **{keys.make_key(keys.CODE, keys.code_term(*code)): held for code, held in codes.items()},
-    }
-    for metric, held in metrics.items():
-        key = keys.make_key(keys.METRIC, keys.metric_term(*metric))
-        found[key] = sorted({*found[key], *held}) if key in found else held  # What 32 bits do not hold has one key.
-    one, some = _item.pack, struct.pack
-    return {key: one(*held) if len(held := found[key]) == 1 else some(f"<{len(held)}I", *held) for key in sorted(found)}
+    posted = list(items)
+    if all(each is NOTHING_POSTED for each in posted):
+        return Terms([], [], b"")
+    packed = list(map(_item.pack, range(len(posted))))
+    found: dict[bytes, bytes] = {}
+    for tag, texts in (
+        (keys.SYMBOL, [each.names for each in posted]),
+        (keys.REFERENCE, [each.references for each in posted]),
+        (keys.DEPENDENCY, [each.dependencies for each in posted]),
+    ):
+        held = _gathered(texts, packed)
+        found.update(zip(_text_keys(tag, held), held.values(), strict=True))
+    codes = _gathered([each.codes for each in posted], packed)
+    found.update((keys.make_key(keys.CODE, keys.code_term(*code)), items) for code, items in codes.items())
+    metrics = _gathered([each.metrics for each in posted], packed)
+    for key, of_value in zip(map(_metric_key, metrics), metrics.values(), strict=True):
+        found[key] = of_value if key not in found else _merged(found[key], of_value)
+    ordered = sorted(found)
+    values = list(map(found.__getitem__, ordered))
+    return Terms(ordered, [len(value) // keys.ITEM_BYTES for value in values], b"".join(values))
 
 
-def _post(held: dict[_Term, list[int]], item: int, terms: Iterable[_Term]) -> None:
-    for term in terms:
-        if term in held:
-            held[term].append(item)
-        else:
-            held[term] = [item]
+def _gathered(terms: Sequence[AbstractSet[_Term]], packed: Sequence[bytes]) -> dict[_Term, bytes]:
+    """By term the items that hold it, by the terms of each item, and how an item is written."""
+    held: defaultdict[_Term, list[bytes]] = defaultdict(list)
+    lists = map(held.__getitem__, chain.from_iterable(terms))
+    deque(map(list.append, lists, chain.from_iterable(map(repeat, packed, map(len, terms)))), maxlen=0)
+    return dict(zip(held, map(b"".join, held.values()), strict=True))
+
+
+def _text_keys(tag: bytes, terms: Iterable[str]) -> list[bytes]:
+    """The keys of some texts: of all at once, unless one is cut or has what they are told apart by."""
+    texts = list(terms)
+    found = (_APART + tag).join([b"", *map(str.encode, texts)]).split(_APART)[1:]
+    if len(found) == len(texts) and max(map(len, found), default=0) <= len(tag) + keys.TERM_BYTES_MAX:
+        return found
+    return [keys.make_key(tag, text.encode()) for text in texts]
+
+
+def _merged(items: bytes, others: bytes) -> bytes:
+    """The items of both, each once. What 32 bits do not hold has one key."""
+    every = sorted({number for (number,) in _item.iter_unpack(items + others)})
+    return b"".join(map(_item.pack, every))
 
 
 def terms_path(store_root: Path, digest: Digest) -> Path:
@@ -146,10 +196,15 @@ def terms_path(store_root: Path, digest: Digest) -> Path:
 
 def encode_terms(digest: Digest, terms: Terms) -> bytes:
     """The terms file of the shard file whose trailer has this digest."""
-    parts = [_head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), len(terms))]
-    for key, items in terms.items():
-        parts += (_term.pack(len(key), len(items) // keys.ITEM_BYTES), key, items)
-    said = b"".join(parts)
+    said = b"".join(
+        (
+            _head.pack(_START, TERMS_VERSION, bytes.fromhex(digest), len(terms.keys)),
+            _numbers("H", map(len, terms.keys)).tobytes(),
+            _numbers("I", terms.counts).tobytes(),
+            *terms.keys,
+            terms.items,
+        )
+    )
     return said + _crc.pack(zlib.crc32(said))
 
 
@@ -161,19 +216,28 @@ def decode_terms(data: bytes, digest: Digest) -> Terms:
     name, version, proof, count = _head.unpack_from(said)
     if (name, version, proof.hex()) != (_START, TERMS_VERSION, digest):
         raise ValueError("it is of another shard or version")
-    found: Terms = {}
-    at, read = _head.size, _term.unpack_from
-    try:
-        for _ in range(count):
-            key_bytes, items = read(said, at)
-            start = at + _term.size
-            middle = start + key_bytes
-            at = middle + keys.ITEM_BYTES * items
-            found[said[start:middle]] = said[middle:at]
-            if not 0 < key_bytes <= keys.KEY_BYTES_MAX:
-                raise ValueError("it has a key that is none")
-    except struct.error as error:
-        raise ValueError("it does not fit itself") from error
-    if at != len(said):
+    middle = _head.size + 2 * count
+    start = middle + 4 * count
+    if start > len(said):
         raise ValueError("it does not fit itself")
-    return found
+    lengths = _numbers("H", said[_head.size : middle])
+    counts = _numbers("I", said[middle:start])
+    ends = list(accumulate(lengths, initial=start))
+    if ends[-1] + keys.ITEM_BYTES * sum(counts) != len(said):
+        raise ValueError("it does not fit itself")
+    if count and not 0 < min(lengths) <= max(lengths) <= keys.KEY_BYTES_MAX:
+        raise ValueError("it has a key that is none")
+    found = [said[start:end] for start, end in pairwise(ends)]
+    return Terms(found, counts.tolist(), said[ends[-1] :])
+
+
+def _numbers(code: Literal["H", "I"], values: Iterable[int] | bytes) -> array[int]:
+    """Unsigned numbers, of 2 or 4 bytes, little-endian: to be written, or as they were."""
+    numbers = array(code)
+    if isinstance(values, bytes):
+        numbers.frombytes(values)
+    else:
+        numbers.extend(values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -11,7 +11,7 @@ from codebatch.application.headline import headline
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.record import Duplicate, File, FileClass, Metric, Record
+from codebatch.model.record import Duplicate, File, FileClass, Record
 from tests.index.batches import Said, diagnostic, make_saying, make_store
 
 CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
@@ -19,10 +19,6 @@ CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "t
 
 def of(item: int, record: Record) -> Record:
     return msgspec.structs.replace(record, path=f"{item:03d}")
-
-
-def function(item: int, metric: str, value: int) -> Record:
-    return Metric(path=f"{item:03d}", metric=metric, value=value, symbol="f", line=3)
 
 
 def block(item: int, group: str, lines: int, other: int) -> Record:
@@ -57,9 +53,9 @@ SAID: Said = {
         [],
     ],
     "symbols": [
-        [function(0, "cognitive", 15), function(0, "complexity", 40), function(0, "cognitive", 14)],
-        [function(1, "cognitive", 90)],
-        [function(2, "complexity", 16)],
+        [],
+        [],
+        [],
         [block(3, "apart", 90, 4)],
         [block(4, "apart", 90, 3), block(4, "a", 20, 5), block(4, "b", 30, 5)],
         [block(5, "a", 20, 4), block(5, "b", 30, 4)],
@@ -102,13 +98,9 @@ def test_filters_are_those_of_diagnostics_and_a_severity_that_is_named_hides_not
 
 
 def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: OpenedBatch) -> None:
-    found = headline(batch.question.records)
+    found = headline(batch.question)
     assert [rule.code for rule in found.bugs] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
     assert (found.bugs_count, found.minor, found.partial) == (7, {"info": 1, "hint": 1}, 1)
-    assert [(each.path, each.metric, each.complexity) for each in found.hard] == [
-        ("002", "complexity", 16),
-        ("000", "cognitive", 15),
-    ]
     assert [(each.lines, each.path, each.other_path) for each in found.copies] == [(30, "004", "005")]
     assert (found.copies_count, found.cycles_count) == (2, 0)
 
@@ -122,13 +114,12 @@ def test_files_are_chosen_by_what_parse_says_of_them(batch: OpenedBatch) -> None
             batch.entries(**wrong)  # type: ignore[arg-type]
 
 
-def test_where_there_is_no_other_code_nothing_stands_apart(tmp_path: Path) -> None:
+def test_where_there_is_no_other_code_a_headline_takes_all(tmp_path: Path) -> None:
     files = [[msgspec.structs.replace(record, class_="test") for record in each] for each in SAID["parse"]]
     store = make_store(tmp_path)
     make_saying(store, len(CLASSES), {**SAID, "parse": files})
-    found = OpenedStore(store, pytest.fail).batch()
-    assert all(apart == 0 for *_, apart in told(found))
-    assert headline(found.question.records).hard[0].complexity == 90
+    found = headline(OpenedStore(store, pytest.fail).batch().question)
+    assert [each.lines for each in found.copies] == [90, 30]
 
 
 def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
         "  tests/test_core.py:2:12: warning F821 Undefined name `undefined_in_test`",
         "       2 | return undefined_in_test",
         "         |        ^^^^^^^^^^^^^^^^^",
-        "Hard to change, 1: codebatch top --by metric:cognitive",
+        "Hard to change: codebatch hotspots",
         "  complexity  used by",
         "          21    2 files  hard app/core.py:4",
         "Copied blocks, 1: codebatch query duplicates --sort -lines",
@@ -107,9 +107,8 @@ def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> Non
     assert (answer["status"], answer["files"]) == ("COMPLETED", 8)
     assert headline["bugs"][0]["findings"][0]["message"] == "Undefined name `undefined_name`"
     assert (headline["bugs_count"], headline["minor"]) == (2, {"info": 1})
-    assert headline["hard"] == [
-        {"path": "app/core.py", "line": 4, "symbol": "hard", "metric": "cognitive", "complexity": 21, "dependents": 2}
-    ]
+    hard = headline["hard"][0]
+    assert (hard["path"], hard["symbol"], hard["cognitive"], hard["dependents"]) == ("app/core.py", "hard", 21, 2)
     assert headline["copies"][0]["lines"] == 23
     assert headline["cycles"][0]["files"] == ["app/core.py", "app/tools.py"]
     assert (headline["partial"], headline["broken"]) == (2, 1)

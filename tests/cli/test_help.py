@@ -54,7 +54,7 @@ def test_help_explains_the_command_and_every_option(
     options = [param for param in command.params if isinstance(param, click.Option)]
     assert [option.name for option in options if not option.help] == []
     names = {name for option in options for name in option.opts}
-    assert {"--store", "--json", "--quiet", "--verbose", "--no-color"} <= names
+    assert {"--store", "--json", "--quiet", "--verbose", "--no-color", "--color"} <= names
     shown = CommandLine(tmp_path_factory.getbasetemp())(*words, "--help")
     assert shown.stderr == b""
     assert [name for name in names if name not in shown.text] == []
@@ -84,14 +84,6 @@ def test_an_option_of_codebatch_1_that_is_gone_says_what_to_do(codebatch: Comman
     assert error["code"] == "usage"
     assert "CodeBatch 1" in error["message"]
     assert "codebatch run PATH --name NAME" in error["hint"]
-
-
-def test_without_colours_is_an_option_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "")
-    for words in (["--no-color", "pipelines"], ["pipelines", "--no-color"]):
-        monkeypatch.setenv("NO_COLOR", "")
-        assert run_to_exit_status(cli, words) == 0
-        assert os.environ["NO_COLOR"] == "1"
 
 
 def test_version_is_told(codebatch: CommandLine) -> None:
@@ -133,7 +125,7 @@ def test_help_imports_nothing_of_records(codebatch: CommandLine) -> None:
         ("batch lits", "list"),
         ("query output", "outputs"),
         ("sumary", "summary"),
-        ("lint", "errors"),
+        ("lint", "findings"),
         ("snap", "snapshot"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from .process import CommandLine, write
 
 
@@ -30,3 +32,18 @@ def test_references_are_told_with_their_roles_from_the_snapshot(codebatch: Comma
         assert codebatch("references", "go", *narrowed).notes.splitlines()[0] == told
     assert stale.startswith("stale: a.py has changed since; ")
     assert codebatch("references", "a b", "--json", status=2).error["code"] == "invalid_input"
+
+
+def test_calls_that_an_index_names_are_told_as_without_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "a.c", "int f(void) { return go(1); }\n")
+    write(codebatch.directory / "tree" / "b.c", "int go(int x) { return x; }\nint h(void) { return go(2); /* go */ }\n")
+    write(codebatch.directory / "tree" / "c.c", "int f(void) { return go(1) + sizeof(go); }\n")
+    codebatch("run", "tree", "-q")
+    codebatch("index-build", "-q")
+    found = codebatch("references", "go", "--json", "--explain")
+    assert "left out by the index" in found.notes
+    shutil.rmtree(codebatch.directory / ".codebatch" / "indexes")
+    assert codebatch("references", "go", "--json").stdout == found.stdout
+    assert [(row["path"], row["role"]) for row in found.json] == [
+        ("a.c", "call"), ("b.c", "definition"), ("b.c", "call"), ("c.c", "call"), ("c.c", "reference")
+    ]  # fmt: skip

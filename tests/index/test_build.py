@@ -17,7 +17,7 @@ from codebatch.errors import BatchIncomplete, CorruptFile, StoreCorrupt, StoreEr
 from codebatch.index import keys
 from codebatch.index.generations import generations, index_hint
 from codebatch.index.read import open_index
-from codebatch.index.terms import encode_terms
+from codebatch.index.terms import Terms, encode_terms
 from codebatch.model.digest import Digest
 from codebatch.store.batches import Batch
 from codebatch.store.outputs import Outputs, TaskOutput, current_outputs
@@ -88,9 +88,11 @@ def test_of_terms_that_are_kept_the_same_index_is_made_without_reading_records(s
     assert build_index(store, batch, is_anew=True).damaged == 6
 
 
-@pytest.mark.parametrize("content", [b"", b"cbterms", None, {b"": b"\0" * 4}, {b"n" * 600: b"\0" * 4}])
+@pytest.mark.parametrize(
+    "content", [b"", b"cbterms", None, Terms([b""], [1], bytes(4)), Terms([b"n" * 600], [1], bytes(4))]
+)
 def test_a_terms_file_that_is_unsound_or_missing_is_made_anew(
-    store: Store, batch: Batch, content: bytes | dict[bytes, bytes] | None
+    store: Store, batch: Batch, content: bytes | Terms | None
 ) -> None:
     """Also one that is forged, and fits itself."""
     build_index(store, batch)

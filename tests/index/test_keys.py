@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 
 from codebatch.index import keys
 from codebatch.index.keys import Lookup
-from codebatch.index.terms import collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
+from codebatch.index.terms import Terms, collect_terms, decode_terms, encode_terms, posted_by, posted_by_lines
 from codebatch.model.digest import Digest
-from codebatch.model.record import Record
+from codebatch.model.record import Record, Symbol
 
 from .batches import calls, depends, diagnostic, metric, symbol
 
 DIGEST = Digest("ab" * 32)
-TERMS = {b"nf": b"\0\0\0\0\2\0\0\0", b"nlong": b"\1\0\0\0"}
+TERMS = Terms([b"nf", b"nlong"], [2, 1], b"\0\0\0\0\2\0\0\0\1\0\0\0")
 FILE = (
-    b"cbterms\x01" + b"\xab" * 32 + b"\x02\0\0\0"
-    b"\x02\0\x02\0\0\0nf\0\0\0\0\x02\0\0\0"
-    b"\x05\0\x01\0\0\0nlong\x01\0\0\0"
+    b"cbterms\x02" + b"\xab" * 32 + b"\x02\0\0\0"
+    b"\x02\0\x05\0\x02\0\0\0\x01\0\0\0"
+    b"nfnlong\0\0\0\0\x02\0\0\0\x01\0\0\0"
 )  # fmt: skip
-CRC = b"\xf4\x4e\xb0\xb1"
+CRC = zlib.crc32(FILE).to_bytes(4, "little")
 
 # Long ones too, which differ behind what a key holds of them.
 names = st.text(max_size=6) | st.builds(
@@ -111,9 +111,16 @@ def test_what_records_post() -> None:
     }
     at_hand = collect_terms(posted_by(records, list(map(type, records))) for records in items)
     written = collect_terms(posted_by_lines(_lines(*records)) for records in items)
-    assert at_hand == written == terms
-    assert [*at_hand] == [*written] == sorted(terms)
+    assert at_hand == written
+    assert (at_hand.by_key(), at_hand.keys) == (terms, sorted(terms))
     assert posted_by_lines(b'{"kind":"yet unknown","whatever":[1]}\n') == posted_by([], [])
+
+
+@pytest.mark.parametrize("names", [["a\nnb", "c"], ["x" * 401, "c"], ["é" * 201, "\n"], ["", "\n"], ["\n" * 401, ""]])
+def test_names_are_keys_whatever_is_in_them(names: list[str]) -> None:
+    posted = [posted_by([symbol(name)], [Symbol]) for name in names]
+    expected = {keys.make_key(keys.SYMBOL, name.encode()): bytes([item, 0, 0, 0]) for item, name in enumerate(names)}
+    assert collect_terms(posted).by_key() == expected
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"kind":"symbol","name":5}', b"\xff", b"[" * 100_000, b'{"name":"f"}'])
@@ -139,7 +146,7 @@ def test_a_terms_file_of_another_shard_is_not_taken() -> None:
         decode_terms(encode_terms(DIGEST, TERMS), Digest("00" * 32))
 
 
-packed = st.lists(st.binary(min_size=4, max_size=4), max_size=4).map(b"".join)
+items = st.lists(st.binary(min_size=4, max_size=4), max_size=4)
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
@@ -152,21 +159,25 @@ def test_postings_are_read_as_they_were_written(slot: int, items: list[int]) -> 
     assert keys.items_by_slot([value, other, value]) == read | {slot ^ 1: items[:1]}
 
 
-@given(st.dictionaries(st.binary(min_size=1, max_size=9), packed))
-def test_terms_files_are_read_as_they_were_written(terms: dict[bytes, bytes]) -> None:
+@given(st.dictionaries(st.binary(min_size=1, max_size=9), items))
+def test_terms_files_are_read_as_they_were_written(posted: dict[bytes, list[bytes]]) -> None:
+    ordered = sorted(posted)
+    of_keys = [posted[key] for key in ordered]
+    terms = Terms(ordered, list(map(len, of_keys)), b"".join(map(b"".join, of_keys)))
     assert decode_terms(encode_terms(DIGEST, terms), DIGEST) == terms
+    assert terms.by_key() == {key: b"".join(held) for key, held in posted.items()}
 
 
 @pytest.mark.parametrize(("length", "is_key"), [(0, False), (1, True), (418, True), (419, False)])
 def test_a_key_of_a_terms_file_is_as_long_as_one_can_be(length: int, is_key: bool) -> None:
-    data = encode_terms(DIGEST, {b"n" * length: b"\0\0\0\0"})
+    data = encode_terms(DIGEST, Terms([b"n" * length], [1], b"\0\0\0\0"))
     with contextlib.nullcontext() if is_key else pytest.raises(ValueError, match="a key that is none"):
         assert decode_terms(data, DIGEST)
 
 
 @given(st.binary(max_size=60))
 def test_a_forged_terms_file_is_refused_or_read(middle: bytes) -> None:
-    said = b"cbterms\x01" + b"\xab" * 32 + middle
+    said = b"cbterms\x02" + b"\xab" * 32 + middle
     with contextlib.suppress(ValueError):
         decode_terms(said + zlib.crc32(said).to_bytes(4, "little"), DIGEST)
 

@@ -48,8 +48,22 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         # PLE0302: a method without self, in an interface.
         ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
         ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
+        # PLE0604: names that are unpacked.
+        ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
+        ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
         # Told once of a name.
         ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
+        # F401: used in a comment that is a type.
+        ("from a import B, C as D\nx = None  # type: list[B] | D\ny = 1  # type: ignore[B]\n", []),
+        ("from a import B\ny = 1  # type: ignore[B]\n", ["1:15 F401"]),
+        ('"""Names."""\nfrom a import B\nfrom c import D\n', []),
+        ("import os\n", ["1:8 F401"]),
+        # What is marked for another linter.
+        ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
+        ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
+        # PLW0128, S503.
+        ("a, _, dummy, dummy = range(4)\nb, c, c = range(3)\n", ["2:7 PLW0128"]),
+        ("import ssl\ndef f(v=ssl.PROTOCOL_SSLv23, w=ssl.PROTOCOL_SSLv3): ...\n", ["2:32 S503"]),
         # RUF032: exact numbers.
         ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),
         # T100: a debugger that was asked for.
@@ -62,7 +76,7 @@ def test_of_doubtful_findings_nothing_is_told(text: str, told: list[str], tmp_pa
     assert [f"{each.line}:{each.column} {each.code}" for each in found] == told
 
 
-@pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py"])
+@pytest.mark.parametrize("path", ["p/__init__.py", "p/_compat.py", "p/compat/a.py"])
 def test_imports_that_others_take_are_used(path: str, tmp_path: Path) -> None:
     assert lint_all([source(path, "import os\n"), source("p/a.py", "import os\n")], tmp_path)[0] == []
 

@@ -27,6 +27,7 @@ GAPS = [
     ("a.ts", "export type * from 'a';\n", ["a"]),
     ("a.ts", "type A = { [K in keyof readonly any[]]?: boolean };\n", ["A"]),
     ("a.ts", "type A<T> = keyof import('a').B<T>;\n", ["A", "a"]),
+    ("a.ts", "declare const x: import('a').B<'\\'' | '>' | '\\\\'>;\n", ["x", "a"]),
     ("a.ts", "abstract class A { abstract accessor x: number }\n", ["A", "x"]),
     ("a.ts", "f<<E extends Error = D>(e?: E | null) => void>(g);\n", ["f"]),
     # .. behind what is no comment, and would have no end.
@@ -44,6 +45,8 @@ GAPS = [
     ("a.ts", "import { type as as d } from 'x'\n", ["d", "x"]),
     ("a.ts", "interface A {\n  'b'?: C\n  in2?: C\n  in?: C\n}\n", ["A", "b", "in2", "in"]),
     ("a.js", "export * as function from 'a';\nexport { default as if, class } from 'b';\n", ["a", "b"]),
+    ("a.yaml", 'a:\n- b: "c\n  d"\n- e: "f\n  g"  # h\n', []),
+    ("a.yaml", "a:\n  b: 'c\n  d ''e'\n  f: g\n", []),
     ("a.js", "function f() {\n  let a\n  [b, c] = g();\n}\n", ["f", "g"]),
     ("a.js", "for (async of => 1;;) { break }\n", []),
     ("a.jsx", "const A = () => <li class='b' for={c} default><var>d</var></li>;\n", ["A"]),
@@ -95,6 +98,7 @@ GAPS = [
     ("a.go", "package a\n\nfunc f() { g(new(b * 2)) }\n", ["a", "f", "g", "new"]),
 ]
 WRONG = [
+    ("a.yaml", 'a: "b\nc: [\n'),
     ("a.js", "export { f as };\n"),
     ("a.ts", "interface A<in out B, out> { f: }\n"),
     ("a.ts", "declare const x: import('a').B<C;\n"),
@@ -195,11 +199,13 @@ def test_a_file_without_errors_is_parsed_once_and_one_with_errors_a_bounded_numb
         "@(/*" * 10_000,
         "in" + " " * 50_000,
         " \n" * 25_000,
+        'a: "\n' * 20_000,
+        "- " * 30_000,
     ],
 )
 def test_time_grows_with_the_file(content: str) -> None:
     started = time.process_time()
-    for language in ("typescript", "rust", "java", "go"):
+    for language in ("typescript", "rust", "java", "go", "yaml"):
         for kind in GAPS_OF_LANGUAGES[language]:
             with_stand_ins(content.encode(), kind(content.encode()))
     assert time.process_time() - started < 5

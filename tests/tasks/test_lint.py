@@ -45,6 +45,7 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"
         ("a.po", "\u202e\n", []),
         ("a.min.js", "let x = '\u202e';\n", []),
         ("a.txt", b"\xff\n", ["1:1 invalid-encoding"]),
+        ("a.br", bytes(range(14, 256)) * 9, []),
         ("a.txt", b"a\n" * 5000 + b"\0", ["5001:1 nul-character"]),
         ("a.txt", "a\nb\r\nc\n", ["2:2 mixed-line-endings"]),
         ("a.txt", "a\r\nb\r\nc\n", ["3:2 mixed-line-endings"]),

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from codebatch.query.filters import last_name
 from codebatch_workers.runtime.introspection import references_in
+from codebatch_workers.symbols.calls import called_alone
+from codebatch_workers.symbols.outline import outline
+from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.names import NAMES
+from codebatch_workers.syntax.source import SourceFile
 
 # What stands at each `NAME`, in order. Each source also has it in a comment and, where there are any, in a string.
 SOURCES = {
@@ -94,3 +101,49 @@ def test_nothing_is_found_where_there_is_no_tree() -> None:
     assert references_in("NAME", b"a.txt", b"NAME\n", {}) == []
     assert references_in("NAME", b"a.py", b"\0NAME\n", {}) == []
     assert references_in("NAME", b"a.py", b"NAMES NAMED\n", {}) == []
+
+
+CALLED = b"int g(void);\nint f(void) { return a.NAME(1) + b->x(0); }\nint h(void) { NAME (2); }\n"
+
+
+def _calls(file: SourceFile) -> list[tuple[int, str, str]]:
+    edges = outline(file).edges
+    return [(e.line, e.target, e.source) for e in edges if e.edge_type == "calls" and last_name(e.target) == "NAME"]
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_known_calls_change_no_answer(language: str) -> None:
+    path, source, _ = SOURCES[language]
+    file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
+    if all(symbol.name != "NAME" for symbol in outline(file).symbols):
+        assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))
+
+
+def test_a_name_that_is_called_and_nothing_else_needs_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = SourceFile(b"a.c", CALLED, executable=False, contexts={})
+    calls, told = _calls(file), list(references(file, "NAME"))
+    assert [(each["line"], each["role"], each["scope"]) for each in told] == [(2, "call", "f"), (3, "call", "h")]
+    monkeypatch.setattr(SourceFile, "parse", None)
+    again = SourceFile(b"a.c", CALLED, executable=False, contexts={})
+    assert list(references(again, "NAME", calls)) == told
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.c", "void f(void) {\n  NAME(1); // NAME(\n}\n"),
+        ("a.c", "void f(void) {\n  // NAME(\n  NA\\\nME(1);\n}\n"),
+        ("a.c", "void f(void) {\n  x(NAME, NAME(1));\n}\n"),
+        ("a.cpp", "void f() {\n  NAME<int>(1);\n}\n"),
+        ("a.py", "def f():\n  g().NAME(1)\n"),
+        ("a.c", "void f(void) { NAME(1); } void h(void) { NAME(2); }\n"),
+        ("a.py", "def f():\n  (lambda: 1).NAME(1)\n"),
+        ("a.py", "@NAME\ndef f(): pass\n"),
+        ("a.js", "import(NAME());\n"),
+    ],
+)
+def test_what_text_does_not_tell_is_looked_up_in_the_tree(path: str, source: str) -> None:
+    file = SourceFile(path.encode(), source.encode(), executable=False, contexts={})
+    spans = [match.span() for match in re.finditer(rb"\bNAME\b", file.utf8)]
+    assert called_alone(file, spans, _calls(file)) is None
+    assert list(references(file, "NAME", _calls(file))) == list(references(file, "NAME"))

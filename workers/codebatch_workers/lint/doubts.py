@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 # What a finding is in: the smallest node there.
 _Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
 
+# What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so; ruff's own marks it heeds itself.
+_MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b)")
+_COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+_NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
@@ -31,7 +35,9 @@ _CHANGED = (
 
 
 def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
-    """Whether a finding of ruff's is one of a class that is mostly false."""
+    """Whether a finding of ruff's is one of a class that is mostly false, or marked as meant so for another linter."""
+    if _MARK.search(_lines(file, found.line, found.end_line)):
+        return True
     doubt = _DOUBTS.get(found.code)
     if doubt is None or file.tree is None:
         return False
@@ -39,6 +45,12 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     end = _offset(file, found.end_line, found.end_column)
     node = file.tree.root_node.descendant_for_byte_range(start, end)
     return node is not None and doubt(file, found, node)
+
+
+def _lines(file: SourceFile, first: int, last: int) -> bytes:
+    """The first line of a finding, and its last one."""
+    starts = [*file.line_starts, len(file.utf8)]
+    return b"".join(file.utf8[starts[line - 1] : starts[line]] for line in {first, last} if line < len(starts))
 
 
 def _offset(file: SourceFile, line: int, column: int) -> int:
@@ -52,10 +64,26 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _is_export(file: SourceFile, found: Diagnostic, _node: Node) -> bool:
-    """An import that is there for others: of a package, of a module of compatibility, or to see whether it can be."""
-    name = file.path.rpartition(b"/")[2]
-    return name == b"__init__.py" or b"compat" in name or "find_spec" in found.message
+def _is_export(file: SourceFile, found: Diagnostic, node: Node) -> bool:
+    """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type.
+
+    For others are those of a package, of a module of compatibility, and of a module that only imports from others.
+    """
+    directory, _, name = file.path.rpartition(b"/")
+    if name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory or "find_spec" in found.message:
+        return True
+    types, only_imports = file.derived(_types_and_imports)
+    names = [each for each in re.findall(rb"\w+", file.utf8[node.start_byte : node.end_byte]) if each != b"as"]
+    return only_imports or (bool(names) and names[-1] in types)
+
+
+def _types_and_imports(file: SourceFile) -> tuple[frozenset[bytes], bool]:
+    """The names in comments that are types, and whether a module does nothing but import."""
+    assert file.tree is not None
+    types = frozenset(re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8))))
+    top = [each.type for each in file.tree.root_node.named_children if each.type != "comment"]
+    said = top[1:] if top[:1] == ["expression_statement"] else top  # Behind a docstring.
+    return types, bool(said) and all(each == "import_from_statement" for each in said)
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -107,6 +135,22 @@ def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return without > max(1, with_self)
 
 
+def _is_negotiated(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """`SSLv23` is the old name of what agrees on the newest protocol that both sides know."""
+    return b"SSLv23" in file.utf8[node.start_byte : node.end_byte]
+
+
+def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A name for parts that nobody needs."""
+    return file.utf8[node.start_byte : node.end_byte].strip(b"_").lower() in _NOT_NEEDED
+
+
+def _is_unpacked(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """The names of other modules, unpacked into those of this one: `__all__ = (*a.__all__,)`."""
+    statement = next((each for each in around(node) if each.type == "assignment"), node)
+    return b"*" in file.utf8[statement.start_byte : statement.end_byte]
+
+
 def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
     """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
     return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
@@ -142,7 +186,10 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "F401": _is_export,
     "F821": _is_given_name,
     "PLE0302": _is_of_interface,
+    "PLE0604": _is_unpacked,
+    "PLW0128": _is_thrown_away,
     "RUF032": _is_exact,
+    "S503": _is_negotiated,
     "T100": _is_wanted_debugger,
 }
 

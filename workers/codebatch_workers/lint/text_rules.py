@@ -20,6 +20,10 @@ HUGE_LINE_BYTES_MIN = 10_000
 FINDINGS_MAX = 1000
 
 _BIDI = re.compile(rb"\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+# Of bytes at random every tenth is one; of text none.
+_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
+_BYTES_A_CONTROL = 50
+_LOOKED_AT_BYTES = 8192
 # The line must end, as written or as an escape in a literal, and base64 or a header must follow.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -51,8 +55,14 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    if file.encoding_problem:
+    if file.encoding_problem and not _is_likely_binary(file.content):
         yield 0, 0, file.encoding_problem
+
+
+def _is_likely_binary(content: bytes) -> bool:
+    """Whether bytes that are not valid and hold no NUL are none of text: control characters are among them."""
+    looked_at = content[:_LOOKED_AT_BYTES]
+    return len(_CONTROL.findall(looked_at)) * _BYTES_A_CONTROL > len(looked_at)
 
 
 def _nul_character(file: SourceFile) -> Iterator[Finding]:
@@ -180,7 +190,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
     ),
     TextRule(
         code="mixed-line-endings",
-        severity="warning",
+        severity="hint",
         summary="both LF and CRLF, once per file",
         find=_mixed_line_endings,
         needle=b"\r",

@@ -66,11 +66,17 @@ def syntax_tree(path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> b
     return encode_tree(file)
 
 
-def references_in(name: str, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> list[dict[str, Json]]:
-    """The places of a name in a file (references.py)."""
+def references_in(
+    name: str,
+    path: bytes,
+    content: bytes,
+    contexts: Mapping[str, bytes],
+    calls: Sequence[tuple[int, str, str]] | None = None,
+) -> list[dict[str, Json]]:
+    """The places of a name in a file (references.py). `calls` are what is known to call it there (calls.py)."""
     if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
         return []  # Nearly every file: it need not be decoded.
-    return list(references(SourceFile(path, content, executable=False, contexts=contexts), name))
+    return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
 def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:

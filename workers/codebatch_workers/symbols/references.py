@@ -6,10 +6,11 @@ Looked up when asked: as records, all identifiers of a tree would be several tim
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codebatch.model.task import Json
+from codebatch_workers.symbols.calls import Reference, called_alone
 from codebatch_workers.symbols.outline import definitions, outline
 from codebatch_workers.syntax.languages import LANGUAGES_WITH_MACROS
 from codebatch_workers.syntax.names import NAMES
@@ -27,16 +28,37 @@ _NOT_BEHIND_WORD, _NOT_BEFORE_WORD = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])"
 _CALLEES = ("call", "tail", "macro", "element", "decorator")
 
 
-def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
+def references(
+    file: SourceFile, name: str, calls: Sequence[tuple[int, str, str]] | None = None
+) -> Iterator[dict[str, Json]]:
     """Each place of a name in a file, in the order of the source: its range, its role, and the scope around it.
 
-    `role` is `definition`, `import`, `call` or `reference`. None where the file has no tree.
+    `role` is `definition`, `import`, `call` or `reference`. None where the file has no tree. `calls` are as in
+    `called_alone` (calls.py), with which most files of a name that is called need no tree.
     """
     word = re.compile(_NOT_BEHIND_WORD + re.escape(name.encode("utf-8")) + _NOT_BEFORE_WORD)
-    if file.language not in NAMES or not word.search(file.utf8) or file.tree is None:
+    spans = [match.span() for match in word.finditer(file.utf8)] if file.language in NAMES else []
+    if not spans or not file.is_parsed:
         return
+    known = None if calls is None else called_alone(file, spans, calls)
+    for start, end, role, scope in known or _looked_up(file, name, spans):
+        line, column = file.position(start)
+        end_line, end_column = file.position(end)
+        yield {
+            "line": line,
+            "column": column,
+            "end_line": end_line,
+            "end_column": end_column,
+            "role": role,
+            "scope": scope,
+        }
+
+
+def _looked_up(file: SourceFile, name: str, spans: Sequence[tuple[int, int]]) -> Iterator[Reference]:
+    """Those of some places in the tree of a file that are the name."""
+    assert file.tree is not None, "who asks knows that it is parsed"
     root = file.tree.root_node
-    places = ((match.span(), root.descendant_for_byte_range(*match.span())) for match in word.finditer(file.utf8))
+    places = ((span, root.descendant_for_byte_range(*span)) for span in spans)
     found = [
         (start, end, node)
         for (start, end), node in places
@@ -53,21 +75,12 @@ def references(file: SourceFile, name: str) -> Iterator[dict[str, Json]]:
     imports = [(node.start_byte, node.end_byte) for node in file.captures.get("import", ())]
     around = definitions(file)
     for start, end, node in found:
-        line, column = file.position(start)
-        end_line, end_column = file.position(end)
-        role = roles.get((line, column))
+        role = roles.get(file.position(start))
         if role is None and any(first <= start and end <= last for first, last in imports):
             role = "import"
         if role is None:
             role = "call" if end in callees or _is_command(node) else "reference"
-        yield {
-            "line": line,
-            "column": column,
-            "end_line": end_line,
-            "end_column": end_column,
-            "role": role,
-            "scope": around.scope_of(start),
-        }
+        yield Reference(start, end, role, around.scope_of(start))
 
 
 def _is_whole_name(node: Node, start: int, end: int) -> bool:

@@ -28,7 +28,7 @@ _TYPES = rb"any|bigint|boolean|never|number|object|string|symbol|undefined|unkno
 _MODIFIERS = rb"abstract|accessor|declare|override|private|protected|public|readonly|static"
 # Comments are short there, so that one without an end costs no more.
 _BETWEEN = rb"(?:\s|/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*\n)*"
-_QUOTED = rb"(?:\"[^\"\n]*\"|'[^'\n]*')"
+_QUOTED = rb"(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
 
 _NAMES = (
     *gaps(

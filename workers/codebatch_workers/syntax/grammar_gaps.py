@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from codebatch_workers.syntax.broken_trees import is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.gaps_of_compiled import GO_GAPS, JAVA_GAPS, RUST_GAPS
 from codebatch_workers.syntax.gaps_of_scripts import JAVASCRIPT_GAPS, TSX_GAPS, TYPESCRIPT_GAPS
+from codebatch_workers.syntax.gaps_of_yaml import YAML_GAPS
 from codebatch_workers.syntax.reparsing import reparse
 from codebatch_workers.syntax.stand_ins import Gap, StandIn
 
@@ -30,6 +31,7 @@ GAPS: Mapping[str, Sequence[Gap]] = {
     "rust": RUST_GAPS,
     "tsx": TSX_GAPS,
     "typescript": TYPESCRIPT_GAPS,
+    "yaml": YAML_GAPS,
 }
 
 # What a file may cost beyond its first tree: a try is a tree of all of it. A larger file has one try.
