@@ -13,15 +13,15 @@ _WIDTH_MIN = 20
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is, None where it is none. COLUMNS comes before what it says."""
+    """The columns of the terminal that standard output is, None where it is none; COLUMNS where it does not say."""
     if not sys.stdout.isatty():
         return None
-    told = os.environ.get("COLUMNS", "")
     try:
-        columns = int(told) if told.isdecimal() else os.get_terminal_size(sys.stdout.fileno()).columns
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
     except OSError:
         columns = 0
-    return max(columns or _WIDTH, _WIDTH_MIN)
+    told = os.environ.get("COLUMNS", "")
+    return max(columns or (int(told) if told.isdecimal() else _WIDTH), _WIDTH_MIN)
 
 
 def fitted(line: str, width: int | None) -> str:
