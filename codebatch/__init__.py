@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
-    from codebatch.application.dependencies import Impact
     from codebatch.application.execution import Listener
+    from codebatch.application.hotspots import Hotspot, Hotspots
+    from codebatch.application.impact import Impact
     from codebatch.application.nouns import Records
     from codebatch.application.opened import OpenedStore, open
     from codebatch.application.opened_batch import OpenedBatch
+    from codebatch.application.overview import Overview
     from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
     from codebatch.application.running import run
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from codebatch.query.dependencies import Cycle, Dependent, Import
     from codebatch.query.shaping import Groups
     from codebatch.query.summary import Summary
+    from codebatch.report.making import make_report
     from codebatch.store.batches import Batch
     from codebatch.store.store import Store
 
@@ -75,6 +79,9 @@ __all__ = [
     "CollectedMeanwhile",
     "Completeness",
     "Content",
+    "CopiedBlock",
+    "CopiedPlace",
+    "Copies",
     "CorruptFile",
     "Cycle",
     "Dependent",
@@ -86,6 +93,8 @@ __all__ = [
     "File",
     "Fingerprints",
     "Groups",
+    "Hotspot",
+    "Hotspots",
     "Impact",
     "Import",
     "Inspected",
@@ -102,6 +111,7 @@ __all__ = [
     "ObjectMissing",
     "OpenedBatch",
     "OpenedStore",
+    "Overview",
     "Ran",
     "Records",
     "SnapshotUnstable",
@@ -122,6 +132,7 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "make_report",
     "open",
     "run",
 ]
@@ -129,12 +140,15 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",
-    "application.dependencies": "Impact",
     "application.execution": "Listener",
+    "application.hotspots": "Hotspot Hotspots",
+    "application.impact": "Impact",
     "application.nouns": "Records",
     "application.opened": "OpenedStore open",
     "application.opened_batch": "OpenedBatch",
+    "application.overview": "Overview",
     "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
@@ -149,6 +163,7 @@ _NAMES = {
     "query.dependencies": "Cycle Dependent Import",
     "query.shaping": "Groups",
     "query.summary": "Summary",
+    "report.making": "make_report",
     "store.batches": "Batch",
     "store.store": "Store",
 }

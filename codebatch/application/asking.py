@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codebatch.application import Note, ignore_note
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.entry import display_path
+from codebatch.model.likeness import closest
 from codebatch.model.shown_paths import paths_shown_as
 from codebatch.query.arguments import path_of
 from codebatch.query.completeness import Completeness
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from codebatch.system.task_catalogue import TaskCatalogue
 
 Found = TypeVar("Found", covariant=True)
+
+NEAR_SHOWN_MAX = 5
+"""Of the paths that may be meant where there is none of that name."""
 
 
 class Question:
@@ -127,18 +132,39 @@ def ask(store: Store, reference: str | None = None, note: Note = ignore_note) ->
 def find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int]:
     """The item that a path names: as in the snapshot, or as seen from the current directory.
 
-    Raises InvalidInput where it is neither, with the first file whose path ends so.
+    Raises InvalidInput where it is neither, with the files whose paths end so, or the one whose name is most like it.
     """
     found = try_find_item(records, path, note)
     if found is not None:
         return found
-    end = b"/" + os.path.normpath(os.fsencode(path))
-    meant = next((entry.path for entry in records.items if entry.path.endswith(end)), None)
     hint = f"see: codebatch files --batch {records.batch.id}"
-    if meant is not None:
-        hint = f"did you mean {display_path(meant)!r}? {hint}"
+    meant = _near([entry.path for entry in records.items], os.path.normpath(os.fsencode(path)))
+    if len(meant) == 1:
+        hint = f"did you mean {display_path(meant[0])!r}? {hint}"
+    elif meant:
+        shown = ", ".join(map(display_path, meant[:NEAR_SHOWN_MAX]))
+        more = f" and {len(meant) - NEAR_SHOWN_MAX:,} more" if len(meant) > NEAR_SHOWN_MAX else ""
+        hint = f"which of {len(meant):,}? {shown}{more}; {hint}"
     of = f", which is of {', '.join(shown_paths(records.batch))} alone" if records.batch.about.paths else ""
     raise InvalidInput(f"the batch{of and of + ','} has no file {path!r}", hint=hint)
+
+
+def _near(paths: list[bytes], wanted: bytes) -> list[bytes]:
+    """The paths that end so; where none does, those that end in the name that is most like the wanted one's."""
+    found = [path for path in paths if path.endswith(b"/" + wanted)]
+    name = os.path.basename(wanted)
+    if found or not name:
+        return found
+    alike = {os.path.basename(path) for path in paths if os.path.basename(path)[:1] == name[:1]}
+    close = closest(display_path(name), [display_path(each) for each in alike])
+    found = [path for path in paths if display_path(os.path.basename(path)) == close]
+    return sorted(found, key=lambda path: _shared_directories(path, wanted), reverse=True)
+
+
+def _shared_directories(path: bytes, other: bytes) -> int:
+    """How many of the innermost directories of two paths are called alike."""
+    pairs = zip(path.split(b"/")[-2::-1], other.split(b"/")[-2::-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def try_find_item(records: BatchRecords, path: str, note: Note) -> tuple[bytes, int] | None:

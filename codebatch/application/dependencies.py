@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from codebatch.application.asking import Answer, Question, find_item
+from codebatch.application.impact import Impact
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
-from codebatch.query.dependencies import Cycle, Dependent, Import, Imports, cycles, needed_tasks
+from codebatch.query.dependencies import Cycle, Import, Imports, cycles, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
-
-
-class Impact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a batch, and what depends on it, nearest first."""
-
-    path: bytes
-    dependents: list[Dependent]
 
 
 def impact(question: Question, path: str, depth: int | None = None) -> Answer[Impact]:

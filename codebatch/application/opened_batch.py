@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from codebatch.application.batches import BatchStatus
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
-    from codebatch.application.dependencies import Impact
     from codebatch.application.findings import Findings
     from codebatch.application.hotspots import HotspotBy, Hotspots
+    from codebatch.application.impact import Impact
     from codebatch.application.inspecting import InspectedLine, SourceLine
+    from codebatch.application.overview import Overview
     from codebatch.application.references import Progress
     from codebatch.application.sql import Rows
     from codebatch.model.entry import Entry
@@ -148,6 +149,12 @@ class OpenedBatch(Nouns):
         named = () if kind is None else several("kind", kind)
         shown = () if for_machines else KINDS_FOR_PEOPLE
         return self.check(questions.inspect(self.question, path, RecordFilter(kinds=named or shown), kinds=named))
+
+    def overview(self, path: str) -> Answer[Overview]:
+        """What is worth knowing of one file: how it stands among others, what is hardest in it, what was found."""
+        from codebatch.application.overview import overview
+
+        return self.check(overview(self.question, path))
 
     def split_place(self, given: str) -> tuple[str, int | None]:
         """A file and a line, of `FILE:LINE`, or `FILE:LINE:COLUMN` as findings have it; of what is a file, no line."""

@@ -13,9 +13,10 @@ import msgspec
 
 from codebatch.application.configuration import load_configuration
 from codebatch.application.configuration_file import ConfigurationFile
+from codebatch.application.task_example import TASK, TEST
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput
-from codebatch.model.task import Json
+from codebatch.model.task import TASK_NAME_PATTERN, Json
 from codebatch.system.plugins import load_question
 
 FILES_LOOKED_AT_MAX = 20_000
@@ -28,6 +29,16 @@ class NewRule(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     language: str
     file: str
+    text: str
+
+
+class NewTask(msgspec.Struct, frozen=True, kw_only=True):
+    """An own task that was written, its test, and the text at the end of the configuration that names it."""
+
+    name: str
+    file: str
+    test: str
+    configuration: str
     text: str
 
 
@@ -54,6 +65,52 @@ def new_rule(start: Path, rule_id: str, language: str | None) -> NewRule:
 
     file.append(text, change)
     return NewRule(id=rule_id, language=str(rule["language"]), file=str(file.path), text=text)
+
+
+def new_task(start: Path, name: str) -> NewTask:
+    """Write an example of an own task, a test of it, and the table that names it.
+
+    Raises InvalidInput, InvalidConfiguration or OSError; then nothing is left.
+    """
+    configuration = load_configuration(start)
+    if not TASK_NAME_PATTERN.match(name):
+        hint = "small letters, digits, - and _, a letter first"
+        raise InvalidInput(f"{name!r} is no name for a task", hint=hint)
+    catalogue = configuration.catalogue
+    if name in catalogue.installed or name in configuration.settings.tasks:
+        raise InvalidInput(f"there is a task {name!r}", hint="give yours another name; see: codebatch pipelines")
+    file = ConfigurationFile(configuration, start)
+    root = file.path.parent
+    stem = name.replace("-", "_")
+    tests = "tests" if (root / "tests").is_dir() else "tools"
+    code, test = f"tools/{stem}.py", f"{tests}/test_{stem}.py"
+    table = {"python": f"{code}:task"}
+    comment = f"Try it on a file with: codebatch task try {name} FILE"
+    text = file.table(("tasks", name), table, is_array=False, comment=comment)
+    made: list[Path] = []
+    try:
+        for path, content in ((code, TASK), (test, TEST.replace("NAME", stem).replace("CODE", code))):
+            made.append(_make(root, path, content))
+        file.append(text, lambda document: document.setdefault("tasks", {}).update({name: table}))
+    except BaseException:
+        for each in made:
+            each.unlink()
+        raise
+    return NewTask(name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text)
+
+
+def _make(root: Path, path: str, content: str) -> Path:
+    """Make a file that is not there, in a directory that is the project's. Raises InvalidInput or OSError."""
+    place = root / path
+    if not place.parent.resolve().is_relative_to(root.resolve()):
+        raise InvalidInput(f"{place.parent} leads out of the project")
+    place.parent.mkdir(exist_ok=True)
+    try:
+        with open(place, "x", encoding="utf-8") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise InvalidInput(f"{place} is there already", hint="give the task another name, or move it") from error
+    return place
 
 
 def most_frequent_language(start: Path) -> str:

@@ -57,7 +57,7 @@ def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: L
     configuration = execution.configuration
     task = task_name(name)
     resolve_sources(tuple(paths), None)
-    pipeline = Pipeline(name="full", summary="", tasks=_with_needs(configuration.catalogue, task))
+    pipeline = pipeline_of(configuration.catalogue, task)
     with tempfile.TemporaryDirectory(prefix="codebatch-") as directory:
         store = StorePlace(Path(directory) / "store").open_or_make()
         with store.writing():
@@ -65,13 +65,13 @@ def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: L
                 store, paths, rules_for(configuration, (), ()), listener.note, allow_empty=False, phase=listener.phase
             )
             planner = planner_of(configuration, store, frozen, pipeline, listener.note)
-        first, status = _run(execution, planner, store, listener)
+        first, status = run_in(execution, planner, store, listener)
         if status:
             return Tried(task=task, files=frozen.files, records=0, failures=0, differences=(), signal_status=status)
         average = min(max(frozen.files // _OTHER_SHARDS, 1), _OTHER_FILES_AVERAGE_MAX)
         other = replace(execution, shuffle_seed=_OTHER_SEED, hash_seed=_OTHER_SEED)
         small = ShardRule(files_average=average, files_min=1, files_max=2 * average)
-        second, status = _run(other, replace(planner, shard_rule=small), store, listener)
+        second, status = run_in(other, replace(planner, shard_rule=small), store, listener)
         return Tried(
             task=task,
             files=frozen.files,
@@ -80,6 +80,11 @@ def try_task(execution: Execution, name: str, paths: Sequence[Path], listener: L
             differences=() if status else tuple(_differences(task, first, second)),
             signal_status=status,
         )
+
+
+def pipeline_of(catalogue: TaskCatalogue, task: str) -> Pipeline:
+    """A task behind all that it needs, as `full`. Raises InvalidConfiguration or InvalidInput."""
+    return Pipeline(name="full", summary="", tasks=_with_needs(catalogue, task))
 
 
 def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
@@ -101,7 +106,7 @@ def _with_needs(catalogue: TaskCatalogue, task: str) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def _run(execution: Execution, planner: Planner, store: Store, listener: Listener) -> tuple[BatchRecords, int]:
+def run_in(execution: Execution, planner: Planner, store: Store, listener: Listener) -> tuple[BatchRecords, int]:
     """A new batch of a plan, executed; and the exit status of the signal that ended it, or 0."""
     with store.writing() as lock:
         batch = planner.make(planner.plan(), reuses=False)

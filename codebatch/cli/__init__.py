@@ -27,7 +27,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "top": ("queries:top", "Most frequent kinds, codes, severities, languages or paths; greatest metrics."),
         "hotspots": ("hotspots:hotspots", "Where code is hard to change: complex, often changed, used by many."),
         "duplicates": ("copies:duplicates", "Copied code, the largest blocks first, side by side."),
-        "inspect": ("queries:inspect", "Everything a batch says of one file."),
+        "inspect": ("queries:inspect", "A file on one screen, or all that is said of it."),
         "impact": ("dependencies:impact", "What depends on a file, transitively."),
         "graph": ("dependencies:graph", "Which file imports which; import cycles."),
         "references": ("references:references", "Where a name stands, and as what."),
@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
@@ -62,7 +63,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Extend": {
         "rules": ("syntax:rules", "Rules of lint, one of them; trying out your own."),
-        "task": ("trying:task", "Trying out a task: the same twice, however the work is cut."),
+        "task": ("trying:task", "Tasks of your own: writing one, trying it on a file, or on all twice."),
     },
     "Of itself": {
         "help": ("helping:help_", "A page on a topic, or how a command is called."),
@@ -162,6 +163,7 @@ def cli() -> None:
     codebatch run .             freeze, analyse and summarise the current directory
     codebatch findings          what is wrong, likely bugs first
     codebatch hotspots          what is hard to change
+    codebatch inspect FILE      what is worth knowing of one file
     codebatch impact FILE       what depends on a file
     codebatch help              pages on questions, rules, data, CI and more
     """

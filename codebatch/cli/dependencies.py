@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
 import click
 import msgspec
 
+from codebatch.application.asking import Answer
+from codebatch.application.impact import Impact
 from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.model.entry import display_path
@@ -15,18 +22,64 @@ from codebatch.model.quantities import count_of
 @click.argument("path", metavar="FILE")
 @asked_batch_option
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps. Default: all.")
+@click.option("--tests", "only_tests", is_flag=True, help="The test files alone, one a line, as seen from here.")
 @answering
-def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None) -> int:
+def impact(answering: Answering, path: str, batch_reference: str | None, depth: int | None, only_tests: bool) -> int:
     """What depends on a file: what imports it, what imports that, and so on.
 
     `resolution` tells how sure the step is: exact by the language's rule, file (one fits), name (several fit).
+    What to run after a change: pytest $(codebatch impact FILE --tests).
     """
-    answer = ask(answering, batch_reference).impact(path, depth)
+    batch = ask(answering, batch_reference)
+    answer = batch.impact(path, depth)
     found = answer.found.dependents
+    if only_tests:
+        return _answer_tests(answering, answer)
     rows = ((each.distance, each.path, f"{each.imports}:{each.line}", each.resolution) for each in found)
     lines = table(rows, ("distance", "path", "imports", "resolution")) if found else ()
     if_none = f"nothing in the batch imports {display_path(answer.found.path)}"
-    return answer_rows(answering, answer, found, lines, if_none=if_none)
+    status = answer_rows(answering, answer, found, lines, if_none=if_none)
+    if found:
+        answering.note(_sum(answer.found, path))
+    return status
+
+
+def _sum(found: Impact, path: str) -> str:
+    direct, tests = sum(each.distance == 1 for each in found.dependents), len(found.tests)
+    told = f"{count_of(len(found.dependents), 'file')} depend on it: {direct:,} directly"
+    if len(found.dependents) == 1:
+        told = "1 file depends on it, directly"
+    if not tests:
+        return told
+    verb = "is a test file" if tests == 1 else "are test files"
+    return f"{told}; {tests:,} {verb}. Run those: codebatch impact {shlex.quote(path)} --tests"
+
+
+def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
+    """The tests of an impact, for the command line of what runs them: words, none of which is an option or is two."""
+    tests = answer.found.tests
+    sources = answer.question.batch.about.sources
+    seen = [_as_seen_from_here(test, sources) for test in tests]
+    lines = [each for each in seen if not _SPLIT.search(each)]
+    if_none = f"no test depends on {display_path(answer.found.path)}"
+    status = answer_rows(answering, answer, tests, lines, if_none="" if tests else if_none)
+    if len(lines) < len(seen) and not answering.as_json:
+        left = count_of(len(seen) - len(lines), "test file")
+        answering.tell(f"left out: {left} of a name that a shell would take apart; see them with --json")
+    return status
+
+
+_SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
+"""What a shell or a runner would take for something else where it is not quoted."""
+
+
+def _as_seen_from_here(path: str, sources: Sequence[bytes]) -> str:
+    """A path of the project as it is from the current directory, where that is in the one tree or above it."""
+    here = os.getcwd()
+    root = os.fsdecode(sources[0]) if len(sources) == 1 else ""
+    if root and (os.path.commonpath([here, root]) in (here, root)):
+        path = os.path.relpath(os.path.join(root, path), here)
+    return f"./{path}" if path.startswith("-") else path
 
 
 @click.command()

@@ -24,6 +24,15 @@ EXIT_INTERRUPTED = 130
 _JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
 _OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
 _NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)")
+_OF_NUMBERS = (
+    (re.compile(r"is not a valid integer(?: range)?\.?\Z"), "is no whole number"),
+    (re.compile(r"is not a valid float(?: range)?\.?\Z"), "is no number"),
+    (re.compile(r"is not in the range x>=(\S+?)\.?\Z"), r"is too little: at least \1"),
+    (re.compile(r"is not in the range x>(\S+?)\.?\Z"), r"is too little: more than \1"),
+    (re.compile(r"is not in the range x<=(\S+?)\.?\Z"), r"is too much: at most \1"),
+    (re.compile(r"is not in the range (\S+?)<=?x<=?(\S+?)\.?\Z"), r"is not between \1 and \2"),
+)
+"""What click says of numbers, and what a person understands."""
 _NO_LONGER = {
     "--id": "ids are not chosen; name a batch instead: codebatch run PATH --name NAME, and it is @NAME",
     "--metadata": "a snapshot is its tree and nothing else; name the batch of it: codebatch run PATH --name NAME",
@@ -127,6 +136,8 @@ def _has_directory() -> bool:
 def _plain(message: str) -> str:
     """click's sentence in our manner, on one line: `error: no such option …`."""
     message = re.sub(r"\s*\n\s*", " ", message)
+    for of_click, ours in _OF_NUMBERS:
+        message = of_click.sub(ours, message)
     lowered = message[:1].lower() + message[1:] if message[1:2].islower() else message
     return lowered.removesuffix(".")
 

@@ -13,7 +13,7 @@ from codebatch.application.batches import ShardStatus, TaskStatus
 from codebatch.application.diagnosis import Diagnosis
 from codebatch.application.indexing import IndexAnswer
 from codebatch.application.misses import MissesAnswer
-from codebatch.application.starting import NewRule
+from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
@@ -24,10 +24,11 @@ from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
+from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
-from codebatch.cli.trying import TaskTested
+from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
 from codebatch.gates.findings import BundleResult, GateResult
@@ -126,6 +127,7 @@ ANSWERS: dict[str, object] = {
     "help": answers.HelpShown,
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
+    "impact-tests": list[str],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": answers.InspectAnswer,
@@ -144,6 +146,7 @@ ANSWERS: dict[str, object] = {
     "query-stats": dict[str, int],
     "query-symbols": Records,
     "references": list[answers.ReferenceRow],
+    "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],
     "rules-new": NewRule,
@@ -159,7 +162,9 @@ ANSWERS: dict[str, object] = {
     "status": StatusAnswer,
     "store-stats": StoreStatsAnswer,
     "summary": SummaryAnswer,
+    "task-new": NewTask,
     "task-test": TaskTested,
+    "task-try": TaskTried,
     "tasks": list[TaskStatus],
     "top": dict[str, int],
     "unpin": answers.Unpinned,

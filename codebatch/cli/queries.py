@@ -59,10 +59,10 @@ def summary(answering: Answering, batch_reference: str | None, task: str | None)
 def errors(answering: Answering, batch_reference: str | None, task: str | None, limit: int | None) -> int:
     """Error diagnostics and failures of a batch, failures first, with their evidence."""
     answer = ask(answering, batch_reference).errors(task)
-    rows = answer.found
+    rows = [(row, 1) for row in answer.found] if answering.as_json else _told_once(answer.found)
     shown = rows if limit is None and answering.as_json else rows[: limit or ERRORS_SHOWN]
-    lines = (line for row in shown for line in _error_lines(row))
-    status = answer_rows(answering, answer, shown, lines, if_none="no errors")
+    lines = (line for row, count in shown for line in _error_lines(row, count))
+    status = answer_rows(answering, answer, [row for row, _ in shown], lines, if_none="no errors")
     if len(shown) < len(rows):
         answering.note(f"{len(rows) - len(shown):,} more; show them with --limit {len(rows)}")
     return status
@@ -97,10 +97,11 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 @click.command()
 @click.argument("path", metavar="FILE[:LINE]")
 @asked_batch_option
-@click.option("--kinds", metavar="A,B", help="Only these kinds of records.")
+@click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
+@click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")
 @answering
-def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None) -> int:
-    """Everything a batch says of one file; of a line with its source: what encloses it, and what is told of it."""
+def inspect(answering: Answering, path: str, batch_reference: str | None, kinds: str | None, everything: bool) -> int:
+    """A file on one screen; of a line with its source: what encloses it, and what is told of it."""
     batch = ask(answering, batch_reference)
     named = kinds and kinds.split(",")
     path, line = batch.split_place(path)
@@ -108,6 +109,11 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
+    if not (named or everything or answering.as_json or answering.explain):
+        from codebatch.cli.overview import overview_lines  # as above
+
+        seen = batch.overview(path)
+        return answer_document(answering, seen, {}, overview_lines(seen.found))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
     document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
@@ -257,6 +263,16 @@ def _explained(question: Question, found: Inspected) -> tuple[dict[str, object],
     ]
 
 
-def _error_lines(row: JsonRecord) -> list[str]:
+def _told_once(rows: Iterable[JsonRecord]) -> list[tuple[JsonRecord, int]]:
+    """Failures first, those that are alike once with how many they are; then all else."""
+    from codebatch.application.evidence import alike
+
+    found = list(rows)
+    failures = alike(row for row in found if row.get("kind") == "failure")
+    return [*failures, *((row, 1) for row in found if row.get("kind") != "failure")]
+
+
+def _error_lines(row: JsonRecord, count: int) -> list[str]:
     evidence = str(row.get("evidence") or "").strip()
-    return [record_line(row), *(f"    {line}" for line in evidence.splitlines()[-8:])]
+    others = f", and at {count_of(count - 1, 'other file')}" if count > 1 else ""
+    return [record_line(row) + others, *(f"    {line}" for line in evidence.splitlines()[-8:])]

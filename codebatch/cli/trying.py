@@ -1,4 +1,4 @@
-"""`task`: trying out tasks."""
+"""`task`: writing tasks, and trying them out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import click
 import msgspec
 
 from codebatch.application.configuration import load_configuration
+from codebatch.application.evidence import taken_apart
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.trying import Difference, try_task
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering
+from codebatch.cli.show import record_line
 from codebatch.model.quantities import count_of
+from codebatch.model.record import Record
 
 _SHOWN_MAX = 20
 
@@ -28,6 +31,15 @@ class TaskTested(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...]
 
 
+class TaskTried(msgspec.Struct, frozen=True, kw_only=True):
+    """`task try`: what a task said of a file; where it failed, the `reason`, and `evidence`, such as a traceback."""
+
+    task: str
+    records: list[Record]
+    reason: str
+    evidence: str
+
+
 class _Notes(Listener):
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
@@ -39,7 +51,7 @@ class _Notes(Listener):
 @click.group(cls=Group)
 @answering_group
 def task() -> None:
-    """Trying out tasks, your own above all."""
+    """Tasks of your own: writing one, and trying it out."""
 
 
 @task.command("test")
@@ -75,3 +87,41 @@ def test(answering: Answering, name: str, path: Path, jobs: int | None) -> int:
     )
     answering.print(tested, [each for line in lines for each in line.split("\n")])
     return 1 if tried.differences else 0
+
+
+@task.command("try")
+@click.argument("name", metavar="NAME")
+@click.argument("path", metavar="FILE", type=SourcePath())
+@answering
+def try_(answering: Answering, name: str, path: Path) -> int:
+    """Run a task on FILE alone, as `run` does, and show what it says of it. Nothing is kept.
+
+    Exit status 1 where it fails: then what it raised is told first, and where.
+    """
+    from codebatch.application.trying_file import try_file
+
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=1)
+    tried = try_file(execution, name, path, _Notes(answering))
+    if tried.signal_status:
+        return tried.signal_status
+    document = {"task": tried.task, "records": tried.records, "reason": tried.reason, "evidence": tried.evidence}
+    lines = list(map(record_line, tried.records))
+    if tried.reason:
+        raised = taken_apart(tried.evidence)
+        lines += [f"{tried.task} fails: {tried.reason}", *(f"  {line}" for line in (*raised.what, *raised.frames))]
+    answering.print(document, lines, if_none=f"{tried.task} says nothing of {path}")
+    return 1 if tried.reason else 0
+
+
+@task.command("new")
+@click.argument("name", metavar="NAME")
+@answering
+def new(answering: Answering, name: str) -> None:
+    """Write tools/NAME.py, a task that works, a test of it, and the lines of the configuration that name it."""
+    from codebatch.application.starting import new_task
+
+    made = new_task(Path.cwd(), name)
+    named = (f"{made.configuration}:", *(f"  {line}" for line in made.text.splitlines()))
+    answering.print(made, [made.file, made.test, *named])
+    answering.note(f"try it on a file: codebatch task try {name} FILE")
+    answering.note("and on all: codebatch run")

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import path_from_fields
 from codebatch.model.record import CLASSES_APART
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 
@@ -54,21 +54,20 @@ class FilesApart:
 
     def __init__(self, records: BatchRecords) -> None:
         """What `parse` tells of them, where the batch has it, and else their names alone. Raises StoreCorrupt."""
-        self._found: dict[bytes, Apart] = {}
+        self._found: dict[bytes, Apart | None] = {}
         if "parse" not in records.task_names:
             return
         for piece in records.pieces("parse", RecordFilter(kinds=("file",)), ()):
             for block in records.read(piece):
-                lines = [line for line in block.splitlines() if _CLASS.search(line)]
+                lines = [line_at(block, match.start()) for match in _CLASS.finditer(block)]
                 for file in decode_lines(_decoder, b"\n".join(lines)):
                     self._found[_path(file)] = "test" if file.class_ in _TESTS else "foreign"
 
     def of(self, path: bytes) -> Apart | None:
         """How a file stands apart; None where it does not."""
-        found = self._found.get(path)
-        if found is None and (is_test_file(path) or _TEST_DIRECTORY.search(path)):
-            return "test"
-        return found
+        if path not in self._found:
+            self._found[path] = "test" if is_test_file(path) or _TEST_DIRECTORY.search(path) else None
+        return self._found[path]
 
 
 def _path(file: _File) -> bytes:

@@ -56,3 +56,9 @@ def decode_lines(decoder: msgspec.json.Decoder[T], lines: bytes) -> list[T]:
         return decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreCorrupt(f"a record cannot be read: {error}") from error
+
+
+def line_at(block: bytes, at: int) -> bytes:
+    """The line of a block in which a place is."""
+    end = block.find(b"\n", at)
+    return block[block.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(block)]

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from codebatch.errors import StoreCorrupt
 from codebatch.index.keys import look_for_metric
 from codebatch.model.entry import path_from_fields
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
@@ -62,6 +62,17 @@ def numbers_of_files(records: BatchRecords, metric: str) -> dict[bytes, int]:
     return found
 
 
+def files_above(records: BatchRecords, metric: str, value: int) -> list[bytes]:
+    """The files of which a metric is greater than a value. Raises StoreCorrupt."""
+    pattern = re.compile(b'"metric":"%b","value":([0-9]{%d,})}' % (metric.encode(), len(str(value))))
+    found: list[bytes] = []
+    for piece in records.pieces(task_of(metric), _METRICS, (look_for_metric(metric, value + 1, None),)):
+        for block in records.read(piece):
+            places = [match.start() for match in pattern.finditer(block) if int(match[1]) > value]
+            found += [each.path_bytes for each in _decoded(block, places)]
+    return found
+
+
 def pieces_with_functions(records: BatchRecords, metric: str, least: int) -> list[Piece]:
     """Where a metric of functions is `least` or more; an index leaves out the files in which it is so of none."""
     lookups = (look_for_metric(f"max_{metric}", least, None),) if least > 1 else ()
@@ -84,10 +95,4 @@ def iter_functions(
 
 def _decoded(block: bytes, places: Collection[int]) -> list[Number]:
     """The numbers in whose lines some places are."""
-    lines = b"\n".join([block[block.rfind(b"\n", 0, at) + 1 : _end(block, at)] for at in places])
-    return decode_lines(_decoder, lines) if lines else []
-
-
-def _end(block: bytes, at: int) -> int:
-    end = block.find(b"\n", at)
-    return end if end >= 0 else len(block)
+    return decode_lines(_decoder, b"\n".join([line_at(block, at) for at in places])) if places else []

@@ -175,7 +175,7 @@ def test_a_name_that_is_no_utf8_is_found_by_every_reading_command(ran: Ran) -> N
     inspected = ran.codebatch("inspect", name, "--store", "store", "--json").json
     assert inspected["path_b64"] == encoded
     assert {record["path_b64"] for record in inspected["records"]} == {encoded}
-    inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store")
+    inspected = ran.codebatch("inspect", b"project/" + name, "--store", "store", "--all")
     assert all(line.startswith("caf") for line in inspected.lines)
     for command in ("files", "query outputs", "query diagnostics", "top --by path", "files --snapshot latest"):
         assert b"caf" in ran.codebatch(*command.split(), "--store", "store").stdout, command
@@ -366,3 +366,16 @@ def test_an_output_without_records_is_a_sound_file_of_nothing(codebatch: Command
     assert lines["symbols"] == 0
     assert bool(sum(lines.values())) == (content is not None)
     assert codebatch("query", "outputs", "--task", "symbols", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("top --limit x", "invalid value for '--limit': 'x' is no whole number"),
+        ("top --limit 0", "invalid value for '--limit': 0 is too little: at least 1"),
+        ("query files --offset -1", "invalid value for '--offset': -1 is too little: at least 0"),
+        ("hotspots --limit 1001", "invalid value for '--limit': 1001 is not between 1 and 1000"),
+    ],
+)
+def test_what_is_wrong_with_a_number_is_said_in_words(codebatch: CommandLine, words: str, told: str) -> None:
+    assert codebatch(*words.split(), "--json", status=2).error["message"] == told

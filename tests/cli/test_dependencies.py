@@ -84,3 +84,28 @@ def test_file_is_no_dependency_of_its_own_and_two_make_a_cycle(codebatch: Comman
         ("a.py", "dependents"): 1, ("b.py", "dependencies"): 1, ("b.py", "dependents"): 1, ("b.py", "cycle"): 2,
         ("c.py", "dependencies"): 2, ("c.py", "dependents"): 1, ("c.py", "cycle"): 2,
     }  # fmt: skip
+
+
+def test_impact_ends_with_a_sum_and_names_the_tests_to_run(codebatch: CommandLine) -> None:
+    for path in ("a.py", "b.py", "app/test_b.py", "tests/helper.py", "test_$(x).py", "-x_test.py", "tests/b c_test.py"):
+        write(codebatch.directory / "tree" / path, "import a\n" if path == "b.py" else "import b\n")
+    write(codebatch.directory / "tree/a.py", "x = 1\n")
+    codebatch("run", "tree", "-q")
+    told = codebatch("impact", "a.py")
+    assert (
+        "6 files depend on it: 1 directly; 4 are test files. Run those: codebatch impact a.py --tests\n" in told.notes
+    )
+    tests = codebatch("impact", "a.py", "--tests", cwd=codebatch.directory / "tree")
+    assert tests.lines == ["./-x_test.py", "app/test_b.py"]
+    assert "left out: 2 test files of a name that a shell would take apart" in tests.notes
+    assert codebatch("impact", "a.py", "--tests").lines[1] == "tree/app/test_b.py"
+    assert sorted(codebatch("impact", "a.py", "--tests", "--json").json) == [
+        "-x_test.py",
+        "app/test_b.py",
+        "test_$(x).py",
+        "tests/b c_test.py",
+    ]
+    itself = codebatch("impact", "app/test_b.py", "--tests")
+    assert itself.lines == ["tree/app/test_b.py"], "a test is one of those to run after a change of it"
+    none = codebatch("impact", "tests/helper.py", "--tests")
+    assert (none.lines, none.notes) == ([], "no test depends on tests/helper.py\n")

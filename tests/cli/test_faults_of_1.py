@@ -77,7 +77,7 @@ def test_only_a_diagnostic_counts_as_one(ran: Ran) -> None:
 def test_inspect_shows_all_there_is_with_names(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / ".a.py", "".join(f"def f{n}():\n    pass\n" for n in range(120)))
     codebatch("run", "tree", "-q")
-    shown = codebatch("inspect", ".a.py").text
+    shown = codebatch("inspect", ".a.py", "--all").text
     assert [n for n in range(120) if not re.search(rf"\bf{n}\b", shown)] == []
     assert "bytes" in shown
     assert codebatch("inspect", "no.py", "--json", status=2).error["code"] == "invalid_input"

@@ -135,9 +135,9 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
     shutil.rmtree(tree / ".git")
     answer = hotspots(codebatch, "--path", "often", "--json").json
     assert answer["rows"][0]["changes"] is None
-    assert "changes are not known: not a git repository" in answer["churn_told"]
+    assert answer["churn_told"] == "changes are not known: the tree is in no git repository"
     assert hotspots(codebatch, "--path", "often").lines[1].split()[1] == "-"
-    assert "not a git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
+    assert "the tree is in no git repository" in hotspots(codebatch, "--by", "churn", status=2).notes
 
 
 def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> None:

@@ -21,7 +21,16 @@ from .conftest import Ran
 from .process import CommandLine
 from .test_help import command_of, every_command
 
-NOT_OF_COMMANDS = {"batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "part", "verify-trust"}
+NOT_OF_COMMANDS = {
+    "batch-outputs",
+    "error",
+    "files-why",
+    "graph-cycles",
+    "graph-dot",
+    "impact-tests",
+    "part",
+    "verify-trust",
+}
 WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""
 MORE_WORDS = {

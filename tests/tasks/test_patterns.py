@@ -208,6 +208,14 @@ def test_query_shows_its_match_and_says_what_every_file_with_one_holds(
     assert [file.utf8[place.start : place.end].decode() for place in finder.find(file)] == expected
 
 
+def test_no_query_takes_long() -> None:
+    query = f"(argument_list {'(identifier)* @a ' * 30}) @x"
+    start = time.process_time()
+    with pytest.raises(TooManySteps):
+        list(query_finder(query, "python").find(source(f"f({', '.join('ab' * 300)})", "python")))
+    assert time.process_time() - start < 5
+
+
 def test_depth_of_a_pattern_has_an_end() -> None:
     nested = "(" * (PATTERN_DEPTH_MAX // 2) + "a" + ")" * (PATTERN_DEPTH_MAX // 2)
     assert found(f"f({nested})", f"f({nested})") == [f"f({nested})"]

@@ -43,7 +43,7 @@ def find_in(looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[s
     if not content.startswith(WIDE) and not all(literal in content for literal in looked_for.literals):
         return _NOTHING
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    if file.language != looked_for.language:
+    if file.language != looked_for.language or file.file_class == "empty":
         return _NOTHING
     if not file.can_be_parsed:
         return Searched(unread="beyond its grammar" if file.overruns_its_grammar else file.file_class)

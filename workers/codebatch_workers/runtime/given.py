@@ -41,10 +41,11 @@ def check_records(given: object, file: SourceFile | None = None) -> list[Record]
 
 
 def named(record: Record, task: str) -> Record:
-    """A finding of a task that is not built in bears its name, where it names no other tool itself."""
-    if isinstance(record, Diagnostic) and record.tool == OWN_TOOL:
-        return msgspec.structs.replace(record, tool=task)
-    return record
+    """A finding of a task that is not built in bears its name, where it names no other tool, or no code, itself."""
+    if not isinstance(record, Diagnostic) or (record.tool != OWN_TOOL and record.code):
+        return record
+    tool = task if record.tool == OWN_TOOL else record.tool
+    return msgspec.structs.replace(record, tool=tool, code=record.code or task)
 
 
 def _shown(record: Record) -> str:

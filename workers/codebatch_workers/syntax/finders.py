@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX
 from codebatch_workers.syntax.languages import EXTRA_GRAMMAR_TOOLS, every_language, has_grammar
 from codebatch_workers.syntax.pattern_matching import PatternMatcher, TooManySteps
 from codebatch_workers.syntax.pattern_reading import PatternNode, Refused, read_pattern
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Finder", "Place", "Refused", "TooManySteps", "check_language", "pattern_finder", "query_finder"]
 
 _LITERALS_MAX = 8
+STATES_MAX = 256
+"""Matches of a query that may be under way at once; the time for what does not fit is beyond all bounds."""
 
 
 class Place(NamedTuple):
@@ -59,11 +62,18 @@ def check_language(language: str) -> None:
 def query_finder(text: str, language: str) -> Finder:
     """What finds the matches of a query, at its capture `@match` or its last. Raises Refused."""
     check_language(language)
+    from tree_sitter import QueryCursor
+
     query, shown = read_query(text, language)
+    cursor = QueryCursor(query, match_limit=STATES_MAX)
+    cursor.set_max_start_depth(QUERY_DEPTH_MAX)
 
     def find(file: SourceFile) -> Iterator[Place]:
         found: dict[tuple[int, int], Place] = {}
-        for captures in file.matches(query):
+        matches = () if file.is_hopeless else cursor.matches((file.tree or file.parse()).root_node)
+        if cursor.did_exceed_match_limit:
+            raise TooManySteps
+        for _, captures in matches:
             named = {name: (nodes[0].start_byte, nodes[0].end_byte) for name, nodes in captures.items()}
             for node in captures.get(shown, ()):
                 span = (node.start_byte, node.end_byte)

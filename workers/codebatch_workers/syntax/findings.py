@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from codebatch.model.record import Diagnostic, Severity
-from codebatch_workers.syntax.source import SourceFile
+
+if TYPE_CHECKING:
+    from codebatch_workers.syntax.source import SourceFile
 
 # Of findings that name no other. Those of a task that is not built in are given its name (execution.py).
 OWN_TOOL = "codebatch"
@@ -34,4 +38,31 @@ def diagnostic(
         code=code,
         message=message,
         tool=tool,
+    )
+
+
+def diagnostic_at(
+    file: SourceFile, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
+) -> Diagnostic:
+    """A finding from a column of a line to the end of it. Raises ValueError for a place that the file has not."""
+    lines = max(file.line_count, 1)
+    if not 1 <= line <= lines:
+        raise ValueError(f"a finding in line {line} of a file of {lines}")
+    start = file.line_starts[line - 1]
+    end = file.utf8.find(b"\n", start)
+    _, last = file.position(len(file.utf8) if end < 0 else end)
+    if not 1 <= column <= last:
+        raise ValueError(f"a finding in column {column} of line {line}, which ends before {last}")
+    path, path_b64 = file.path_fields
+    return Diagnostic(
+        path=path,
+        path_b64=path_b64,
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=last,
+        severity=severity,
+        code=code,
+        message=message,
+        tool=OWN_TOOL,
     )

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from msgspec import UnsetType
 
 from codebatch.model.entry import path_fields
-from codebatch.model.record import FileClass
+from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
 from codebatch_workers.syntax.encodings import WIDE_MARKS, Decoded, decode
+from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
 from codebatch_workers.syntax.languages import (
     LANGUAGES_OF_PROSE,
@@ -263,6 +264,15 @@ class SourceFile:
                 table.append(table[-1] + _code_points(self.utf8[block : block + _COLUMN_BLOCK_BYTES]))
             self._column_tables[line] = table
         return table
+
+    def report(
+        self, line: int, message: str, *, column: int = 1, code: str = "", severity: Severity = "warning"
+    ) -> Diagnostic:
+        """A finding at a line, and a column in code points. Without a `code` it has the name of the task that gives it.
+
+        Raises ValueError for a place that the file has not.
+        """
+        return diagnostic_at(self, line, message, column=column, code=code, severity=severity)
 
     # -- Its tree -----------------------------------------------------------------------------------------------------
 

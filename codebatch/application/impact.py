@@ -1,0 +1,21 @@
+"""What a change of a file may break: the files that depend on it, and the tests among them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.query.apart import is_test_file
+from codebatch.query.dependencies import Dependent
+
+
+class Impact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a batch, and what depends on it, nearest first."""
+
+    path: bytes
+    dependents: list[Dependent]
+
+    @property
+    def tests(self) -> list[str]:
+        """The files in which a runner of tests looks for tests, by name: itself first, where it is one."""
+        paths = [*([self.path.decode()] if is_test_file(self.path) else []), *(each.path for each in self.dependents)]
+        return [path for path in paths if is_test_file(path.encode())]

@@ -1,0 +1,147 @@
+"""A file on one screen: what it is, how it stands among others, what is hardest in it, what was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.application.asking import Answer, Question
+from codebatch.application.inspecting import SourceLine, read_lines
+from codebatch.application.questions import Inspected, inspect
+from codebatch.errors import ObjectMissing
+from codebatch.model.entry import display_path, path_row
+from codebatch.model.record import SEVERITIES
+from codebatch.query.completeness import completeness
+from codebatch.query.dependencies import Imports, impact
+from codebatch.query.fields import JsonRecord, path_key
+from codebatch.query.filters import RecordFilter
+from codebatch.query.numbers import files_above
+from codebatch.query.records import BatchRecords
+from codebatch.query.wanted import KINDS_FOR_PEOPLE
+
+HARDEST_SHOWN = 3
+FINDINGS_SHOWN = 3
+_COGNITIVE = "cognitive"
+_LOOKED_UP_MAX = 50
+"""Of more files all are read, once."""
+
+
+class Hard(NamedTuple):
+    """A function of a file, and its cognitive complexity."""
+
+    cognitive: int
+    symbol: str
+    line: int
+
+
+class Found(NamedTuple):
+    """A diagnostic, as JSON has it, and the line where it begins, None where that is not known."""
+
+    diagnostic: JsonRecord
+    source: SourceLine | None
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """What is worth knowing of a file. `numbers` are its own, by the names of metrics.
+
+    `rank` is how many files of its language are more complex, and itself; `dependents_in_all` count all that lead to
+    it. Both are None where the batch does not know all of the project. `kinds` counts the records of every kind.
+    """
+
+    path: bytes
+    about: JsonRecord | None
+    numbers: dict[str, int]
+    rank: int | None
+    dependents_in_all: int | None
+    hardest: tuple[Hard, ...]
+    severities: dict[str, int]
+    findings: tuple[Found, ...]
+    kinds: dict[str, int]
+
+
+def overview(question: Question, path: str) -> Answer[Overview]:
+    """A file on one screen. Raises InvalidInput or StoreCorrupt."""
+    answer = inspect(question, path, RecordFilter(kinds=KINDS_FOR_PEOPLE))
+    file = answer.found
+    of_kind: dict[str, list[JsonRecord]] = {}
+    for record in file.records:
+        of_kind.setdefault(str(record["kind"]), []).append(record)
+    metrics, diagnostics = of_kind.get("metric", ()), of_kind.get("diagnostic", ())
+    numbers = {str(each["metric"]): _number(each["value"]) for each in metrics if "symbol" not in each}
+    about = next(iter(of_kind.get("file", ())), None)
+    severities = Counter(str(each["severity"]) for each in diagnostics)
+    found = Overview(
+        path=file.path,
+        about=about,
+        numbers=numbers,
+        rank=_rank(question.records, about, numbers) if _knows_all(question, {"parse", "analyze"}) else None,
+        dependents_in_all=_dependents(question.records, file.path) if _knows_all(question, {"dependencies"}) else None,
+        hardest=_hardest(metrics),
+        severities={each: severities[each] for each in SEVERITIES if severities[each]},
+        findings=_with_source(question, file, diagnostics),
+        kinds={kind: len(records) for kind, records in of_kind.items()},
+    )
+    return Answer(question=question, found=found, whole=answer.whole)
+
+
+def _knows_all(question: Question, tasks: Collection[str]) -> bool:
+    """Whether the batch has all that some tasks say of the whole project."""
+    records = question.records
+    if question.batch.about.paths or not {*tasks} <= {*records.task_names}:
+        return False
+    if records.source.is_done:
+        return True
+    needed = frozenset[str]().union(*map(records.plan.needed_for, tasks))
+    return completeness(records, needed).is_complete
+
+
+def _rank(records: BatchRecords, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
+    """The place of a file among those of its language, None where nothing of it is complex."""
+    if about is None or not numbers.get(_COGNITIVE):
+        return None
+    above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
+    if len(above) > _LOOKED_UP_MAX:
+        return 1 + sum(records.languages.get(path_key({**path_row(path)})) == about["lang"] for path in above)
+    of = records.find_items(above).values()
+    told = (each for item in of for each in records.item_records("parse", item) or () if each["kind"] == "file")
+    return 1 + sum(each["lang"] == about["lang"] for each in told)
+
+
+def _dependents(records: BatchRecords, path: bytes) -> int | None:
+    """How many files lead to one, be it by others; None where its path is no UTF-8, which no import names."""
+    try:
+        return len(impact(Imports(records).importers_of, path.decode()))
+    except UnicodeDecodeError:
+        return None
+
+
+def _hardest(metrics: Collection[JsonRecord]) -> tuple[Hard, ...]:
+    functions = [
+        Hard(_number(each["value"]), str(each["symbol"]), _number(each.get("line", 1)))
+        for each in metrics
+        if each["metric"] == _COGNITIVE and "symbol" in each
+    ]
+    functions.sort(key=lambda each: (-each.cognitive, each.line))
+    return tuple(functions[:HARDEST_SHOWN])
+
+
+def _with_source(question: Question, file: Inspected, diagnostics: Sequence[JsonRecord]) -> tuple[Found, ...]:
+    """The gravest, by place, each with its line."""
+    chosen = sorted(diagnostics, key=lambda each: SEVERITIES.index(str(each["severity"])))[:FINDINGS_SHOWN]
+    found = []
+    for each in chosen:
+        line = _number(each["line"])
+        source: tuple[SourceLine, ...] = ()
+        try:
+            _, source = read_lines(question, file.path, file.item, line, line)
+        except ObjectMissing as error:
+            question.note(f"the source of {display_path(file.path)} is not shown: {error.message}")
+        found.append(Found(each, source[0] if source else None))
+    return tuple(found)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,33 @@
+"""What `task new` writes: a task that goes through the lines of a file, and a test of it."""
+
+TASK = '''"""An own task of codebatch: what it finds in each file is kept, and asked for, as all else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codebatch_workers.api import Diagnostic, SourceFile
+
+WORD = "frobnicate"
+
+
+def task(file: SourceFile) -> Iterator[Diagnostic]:
+    """lines that hold a word which shall not be there"""
+    for number, line in enumerate(file.text.split("\\n"), start=1):
+        if WORD in line:
+            yield file.report(number, f"`{WORD}` is here", column=line.index(WORD) + 1)
+'''
+
+TEST = '''"""The task of CODE says what it should, run as codebatch runs it; for pytest, where codebatch.toml is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codebatch.testing.tasks import run_task
+
+
+def test_NAME_finds_the_word(tmp_path: Path) -> None:
+    found = run_task(tmp_path, "CODE:task", {"a.txt": "one\\nto frobnicate\\n", "b.txt": "two\\n"})
+    assert [(each.path, each.line, each.column) for each in found] == [("a.txt", 2, 4)]
+'''

@@ -1,0 +1,150 @@
+"""What is in a report: what its page is given as JSON, and shows. Paths are as people are shown them.
+
+Everything is bounded (limits.py), and says how much of it there is besides.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Numbers(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is in all.
+
+    `code` are lines, of code of the project's own, in `code_files`; `duplicated` are those of them that stand elsewhere
+    too. `findings` go by severity, `languages` by lines of code, most first. Of `left_out`, by class, no number is told
+    but these: files and lines.
+    """
+
+    files: int
+    code_files: int
+    code: int
+    functions: int
+    cognitive: int
+    duplicated: int
+    partly_parsed: int
+    failures: int
+    findings: dict[str, int]
+    languages: dict[str, int]
+    left_out: dict[str, tuple[int, int]]
+
+
+class Tree(msgspec.Struct, frozen=True, kw_only=True):
+    """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
+    of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
+    are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
+    how often history changed a file; it is None where there is none.
+    """
+
+    names: list[str]
+    parents: list[int]
+    files: list[int]
+    languages: list[str]
+    code: list[int]
+    cognitive: list[int]
+    hardest: list[int]
+    duplicated: list[int]
+    dependents: list[int]
+    findings: list[int]
+    changes: list[int] | None
+
+
+class Function(msgspec.Struct, frozen=True, kw_only=True):
+    """A function, with its numbers."""
+
+    name: str
+    path: str
+    line: int
+    cognitive: int
+    complexity: int
+    nesting: int
+    parameters: int
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of a file from `line` on, each cut where it is long. None of a file that is binary, or gone."""
+
+    path: str
+    line: int
+    text: list[str]
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """Equal code at several `places` (path and line), of which the first two are shown."""
+
+    lines: int
+    copies: int
+    places: list[tuple[str, int]]
+    shown: list[Excerpt]
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """Which directory imports which, in an order in which what imports stands before what it imports.
+
+    Of `cells` each is the row of the importer, that of the imported, and the number of imports. `cycles` has for each
+    directory the number of the cycle that it is in, 0 where it is in none. `inside` are the imports within each.
+    """
+
+    directories: list[str]
+    files: list[int]
+    inside: list[int]
+    cycles: list[int]
+    cells: list[tuple[int, int, int]]
+
+
+class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
+    """Files that import one another: how many, and the shortest way from the first back to it, of a long one the first
+    steps."""
+
+    files: int
+    shortest: list[str]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found by one rule, and an example; `width` is how many characters of its line it marks."""
+
+    code: str
+    tool: str
+    severity: str
+    count: int
+    files: int
+    message: str
+    column: int
+    width: int
+    example: Excerpt
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """How many there are in all of what the page may show in part."""
+
+    functions: int
+    copies: int
+    cycles: int
+    rules: int
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a report. `made_at` is when its batch was made; `incomplete` says what lacks of the whole, if anything.
+
+    `changes_told` is why it is not known how often files were changed, or what of that lacks.
+    `asked` are the kinds of records that the tasks of the batch give: nothing is known of others.
+    """
+
+    title: str
+    batch_id: str
+    snapshot_id: str
+    made_at: str
+    pipeline: str
+    version: str
+    paths: list[str]
+    incomplete: str
+    changes_told: str
+    asked: list[str]
+    numbers: Numbers
+    tree: Tree
+    functions: list[Function]
+    copies: list[Copied]
+    matrix: Matrix | None
+    cycles: list[FileCycle]
+    rules: list[Rule]
+    in_all: Cut

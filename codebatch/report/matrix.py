@@ -1,0 +1,82 @@
+"""Which directory imports which: a matrix of few directories, in an order in which cycles are below its diagonal. Pure.
+
+That is a design structure matrix (Steward 1981). Directories are split, the one of most files first, until there are
+as many as are wanted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from codebatch.model.graph import components
+from codebatch.query.dependencies import Import
+from codebatch.report.contents import Matrix
+from codebatch.report.limits import cut_path
+
+_Pair = tuple[str, str]
+
+
+def make_matrix(imports: Iterable[Import], directories_max: int, text: int) -> Matrix | None:
+    """The matrix of imports that surely lead to one file; None where there are none."""
+    pairs = {(each.source, each.target) for each in imports if each.resolution != "name" and each.source != each.target}
+    if not pairs:
+        return None
+    directory_of = group_files({path for pair in pairs for path in pair}, directories_max)
+    counted = Counter((directory_of[source], directory_of[target]) for source, target in pairs)
+    between = {pair: count for pair, count in counted.items() if pair[0] != pair[1]}
+    files = Counter(directory_of.values())
+    ordered, cycles = _in_order(sorted(files), between)
+    place = {directory: number for number, directory in enumerate(ordered)}
+    return Matrix(
+        directories=[cut_path(directory, text) for directory in ordered],
+        files=[files[directory] for directory in ordered],
+        inside=[counted[directory, directory] for directory in ordered],
+        cycles=[cycles.get(directory, 0) for directory in ordered],
+        cells=sorted((place[source], place[target], count) for (source, target), count in between.items()),
+    )
+
+
+def group_files(paths: Iterable[str], groups_max: int) -> dict[str, str]:
+    """The directory that stands for each file. Files of a directory that was split stand under its own name.
+
+    What splitting makes counts: a directory of more parts than there is room for stays whole.
+    """
+    groups: dict[str, list[str]] = {"": sorted(paths)}
+    waiting = [(-len(groups[""]), "")]
+    while waiting:
+        _, directory = heapq.heappop(waiting)
+        parts: dict[str, list[str]] = {}
+        for path in groups[directory]:
+            below, slash, _ = path[len(directory) :].partition("/")
+            parts.setdefault(f"{directory}{below}/" if slash else directory, []).append(path)
+        if len(groups) - 1 + len(parts) > groups_max:
+            continue
+        del groups[directory]
+        groups.update(parts)
+        for part, files in parts.items():
+            if part != directory:
+                heapq.heappush(waiting, (-len(files), part))
+    return {path: directory.rstrip("/") or "." for directory, files in groups.items() for path in files}
+
+
+def _in_order(directories: list[str], between: Mapping[_Pair, int]) -> tuple[list[str], dict[str, int]]:
+    """What imports before what is imported; and of those in a cycle its number."""
+    graph: dict[str, list[str]] = {directory: [] for directory in directories}
+    for source, target in sorted(between):
+        graph[source].append(target)
+    ordered: list[str] = []
+    cycles: dict[str, int] = {}
+    number = 0
+    for component in reversed(list(components(graph))):
+        if len(component) > 1:
+            number += 1
+            cycles.update(dict.fromkeys(component, number))
+        ordered += sorted(component, key=lambda each: (-_weight(each, component, between), each))
+    return ordered, cycles
+
+
+def _weight(directory: str, within: Iterable[str], between: Mapping[_Pair, int]) -> int:
+    """How many imports a directory has of some others, more than they have of it."""
+    return sum(between.get((directory, each), 0) - between.get((each, directory), 0) for each in within)

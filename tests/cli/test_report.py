@@ -1,0 +1,91 @@
+"""`report`: where the page goes, that it is the same each time, and that what lacks is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+from codebatch.store import layout
+
+from .conftest import Ran
+from .process import CommandLine, write
+
+
+def _data(page: bytes) -> dict[str, object]:
+    found = re.search(rb'<script type="application/json" id="data">(.*?)</script>', page)
+    assert found
+    data = json.loads(found[1])
+    assert isinstance(data, dict)
+    return data
+
+
+def test_a_page_is_written_in_one_step_and_the_same_each_time(ran: Ran, tmp_path: Path) -> None:
+    link = tmp_path / "link.html"
+    target = write(tmp_path / "report.html", "before")
+    link.symlink_to(target)
+    answer = ran.codebatch("report", "--store", ran.store, "-o", link, "--json").json
+    page = target.read_bytes()
+    assert link.is_symlink()
+    assert (answer["bytes"], answer["path"], answer["complete"]) == (len(page), str(link), True)
+    assert ran.codebatch("report", "--store", ran.store, "-o", "-").stdout == page
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "report.html"]
+    assert str(tmp_path).encode() not in page
+    assert os.fsencode(ran.project.parent) not in page
+
+
+def test_what_is_found_is_in_it(ran: Ran) -> None:
+    data = _data(ran.codebatch("report", "--store", ran.store, "-o", "-").stdout)
+    assert (data["title"], data["batch_id"], data["incomplete"]) == ("project", ran.batch_id, "")
+    numbers, tree, rules = data["numbers"], data["tree"], data["rules"]
+    assert isinstance(numbers, dict)
+    assert isinstance(tree, dict)
+    assert isinstance(rules, list)
+    assert (numbers["files"], numbers["left_out"]["binary"]) == (9, [1, 0])
+    assert {"main.py", "app.js", "Grüße, Welt.py", "caf\\xe9.py"} <= set(tree["names"])
+    (example,) = [rule["example"] for rule in rules if rule["code"] == "S307"]
+    assert example == {"path": "src/main.py", "line": 6, "text": ["        return eval(code)"]}
+
+
+def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None:
+    def refused(*words: str | Path) -> str:
+        return ran.codebatch("report", "--store", ran.store, *words, status=2).notes
+
+    assert f"there is no directory '{tmp_path}/none' to write 'r.html' into" in refused(
+        "-o", tmp_path / "none" / "r.html"
+    )
+    assert "is no name of a file" in refused("-o", tmp_path)
+    assert "is no name of a file" in refused("-o", "")
+    assert "is no plain file" in refused("-o", "/dev/null")
+    assert "standard output is taken by the page" in refused("-o", "-", "--json")
+    assert "missing option '-o'" in refused()
+
+
+def test_of_a_batch_that_lacks_something_that_stands_on_top(ran: Ran, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(ran.store, store, symlinks=True)
+    shutil.rmtree(store / layout.OBJECTS)
+    (store / layout.OBJECTS).mkdir()
+    ended = CommandLine(tmp_path)("report", "--store", store, "-o", "-", status=3)
+    assert "could not be read" in ended.notes
+    assert "could not be read" in str(_data(ended.stdout)["incomplete"])
+
+
+def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a" / "x.py", "import b.y\n")
+    write(codebatch.directory / "b" / "y.py", "")
+    codebatch.shell("git init -q")
+    codebatch("run", "a", "--pipeline", "parse")
+    data = _data(codebatch("report", "-o", "-", status=3).stdout)
+    assert data["paths"] == ["a"]
+    assert "of a part of the project alone" in str(data["incomplete"])
+    assert data["asked"] == ["diagnostic", "file"]
+
+
+def test_of_nothing(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "tree" / "empty.txt", "")
+    codebatch("run", "tree")
+    data = _data(codebatch("report", "-o", "-").stdout)
+    assert (data["functions"], data["copies"], data["matrix"], data["rules"]) == ([], [], None, [])

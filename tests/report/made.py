@@ -1,0 +1,49 @@
+"""Contents of a report that a test fills in."""
+
+from __future__ import annotations
+
+from codebatch.report.contents import Contents, Cut, Numbers, Tree
+from codebatch.report.gathering import FileSums
+from codebatch.report.limits import Limits
+from codebatch.report.tree import cut_tree
+
+
+def file(path: str, code: int = 10, **metrics: int) -> FileSums:
+    """A file, with its numbers."""
+    return FileSums(key=path.encode(), path=path, language="python", metrics={"code": code, **metrics})
+
+
+def contents(tree: Tree | None = None, title: str = "made") -> Contents:
+    """A report of nothing but a tree."""
+    return Contents(
+        title=title,
+        batch_id="batch-1",
+        snapshot_id="snap-1",
+        made_at="2026-01-01 00:00 UTC",
+        pipeline="full",
+        version="1",
+        paths=[],
+        incomplete="",
+        changes_told="",
+        asked=["diagnostic", "duplicate", "edge", "file", "metric"],
+        numbers=Numbers(
+            files=0,
+            code_files=0,
+            code=0,
+            functions=0,
+            cognitive=0,
+            duplicated=0,
+            partly_parsed=0,
+            failures=0,
+            findings={},
+            languages={},
+            left_out={},
+        ),
+        tree=tree or cut_tree([], Limits(), None),
+        functions=[],
+        copies=[],
+        matrix=None,
+        cycles=[],
+        rules=[],
+        in_all=Cut(functions=0, copies=0, cycles=0, rules=0),
+    )

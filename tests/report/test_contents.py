@@ -1,0 +1,119 @@
+"""What a report holds: the tree cut to bounds without losing a line, and the matrix with its cycles."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.query.dependencies import Import
+from codebatch.report.contents import Tree
+from codebatch.report.limits import Limits, cut, cut_path
+from codebatch.report.matrix import group_files, make_matrix
+from codebatch.report.tree import DEPTH_MAX, cut_tree
+
+from .made import file
+
+PATHS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map("/".join), unique=True, max_size=30)
+
+
+def _told(tree: Tree) -> dict[str, tuple[int, int]]:
+    """Files and lines of code by path; of what stands for several files that of its directory, and a slash."""
+    paths = [""]
+    for name, parent in list(zip(tree.names, tree.parents, strict=True))[1:]:
+        paths.append(f"{paths[parent]}/{name}")
+    rows = zip(paths, tree.files, tree.code, strict=True)
+    return {path: (files, code) for path, files, code in rows if files}
+
+
+def test_a_small_tree_is_whole_in_path_order() -> None:
+    files = [file("b/y.py", 5, cognitive=7), file("b/x.py", 9, max_cognitive=3), file("a.py", 1), file("empty.py", 0)]
+    tree = cut_tree(files, Limits(), {b"b/x.py": 4})
+    assert tree.names == ["", "a.py", "b", "x.py", "y.py"]
+    assert tree.parents == [0, 0, 0, 2, 2]
+    assert (tree.files, tree.code) == ([0, 1, 0, 1, 1], [0, 1, 0, 9, 5])
+    assert (tree.cognitive, tree.hardest, tree.changes) == ([0, 0, 0, 0, 7], [0, 0, 0, 3, 0], [0, 0, 0, 4, 0])
+    assert cut_tree(files, Limits(), None).changes is None
+
+
+def test_what_is_too_much_is_one_row_of_the_nearest_directory() -> None:
+    files = [file("a/b/big.py", 50), file("a/b/small.py", 3), file("a/c/small.py", 2), file("small.py", 1)]
+    assert _told(cut_tree(files, Limits(nodes=7), None)) == {
+        "/a/b/big.py": (1, 50),
+        "/": (1, 1),
+        "/a/": (1, 2),
+        "/a/b/": (1, 3),
+    }
+
+
+@given(PATHS, st.integers(1, 60))
+def test_no_line_is_lost_and_no_bound_passed(paths: list[str], nodes: int) -> None:
+    files = [file(path, len(path) + place) for place, path in enumerate(paths)]
+    tree = cut_tree(files, Limits(nodes=nodes), None)
+    assert len(tree.names) <= max(nodes, 2)
+    assert sum(tree.files) == len(files)
+    assert sum(tree.code) == sum(each["code"] for each in files)
+    assert all(parent < place for place, parent in enumerate(tree.parents) if place)
+    assert {len(column) for column in msgspec.to_builtins(tree).values() if column is not None} - {
+        len(tree.names)
+    } == set()
+
+
+def test_a_path_of_many_directories_is_no_deeper_than_others() -> None:
+    tree = cut_tree([file("d/" * 500 + "f.py")], Limits(), None)
+    assert len(tree.names) == DEPTH_MAX + 2
+    assert tree.names[-1].startswith("d/d/")
+    assert len(tree.names[-1]) == Limits().text + 1
+
+
+def _import(source: str, target: str) -> Import:
+    return Import(source, target, 1, "exact")
+
+
+def test_what_imports_stands_above_and_a_cycle_leads_back_below_the_diagonal() -> None:
+    imports = [
+        _import("app/a.py", "model/m.py"),
+        _import("app/a.py", "app/b.py"),
+        _import("model/m.py", "base/x.py"),
+        _import("base/x.py", "model/m.py"),
+        _import("model/n.py", "base/x.py"),
+        _import("model/n.py", "model/n.py"),
+        Import("base/x.py", "app/a.py", 1, "name"),
+    ]
+    matrix = make_matrix(imports, 10, 99)
+    assert matrix is not None
+    assert matrix.directories == ["app", "model", "base"]
+    assert (matrix.files, matrix.inside, matrix.cycles) == ([2, 2, 1], [1, 0, 0], [0, 1, 1])
+    assert matrix.cells == [(0, 1, 1), (1, 2, 2), (2, 1, 1)]
+    assert make_matrix(imports[-2:], 10, 99) is None
+
+
+def test_directories_are_split_while_there_is_room() -> None:
+    paths = ["a/x/1", "a/x/2", "a/y/1", "b/1", "top"]
+    assert group_files(paths, 2) == dict.fromkeys(paths, ".")
+    assert set(group_files(paths, 3).values()) == {"a", "b", "."}
+    assert group_files(paths, 4) == {"a/x/1": "a/x", "a/x/2": "a/x", "a/y/1": "a/y", "b/1": "b", "top": "."}
+
+
+@given(PATHS, st.integers(1, 20))
+def test_every_file_has_a_directory_that_holds_it_and_they_are_few(paths: list[str], most: int) -> None:
+    found = group_files(paths, most)
+    assert found.keys() == set(paths)
+    assert len(set(found.values())) <= most
+    assert all(directory == "." or path.startswith(f"{directory}/") for path, directory in found.items())
+
+
+def test_long_texts_are_cut_where_they_say_least() -> None:
+    assert (cut("abc", 3), cut("abcd", 3)) == ("abc", "abc…")
+    assert (cut_path("a/b", 3), cut_path("aa/b", 3)) == ("a/b", "…a/b")
+
+
+def test_limits_end_at_one() -> None:
+    each = Limits()
+    for _ in range(20):
+        each = each.halved()
+    assert set(msgspec.structs.asdict(each).values()) == {1}
+    assert each.halved() == each
+    assert all(one > other for one, other in pairwise([Limits().nodes, Limits().halved().nodes]))

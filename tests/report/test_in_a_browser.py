@@ -1,0 +1,134 @@
+"""A report in a real browser: a hostile tree is text, nothing is asked of a network, keys work, nothing overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import CommandLine, write
+
+from .browser import CHROMIUM, Page, browse
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to look at a page with"),
+]
+
+ALERT = "</script><script>alert(1)</script>"
+BODY = "def {name}(a):\n" + "".join(f"    if a > {n}:\n        return a * {n}  # {ALERT}\n" for n in range(12))
+STEEP = "def steep(a):\n    if a:\n        for b in a:\n            while b:\n                b = b and a\n"
+
+
+def make_hostile(root: Path) -> Path:
+    """A tree whose names and contents are markup, and steer."""
+    for place, name in enumerate(
+        [
+            "<script>alert(1)<",
+            "<!--",
+            "javascript:alert(1)",
+            "a\u2028b",
+            "a\nb\x1b[31m",
+            "\u202eevil",
+            "{{data}}",
+            "'\"",
+        ]
+    ):
+        write(root / name / f"<img src=x onerror=alert({place})>.py", BODY.format(name=f"f{place}") + STEEP)
+    write(root / "broken.py", f"def {ALERT}\nassert f(), 1\n")
+    write(root / "one" / "a.py", "from two import b\n" + STEEP)
+    write(root / "one" / "__init__.py", "")
+    write(root / "two" / "b.py", "from one import a\nraise = 1\n")
+    write(root / "two" / "__init__.py", "")
+    return root
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("report")
+    codebatch = CommandLine(root)
+    codebatch("run", make_hostile(root / "project <b>&amp;"), "--store", "store")
+    codebatch("report", "--store", "store", "-o", "report.html")
+    return root / "report.html"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browse(tmp_path_factory.mktemp("browser")) as page:
+        yield page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 400, 1600])
+def test_it_is_drawn_without_a_complaint_a_request_or_an_overflow(
+    report: Path, page: Page, width: int, scheme: str
+) -> None:
+    page.open(report, width=width, scheme=scheme)
+    page.ask("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert (page.complaints, page.requested) == ([], [report.as_uri()])
+    assert page.ask("document.documentElement.scrollWidth") == width
+    assert page.ask("document.documentElement.dataset.theme") == scheme
+    drawn = page.ask(
+        "['.tile', '.dot', '.cell', '.severity', '.matrix .back', '.side', '.name']"
+        ".map((each) => document.querySelectorAll(each).length)"
+    )
+    assert all(drawn), drawn
+
+
+def test_text_of_the_tree_is_no_markup_and_what_steers_is_an_escape(report: Path, page: Page) -> None:
+    page.open(report)
+    page.ask("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.ask("document.querySelectorAll('script').length") == 2
+    assert page.ask("document.querySelectorAll('img, b, iframe, object, link, a:not([href^=\"#\"])').length") == 0
+    assert (
+        page.ask(
+            "[...document.querySelectorAll('*')].some((each) => each.getAttributeNames()"
+            ".some((name) => name.startsWith('on') || name === 'style'))"
+        )
+        is False
+    )
+    text = page.ask("document.body.innerText")
+    assert "project <b>&amp;" in text
+    assert "<img src=x onerror=alert(" in text
+    assert "</script><script>alert(1)</script>" in text
+    assert not {"\x1b", "\u2028", "\u202e"} & set(text)
+    assert {r"a\u2028b", r"a\nb\x1b[31m", r"\u202eevil", "{{data}}"} <= set(
+        page.ask("[...document.querySelectorAll('#hotspots .path')].flatMap((each) => each.textContent.split('/'))")
+    )
+
+
+def test_the_tree_is_walked_by_keys(report: Path, page: Page) -> None:
+    page.open(report)
+    page.ask("document.querySelector('#tree g[tabindex=\"0\"]').focus()")
+    here = "document.querySelector('#tree [aria-current]').textContent"
+    root = page.ask(here)
+    first = page.ask("document.activeElement.getAttribute('aria-label')")
+    page.press("ArrowRight")
+    assert page.ask("document.activeElement.getAttribute('aria-label')") != first
+    told = page.ask("document.querySelector('#tree .facts').textContent")
+    page.press("Enter")
+    assert page.ask(here) != root
+    assert page.ask("document.querySelector('#tree').contains(document.activeElement)")
+    page.press("Escape")
+    assert page.ask(here) == root
+    assert "lines of code" in told
+
+
+def test_tables_sort_and_colours_change_by_a_press(report: Path, page: Page) -> None:
+    page.open(report)
+    column = "[...document.querySelectorAll('#functions tbody tr td:nth-child(2)')].map((each) => +each.textContent)"
+    assert page.ask(column) == sorted(page.ask(column), reverse=True)
+    page.ask("document.querySelector('#functions thead th:nth-child(2) button').focus()")
+    page.press("Enter")
+    assert page.ask(column) == sorted(page.ask(column))
+    assert page.ask("document.querySelector('#functions th[aria-sort]').getAttribute('aria-sort')") == "ascending"
+    page.ask("document.querySelector('.theme').focus()")
+    page.press("Enter")
+    assert page.ask("document.documentElement.dataset.theme") == "dark"
+
+
+def test_it_prints(report: Path, page: Page) -> None:
+    page.open(report, scheme="dark")
+    assert page.print().startswith(b"%PDF")
+    assert page.complaints == []

@@ -1,0 +1,107 @@
+"""The page of a report: text of a tree stays in it, its policy allows its own parts alone, colours can be read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.report.limits import Limits
+from codebatch.report.page import encode_data, encode_page
+from codebatch.report.tree import cut_tree
+
+from .made import contents, file
+
+HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "{{script}}", "\u2028\u2029", "&lt;", "\0\x1b"]
+
+
+class _Elements(HTMLParser):
+    """What a parser of HTML makes of a page: its tags, and what is in each script and style."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.held: list[tuple[str, str]] = []
+        self.policy = ""
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        about = dict(attrs)
+        if about.get("http-equiv") == "Content-Security-Policy":
+            self.policy = about["content"] or ""
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] in ("script", "style") and data.strip():
+            self.held.append((self.tags[-1], data))
+
+
+@given(st.text() | st.sampled_from(HOSTILE))
+def test_data_is_the_same_whatever_stands_in_it_and_holds_no_markup(text: str) -> None:
+    encoded = encode_data(contents(title=text))
+    assert json.loads(encoded)["title"] == text
+    assert not re.search("[<>&\u2028\u2029]", encoded.decode())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_has_the_same_elements_whatever_stands_in_it(text: str) -> None:
+    hostile, plain = (
+        _Elements(encode_page(contents(cut_tree([file(f"{name}/a.py")], Limits(), None), name)))
+        for name in (text, "plain")
+    )
+    assert hostile.tags == plain.tags
+    assert [held for held in hostile.held if not held[1].startswith('{"')] == [
+        held for held in plain.held if not held[1].startswith('{"')
+    ]
+
+
+def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else() -> None:
+    page = _Elements(encode_page(contents()))
+    (_, style), (_, data), (_, script) = page.held
+    assert json.loads(data)["title"] == "made"
+    digests = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (script, style)]
+    assert page.policy == (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_no_part_of_the_page_makes_markup_or_an_address_of_text() -> None:
+    script = _Elements(encode_page(contents())).held[-1][1]
+    made = r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|fetch\(|XMLHttpRequest|import\("
+    assert re.findall(made, script) == []
+    assert re.findall(r"\b(?:href|src|action)\b: *([^ ]+)", script) == ["`#${id}`"]
+
+
+def _luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    """As WCAG 2.2 has it."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read_and_steps_differ_by_lightness(scheme: str) -> None:
+    style = _Elements(encode_page(contents())).held[0][1]
+    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in style.split("data-theme")[:2])
+    colors = light if scheme == "light" else {**light, **dark}
+    pairs = [(ink, ground) for ink in ("ink", "muted") for ground in ("page", "raised", "sunken")]
+    pairs += [(ink, ground) for ink in ("accent", "error", "warning", "info", "hint") for ground in ("page", "raised")]
+    pairs += [(f"t{step}", f"s{step}") for step in range(6)] + [("b-ink", f"b{step}") for step in (1, 2, 3)]
+    pairs += [("cycle-ink", "cycle"), ("cycle-soft-ink", "cycle-soft"), ("mark-ink", "mark"), ("accent-ink", "accent")]
+    assert {pair: round(found, 2) for pair in pairs if (found := _contrast(*map(colors.__getitem__, pair))) < 4.5} == {}
+    # Whoever sees no hues sees these still.
+    steps = [_luminance(colors[f"s{step}"]) for step in range(6)]
+    assert steps == sorted(steps, reverse=scheme == "light")
+    assert all(_contrast(colors[f"s{step}"], colors[f"s{step + 1}"]) > 1.15 for step in range(5))
