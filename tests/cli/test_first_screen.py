@@ -39,7 +39,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 def on_a_terminal(codebatch: CommandLine, columns: int, *arguments: str) -> list[str]:
     """The lines that a command puts on a terminal that is so wide."""
     ours, theirs = pty.openpty()
-    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24"}
+    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24", "NO_COLOR": "1"}
     subprocess.run(
         [SCRIPT, *arguments],
         cwd=codebatch.directory,
