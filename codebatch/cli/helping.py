@@ -12,7 +12,8 @@ from codebatch import __version__
 from codebatch.cli.answers import HelpShown, HelpTopic
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
-from codebatch.cli.tables import table, width_of_terminal
+from codebatch.cli.tables import table
+from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.likeness import did_you_mean
 
@@ -46,7 +47,7 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
         return
     if len(words) == 1 and words[0] in TOPICS:
         text = page(words[0])
-        columns = width_of_terminal()
+        columns = terminal_width()
         lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
     else:
         text = _help_of_command(words)

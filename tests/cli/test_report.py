@@ -45,8 +45,8 @@ def test_what_is_found_is_in_it(ran: Ran) -> None:
     assert isinstance(rules, list)
     assert (numbers["files"], numbers["left_out"]["binary"]) == (9, [1, 0])
     assert {"main.py", "app.js", "Grüße, Welt.py", "caf\\xe9.py"} <= set(tree["names"])
-    (example,) = [rule["example"] for rule in rules if rule["code"] == "S307"]
-    assert example == {"path": "src/main.py", "line": 6, "text": ["        return eval(code)"]}
+    (example,) = [rule["example"] for rule in rules if rule["code"] == "F401"]
+    assert example == {"path": "caf\\xe9.py", "line": 1, "text": ["import sys"]}
 
 
 def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None:
@@ -82,6 +82,7 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     assert data["paths"] == ["a"]
     assert "of a part of the project alone" in str(data["incomplete"])
     assert data["asked"] == ["diagnostic", "file"]
+    assert data["changes_told"]
 
 
 def test_of_nothing(codebatch: CommandLine) -> None:

@@ -111,7 +111,9 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     summary = codebatch("summary", "--json").json
     assert whole.items() <= summary.items()
     assert summary.keys() == {"schema", *SummaryAnswer.__struct_fields__}
-    assert whole.items() <= codebatch("inspect", "a.py", "--json").json.items()
+    assert whole.items() <= codebatch("inspect", "a.py", "--json", "--explain").json.items()
+    assert whole.items() <= codebatch("inspect", "a.py:1", "--json").json.items()
+    assert {record["path"] for record in codebatch("inspect", "a.py", "--json").json} == {"a.py"}
     assert codebatch("errors", "--json").json == []
 
 
