@@ -154,7 +154,8 @@ def rank(
         return _rank_metric(question, by.removeprefix(METRIC), limit=limit, task=task)
     if by not in get_args(Ranking):
         refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *fields_of(KINDS))))
-        answer = count_by(question, RecordFilter(kinds=KINDS_FOR_PEOPLE), by, task=task, kinds=())
+        having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in fields_of((kind,))) or KINDS_FOR_PEOPLE
+        answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
         return Answer(question=question, found=list(answer.found.counts[:limit]), whole=answer.whole)
     records = question.records
     names = records.choose_tasks(task)
