@@ -37,6 +37,7 @@ MORE_WORDS = {
     "impact": "src/main.py",
     "inspect": "src/main.py",
     "references": "Main",
+    "report": "-o -",
     "rules-show": "F401",
     "shards": "--task lint",
     "snapshot-show": "--files",

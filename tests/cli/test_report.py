@@ -8,6 +8,9 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
+import codebatch as codebatch_api
 from codebatch.store import layout
 
 from .conftest import Ran
@@ -90,3 +93,14 @@ def test_of_nothing(codebatch: CommandLine) -> None:
     codebatch("run", "tree")
     data = _data(codebatch("report", "-o", "-").stdout)
     assert (data["functions"], data["copies"], data["matrix"], data["rules"]) == ([], [], None, [])
+
+
+def test_a_page_that_would_be_too_long_is_made_of_less(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    with codebatch_api.open(ran.store) as store:
+        batch = store.batch()
+        whole = codebatch_api.make_report(batch).found
+        monkeypatch.setattr("codebatch.report.making.PAGE_BYTES_MAX", len(whole) - 1)
+        less = codebatch_api.make_report(batch)
+    assert less.is_complete
+    assert len(less.found) < len(whole)
+    assert _data(less.found)["in_all"] == _data(whole)["in_all"]
