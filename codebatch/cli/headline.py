@@ -22,7 +22,7 @@ from codebatch.query.fields import record_path
 
 FINDINGS = "codebatch findings"
 HOTSPOTS = "codebatch hotspots"
-COPIES = "codebatch query duplicates --sort -lines"
+COPIES = "codebatch duplicates"
 CYCLES = "codebatch graph --cycles"
 PARTIAL = "codebatch files --parse partial"
 

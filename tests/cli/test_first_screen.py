@@ -75,7 +75,7 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
         "Hard to change: codebatch hotspots",
         "  complexity  used by",
         "          21    2 files  hard app/core.py:4",
-        "Copied blocks, 1: codebatch query duplicates --sort -lines",
+        "Copied blocks, 1: codebatch duplicates",
         "  23 lines  app/more.py:1 = tools.py:1",
         "Import cycles, 1: codebatch graph --cycles",
         "  2 files  app/core.py -> tools.py -> core.py",
