@@ -59,6 +59,16 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         # PLE0604: names that are unpacked.
         ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
         ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
+        ("for x in 'ab':\n    globals()[x] = 1\na.nice(c)\n", []),
+        ("globals()['a'] == 1\na.nice(c)\n", ["1:1 B015", "2:1 F821", "2:8 F821"]),
+        # Of many names the first: it is a part of another file.
+        ("f(b, c, d, e)\n", ["1:1 F821", "1:3 F821", "1:6 F821", "1:9 F821", "1:12 F821"]),
+        ("f(b, c, d, e, g)\n", ["1:1 F821"]),
+        # PIE796: values that are made.
+        (
+            "import enum\nclass A(enum.Enum):\n    B = object()\n    C = object()\n    D = 1\n    E = 1\n",
+            ["6:5 PIE796"],
+        ),
         # Told once of a name.
         ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
         # F401: used in a comment that is a type.

@@ -174,6 +174,13 @@ def _is_of_except(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return any(each.type == "as_pattern_target" for each in around(node))
 
 
+def _is_made_anew(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A value that a call makes: two of them may differ, as `object()` does."""
+    assignment = next((each for each in around(node) if each.type == "assignment"), None)
+    value = assignment.child_by_field_name("right") if assignment is not None else None
+    return value is not None and value.type == "call"
+
+
 def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
     """A debugger that something asks for: one that is imported is not yet called, one below an `if` was wanted."""
     return found.message.startswith("Import ") or any(each.type == "if_statement" for each in around(node))
@@ -209,6 +216,7 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "F401": _is_export,
     "F811": _is_of_except,
     "F821": _is_given_name,
+    "PIE796": _is_made_anew,
     "PLE0302": _is_of_interface,
     "PLE0604": _is_unpacked,
     "PLW0128": _is_thrown_away,

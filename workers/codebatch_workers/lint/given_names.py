@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
+_SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\b)")
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
 _IMPORTS = ("import_", "future_import_")
 _PYTHON_2 = frozenset(
@@ -53,7 +54,9 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 
 def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
-    """A name in a module that runs another one itself, or that imports and defines nothing and fills what it names."""
+    """A name in a module that sets names by text or runs another one, or that only fills what others define."""
+    if _SETS_NAMES.search(file.utf8):
+        return True
     defines, runs = file.derived(_defines_and_runs)
     name = re.escape(file.utf8[node.start_byte : node.end_byte])
     return runs or (not defines and bool(re.search(rb"(?m)^%s\s*[.\[][^\n=]*=(?!=)" % name, file.utf8)))

@@ -32,7 +32,9 @@ from codebatch_workers.syntax.source import SourceFile
 from codebatch_workers.syntax.suppression import matches
 
 # Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
-_ONCE_A_NAME = frozenset({"F405", "F821"})
+_UNDEFINED = "F821"
+_ONCE_A_NAME = frozenset({"F405", _UNDEFINED})
+_UNDEFINED_NAMES_MAX = 5
 NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
 
@@ -93,7 +95,8 @@ class Lint:
         python = [index for index, file in enumerate(files) if is_for_ruff(file)]
         answers = self._ruff.check([files[index] for index in python])
         for index, answer in zip(python, answers, strict=True):
-            final[index].extend(self._chosen(answer, files[index]))
+            chosen = list(self._chosen(answer, files[index]))
+            final[index].extend(chosen if self._is_project else _without_fragments(chosen))
         return final
 
     def _chosen(self, answer: Sequence[Diagnostic], file: SourceFile) -> Iterator[Diagnostic]:
@@ -163,6 +166,14 @@ class Lint:
             for code, severity in SEVERITIES.items()
             if is_on(code, settings, default=True)
         }
+
+
+def _without_fragments(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Where many names are undefined the first alone: the file is a part of another, or an example that begins late."""
+    undefined = [each for each in found if each.code == _UNDEFINED]
+    if len(undefined) <= _UNDEFINED_NAMES_MAX:
+        return found
+    return [each for each in found if each.code != _UNDEFINED or each is undefined[0]]
 
 
 def _wanted_somewhere(config: LintConfig) -> list[str]:
