@@ -392,18 +392,3 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
 
     shell: str
     script: str
-
-
-class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of `help`."""
-
-    topic: str
-    title: str
-
-
-class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`help`: which topics there are, or of one or a command the text, a page in Markdown."""
-
-    topics: tuple[HelpTopic, ...] = ()
-    of: str = ""
-    text: str = ""

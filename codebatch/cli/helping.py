@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from codebatch import __version__
-from codebatch.cli.answers import HelpShown, HelpTopic
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
 from codebatch.cli.tables import table
@@ -22,6 +21,21 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
     root = ctx.find_root().command
     assert isinstance(root, click.Group)
     return [word for word in (*TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+
+
+class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of `help`."""
+
+    topic: str
+    title: str
+
+
+class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`help`: which topics there are, or of one or a command the text, a page in Markdown."""
+
+    topics: tuple[HelpTopic, ...] = ()
+    of: str = ""
+    text: str = ""
 
 
 class VersionShown(msgspec.Struct, frozen=True, kw_only=True):

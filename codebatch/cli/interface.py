@@ -22,7 +22,7 @@ from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
-from codebatch.cli.helping import VersionShown
+from codebatch.cli.helping import HelpShown, VersionShown
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
@@ -125,7 +125,7 @@ ANSWERS: dict[str, object] = {
     "graph": list[Import],
     "graph-cycles": list[Cycle],
     "graph-dot": list[tuple[str, str]],
-    "help": answers.HelpShown,
+    "help": HelpShown,
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
     "impact-tests": list[str],

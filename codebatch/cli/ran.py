@@ -21,7 +21,7 @@ def ran_lines(answering: Answering, ran: Ran) -> Iterator[str]:
     """What `run` says on standard output."""
     width = terminal_width()
     if not ran.is_complete:
-        yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}", width)
+        yield fitted(f"{ran.standing.state.value}: batch {ran.batch.id}; what is known so far:", width)
     yield fitted(_done(ran), width)
     question = Question(ran.store, ran.batch, is_named=True, note=answering.note)
     if ran.failures:
