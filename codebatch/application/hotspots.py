@@ -108,7 +108,7 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    dependents = numbers_of_files(records, "dependents") if _knows_dependents(records) else None
+    dependents = numbers_of_files(records, ("dependents",))["dependents"] if _knows_dependents(records) else None
     known = FilesKnown(history.changes, dependents, None if everything else FilesApart(records))
     is_wanted = _wanted(records, path, languages)
     is_of_files = files or by not in OF_FUNCTIONS
@@ -174,8 +174,7 @@ def _functions(
 def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
 ) -> _Found:
-    told = [each for each in {*_OF_FILES, metric} if task_of(each) in records.task_names]
-    by_metric = {each: numbers_of_files(records, each) for each in told}
+    by_metric = numbers_of_files(records, (*_OF_FILES, metric))
     of_rank = by_metric[metric]
     if ranking.by == "churn":
         of_rank = {path: ranking.known.changes_of(path) or 0 for path in of_rank}

@@ -24,13 +24,13 @@ _TESTS = frozenset(("fixture", "test", "example"))
 # JUnit and its like, PHPUnit, googletest, Bats, prove.
 _TEST_FILE = re.compile(
     rb"(?:\A|/)(?:test_[^/]*\.(?:py|rb|c|cc|cpp|cxx|lua|sh|php)|tests?\.(?:py|rs)|"
-    rb"[^/]*_(?:test|spec|unittest)\.[a-z]{1,4}|[^/]*[.-](?:test|spec|e2e)\.[cm]?[jt]sx?|"
+    rb"[^/]*_(?:test|spec|unittest)\.[a-z]{1,4}|[^/]*[.-](?:test|test-d|spec|e2e)\.[cm]?[jt]sx?|"
     rb"[^/]*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|cs|php|scala|groovy|swift)|[^/]*\.bats|[^/]*\.t)\Z"
 )
 # `test/` holds tests at the top, and of a package of several: deeper down it may be what tests are written with.
 _TEST_DIRECTORY = re.compile(
     rb"(?:\A|/)(?:tests|testdata|test-data|__tests__|specs?|fixtures?|__fixtures__|__mocks__|testsuite|e2e|selftests?|"
-    rb"[^/]+[-_]tests)/|(?:\A|(?:\A|/)src/|\A(?:packages|crates|apps|libs|modules)/[^/]+/)test/"
+    rb"[^/]+[-_]tests?)/|(?:\A|(?:\A|/)src/|\A(?:packages|crates|apps|libs|modules)/[^/]+/)test/"
 )
 _RUST_TEST = re.compile(rb"(?:\A|/)tests/[^/]+\.rs\Z|(?:\A|/)__tests__/[^/]+\.[cm]?[jt]sx?\Z")
 

@@ -24,8 +24,9 @@ _FUNCTION = b'"metric":"%b","value":([0-9]{%d,}),"symbol":'
 
 
 class Number(msgspec.Struct, frozen=True, gc=False):
-    """A number about a file, or about the function of a qualified name that begins at a line."""
+    """A metric of a file, or of the function of a qualified name that begins at a line."""
 
+    metric: str
     value: int
     path: str | UnsetType = UNSET
     path_b64: str | UnsetType = UNSET
@@ -49,16 +50,20 @@ def task_of(metric: str) -> str:
     return IN_TASKS.get(metric, _ANALYZE)
 
 
-def numbers_of_files(records: BatchRecords, metric: str) -> dict[bytes, int]:
-    """A metric of each file that has one; nothing where the batch is without its task. Raises StoreCorrupt."""
-    if task_of(metric) not in records.task_names:
-        return {}
-    pattern = re.compile(b'"metric":"%b","value":[0-9]+}' % metric.encode())
-    found: dict[bytes, int] = {}
-    for piece in records.pieces(task_of(metric), _METRICS, ()):
-        for block in records.read(piece):
-            for number in _decoded(block, [match.start() for match in pattern.finditer(block)]):
-                found[number.path_bytes] = number.value
+def numbers_of_files(records: BatchRecords, metrics: Collection[str]) -> dict[str, dict[bytes, int]]:
+    """Some metrics of each file that has them, by metric; without those of tasks that the batch lacks.
+
+    Raises StoreCorrupt.
+    """
+    told = [metric for metric in metrics if task_of(metric) in records.task_names]
+    found: dict[str, dict[bytes, int]] = {metric: {} for metric in told}
+    for task in dict.fromkeys(map(task_of, told)):
+        names = b"|".join(metric.encode() for metric in told if task_of(metric) == task)
+        pattern = re.compile(b'"metric":"(?:%b)","value":[0-9]+}' % names)
+        for piece in records.pieces(task, _METRICS, ()):
+            for block in records.read(piece):
+                for number in _decoded(block, [match.start() for match in pattern.finditer(block)]):
+                    found[number.metric][number.path_bytes] = number.value
     return found
 
 
