@@ -319,10 +319,10 @@
   const drawScatter = () => {
     const lead = hasHistory
       ? "Each dot is a file: how often it was changed in the last year, and how complex it is. What stands on the upper right costs most: it is hard to read, and read often."
-      : "Each dot is a file: how long it is, and how complex. How often each was changed is not known here, so the length stands in its place.";
-    const part = section("hotspots", "Where to look first", lead);
-    if (TESTED) part.append(el("p", { class: "lead" }, "Tests are left out here, and in the functions below."));
-    if (data.changes_told) part.append(el("p", { class: "lead" }, `${shown(data.changes_told)}.`));
+      : "Each dot is a file: how long it is, and how complex. The length stands in the place of how often each was changed.";
+    const told = shown(data.changes_told);
+    const notes = [told && `${told[0].toUpperCase()}${told.slice(1)}.`, TESTED && "Tests are left out here, and of the functions below."];
+    const part = section("hotspots", "Where to look first", [lead, ...notes.filter(Boolean)].join(" "));
     if (!ranked.length) return part.append(none("No file of this batch has a measured complexity."));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
     const box = factBox("Point at a dot, or move the focus to it, to read its numbers.");
