@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -20,6 +18,7 @@ from codebatch.cli.filtering import path_option
 from codebatch.cli.formats import Form, write_rows
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.terminal import printable
+from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
@@ -131,7 +130,7 @@ def _shown(place: CopiedPlace) -> str:
 def _source(batch: OpenedBatch, block: CopiedBlock, lines_max: int | None) -> Iterator[str]:
     """The places of a block side by side, or one below the other."""
     sides = [(_shown(place), _numbered(lines, lines_max)) for place, lines in batch.source_of_copies(block)]
-    columns = _columns()
+    columns = terminal_width()
     width = 0 if columns is None else (columns - len(_BETWEEN)) // 2
     if len(sides) == 2 and width >= _SIDE_COLUMNS:
         (left_title, left), (right_title, right) = sides
@@ -155,11 +154,3 @@ def _numbered(lines: Sequence[SourceLine], lines_max: int | None) -> list[str]:
 def _cut(text: str, width: int) -> str:
     text = printable(text)
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _columns() -> int | None:
-    """How wide the terminal is; None where there is none."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except OSError:
-        return None

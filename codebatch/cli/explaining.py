@@ -89,7 +89,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "query-outputs": _SEARCH,
     "query-stats": _SEARCH,
     "query-symbols": _SEARCH,
-    "references": (*_QUESTION, "contents"),
+    "references": (*_SEARCH, "contents"),
     "report": (*_SEARCH, "contents", "history"),
     "rules-show": _QUESTION,
     "shards": _ABOUT,

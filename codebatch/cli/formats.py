@@ -11,8 +11,9 @@ import msgspec
 
 from codebatch.cli.colors import Painter, painted_name
 from codebatch.cli.show import record_parts
-from codebatch.cli.tables import table, width_of_terminal
+from codebatch.cli.tables import table
 from codebatch.cli.terminal import printable
+from codebatch.cli.widths import terminal_width
 from codebatch.model.record import KINDS
 from codebatch.model.task import Json
 from codebatch.query.fields import DERIVED, JsonRecord, fields_of
@@ -79,9 +80,7 @@ def write_rows(
             sys.stdout.write(f"{_md(columns)}\n{_md(['---'] * len(columns))}\n")
             sys.stdout.writelines(f"{_md(row)}\n" for row in cells)
         case "table":
-            sys.stdout.writelines(
-                f"{line}\n" for line in table(cells, columns, columns=width_of_terminal() or _ANY_WIDTH)
-            )
+            sys.stdout.writelines(f"{line}\n" for line in table(cells, columns, columns=terminal_width() or _ANY_WIDTH))
         case _:
             sys.stdout.writelines("\t".join(row) + "\n" for row in cells)
 

@@ -6,12 +6,14 @@ import platform
 from collections.abc import Iterable
 
 import click
+import msgspec
 
 from codebatch import __version__
-from codebatch.cli.answers import HelpShown, HelpTopic, VersionShown
+from codebatch.cli.answers import HelpShown, HelpTopic
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
-from codebatch.cli.tables import table, width_of_terminal
+from codebatch.cli.tables import table
+from codebatch.cli.widths import terminal_width
 from codebatch.errors import InvalidInput
 from codebatch.model.likeness import did_you_mean
 
@@ -20,6 +22,13 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
     root = ctx.find_root().command
     assert isinstance(root, click.Group)
     return [word for word in (*TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+
+
+class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`version`."""
+
+    version: str
+    python: str
 
 
 @click.command("help")
@@ -38,7 +47,7 @@ def help_(answering: Answering, words: tuple[str, ...]) -> None:
         return
     if len(words) == 1 and words[0] in TOPICS:
         text = page(words[0])
-        columns = width_of_terminal()
+        columns = terminal_width()
         lines: Iterable[str] = text.splitlines() if columns is None else page_lines(text, columns)
     else:
         text = _help_of_command(words)

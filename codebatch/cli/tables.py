@@ -6,9 +6,9 @@ line but their own.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
+
+from codebatch.cli.widths import terminal_width
 
 _GAP = 2
 _NARROWEST = 8
@@ -19,7 +19,7 @@ _INDENT = "  "
 def table(rows: Iterable[Iterable[object]], header: Iterable[str], *, columns: int | None = None) -> list[str]:
     """Lines of a table: numbers to the right, text to the left. `columns` wide, by default as standard output is."""
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    return aligned([list(header), *cells], width_of_terminal() if columns is None else columns)
+    return aligned([list(header), *cells], terminal_width() if columns is None else columns)
 
 
 def aligned(rows: Sequence[Sequence[str]], columns: int | None) -> list[str]:
@@ -46,16 +46,6 @@ def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line]
-
-
-def width_of_terminal() -> int | None:
-    """How wide the terminal is that standard output is, None where it is none."""
-    if not sys.stdout.isatty():
-        return None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except OSError:
-        return 80
 
 
 def _one_line(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from codebatch.cli.terminal import printable
 
+_WIDTH = 80
+"""Of a terminal that does not say it."""
 _WIDTH_MIN = 20
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is, None where it is none."""
+    """The columns of the terminal that standard output is, None where it is none; COLUMNS where it does not say."""
     if not sys.stdout.isatty():
         return None
-    import shutil  # 2 ms, which a pipe can do without
-
-    return max(shutil.get_terminal_size().columns, _WIDTH_MIN)
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except OSError:
+        columns = 0
+    told = os.environ.get("COLUMNS", "")
+    return max(columns or (int(told) if told.isdecimal() else _WIDTH), _WIDTH_MIN)
 
 
 def fitted(line: str, width: int | None) -> str:

@@ -68,7 +68,7 @@ def test_on_a_terminal_they_are_side_by_side_where_there_is_room(
 ) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    arguments = [str(SCRIPT), "duplicates", "--store", "store", "--show", "2", "-q"]
+    arguments = [str(SCRIPT), "duplicates", "--store", "store", "--show", "2", "-q", "--no-color"]
     with subprocess.Popen(arguments, cwd=copied.directory, stdout=theirs) as process:
         os.close(theirs)
         told = b""

@@ -39,7 +39,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 def on_a_terminal(codebatch: CommandLine, columns: int, *arguments: str) -> list[str]:
     """The lines that a command puts on a terminal that is so wide."""
     ours, theirs = pty.openpty()
-    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24"}
+    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24", "NO_COLOR": "1"}
     subprocess.run(
         [SCRIPT, *arguments],
         cwd=codebatch.directory,
@@ -75,7 +75,7 @@ def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> Non
         "Hard to change: codebatch hotspots",
         "  complexity  used by",
         "          21    2 files  hard app/core.py:4",
-        "Copied blocks, 1: codebatch query duplicates --sort -lines",
+        "Copied blocks, 1: codebatch duplicates",
         "  23 lines  app/more.py:1 = tools.py:1",
         "Import cycles, 1: codebatch graph --cycles",
         "  2 files  app/core.py -> tools.py -> core.py",

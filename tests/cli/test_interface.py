@@ -22,15 +22,9 @@ from .process import CommandLine
 from .test_help import command_of, every_command
 
 NOT_OF_COMMANDS = {
-    "batch-outputs",
-    "error",
-    "files-why",
-    "graph-cycles",
-    "graph-dot",
-    "impact-tests",
-    "part",
-    "verify-trust",
-}
+    "batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "impact-tests", "inspect-explain",
+    "inspect-line", "part", "verify-trust",
+}  # fmt: skip
 WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""
 MORE_WORDS = {
