@@ -40,7 +40,8 @@
     main.append(made);
     return made;
   };
-  const none = (text) => el("p", { class: "none" }, text);
+  const soFar = data.incomplete ? " so far" : "";
+  const none = (text) => el("p", { class: "none" }, `${text}${soFar}.`);
 
   // The tree: children and sums, from columns in which whoever is above comes first.
 
@@ -215,7 +216,7 @@
 
   const drawTree = () => {
     const part = section("tree", "Where the code is", "Each rectangle is a file; its area is its lines of code. Choose what the colour says. Click a directory, or press Enter, to go in; Escape goes out; arrow keys move.");
-    if (!total.code[0]) return part.append(none("No file of code of the project’s own is in this batch."));
+    if (!total.code[0]) return part.append(none("No file of code of the project’s own is in this batch"));
     const pick = el("select", {}, ...COLOURS.map((colour, place) => el("option", { value: place }, colour.name)));
     const crumbs = el("nav", { class: "crumbs", "aria-label": "Place in the tree" });
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": "Treemap of the code" });
@@ -319,11 +320,11 @@
   const drawScatter = () => {
     const lead = hasHistory
       ? "Each dot is a file: how often it was changed in the last year, and how complex it is. What stands on the upper right costs most: it is hard to read, and read often."
-      : "Each dot is a file: how long it is, and how complex. How often each was changed is not known here, so the length stands in its place.";
-    const part = section("hotspots", "Where to look first", lead);
-    if (TESTED) part.append(el("p", { class: "lead" }, "Tests are left out here, and in the functions below."));
-    if (data.changes_told) part.append(el("p", { class: "lead" }, `${shown(data.changes_told)}.`));
-    if (!ranked.length) return part.append(none("No file of this batch has a measured complexity."));
+      : "Each dot is a file: how long it is, and how complex. The length stands in the place of how often each was changed.";
+    const told = shown(data.changes_told);
+    const notes = [told && `${told[0].toUpperCase()}${told.slice(1)}.`, TESTED && "Tests are left out here, and of the functions below."];
+    const part = section("hotspots", "Where to look first", [lead, ...notes.filter(Boolean)].join(" "));
+    if (!ranked.length) return part.append(none("No file of this batch has a measured complexity"));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
     const box = factBox("Point at a dot, or move the focus to it, to read its numbers.");
     part.append(chart, box);
@@ -421,7 +422,7 @@
 
   const drawFunctions = () => {
     const part = section("functions", "Functions that are hard to change", "Ranked by cognitive complexity (branches, and more the deeper they are nested), by how often the file was changed, and by how many files depend on it. From a complexity of about 15 on a function is worth taking apart.");
-    if (!data.functions.length) return part.append(none(data.asked.includes("metric") ? "No function was found." : "The pipeline of this batch does not measure functions."));
+    if (!data.functions.length) return part.append(none(data.asked.includes("metric") ? "No function was found" : "The pipeline of this batch does not measure functions"));
     const number = (title, field, isRare) => ({ title, value: (row) => row[field], isNumber: true, isRare });
     const isKnown = (field) => data.functions.some((row) => row[field] !== null);
     const columns = [
@@ -457,11 +458,11 @@
             const attributes = { class: pair[0] < 0 || pair[1] < 0 ? "differs" : undefined, "data-line": at < 0 ? "" : String(excerpt.line + at) };
             return el("li", attributes, at < 0 ? "" : shownCode(excerpt.text[at]));
           })))
-          : none("Its lines cannot be shown."))));
+          : none("Its lines cannot be shown"))));
   };
   const drawCopies = () => {
     const part = section("copies", "Copied blocks", "Equal lines of code at several places; comments and blank lines aside. A change of one is due in the others too.");
-    if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No copied block was found." : "The pipeline of this batch does not look for copies."));
+    if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No copied block was found" : "The pipeline of this batch does not look for copies"));
     part.append(el("p", {}, `${ofPart(data.copies.length, inAll.copies, "block", "the largest first")}.${inAll.copies_left_out ? ` Left out: ${countOf(inAll.copies_left_out, "block")} in tests or in what others wrote alone.` : ""}`));
     const drawn = data.copies.map((copied, place) => {
       const places = [...copied.shown.map((each) => [each.path, each.line]), ...copied.others];
@@ -489,8 +490,8 @@
   const drawMatrix = () => {
     const part = section("directories", "Which directory imports which", "A row imports the columns. Rows stand above what they import, so a mark below the diagonal leads back: it closes a cycle.");
     const { matrix } = data;
-    if (!data.asked.includes("edge")) return part.append(none("The pipeline of this batch does not resolve imports."));
-    if (!matrix) return part.append(none("No file of this batch imports another one."));
+    if (!data.asked.includes("edge")) return part.append(none("The pipeline of this batch does not resolve imports"));
+    if (!matrix) return part.append(none("No file of this batch imports another one"));
     const cells = new Map(matrix.cells.map(([row, column, count]) => [row * matrix.directories.length + column, count]));
     const most = Math.max(1, ...matrix.cells.map((cell) => cell[2]));
     const kindOf = (row, column, count) => {
@@ -534,7 +535,7 @@
   };
   const drawFindings = () => {
     const part = section("findings", "Findings by rule", `What checks of the source found, the gravest first: how often, and one example of each.${inAll.hints ? ` ${countOf(inAll.hints, "hint")} are left out.` : ""}`);
-    if (!data.rules.length) return part.append(none(data.asked.includes("diagnostic") ? "Nothing was found." : "The pipeline of this batch does not check the source."));
+    if (!data.rules.length) return part.append(none(data.asked.includes("diagnostic") ? "Nothing was found" : "The pipeline of this batch does not check the source"));
     const columns = [
       { title: "Rule", value: (rule) => rule.code, cell: (rule) => broken(shown(rule.code), "code") },
       { title: "Severity", value: (rule) => rule.severity, order: (rule) => GRAVITY.indexOf(rule.severity), cell: (rule) => el("span", { class: `severity ${GRAVITY.includes(rule.severity) ? rule.severity : "hint"}` }, shown(rule.severity)) },
@@ -565,7 +566,7 @@
     const parts = [["hotspots", "Where to look first"], ["tree", "Tree"], ["functions", "Functions"], ["copies", "Copies"], ["directories", "Directories"], ["findings", "Findings"]];
     main.before(el("nav", { class: "parts", "aria-label": "Parts of the report" }, el("ul", {}, ...parts.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title))))));
 
-    const found = GRAVITY.filter((each) => numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
+    const found = GRAVITY.filter((each) => each !== "hint" && numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
     const tiles = [
       ["lines of code", comma(numbers.code)], [`files of code, of ${comma(numbers.files)} files`, comma(numbers.code_files)], ["functions", comma(numbers.functions)],
       ["lines copied", numbers.code ? `${((100 * numbers.duplicated) / numbers.code).toFixed(1)} %` : "–", data.asked.includes("duplicate")],
@@ -573,7 +574,7 @@
       ...found.slice(0, 2).map(([severity, count]) => [`findings of severity ${severity}`, comma(count)]),
       ...(found.length ? [] : [["findings", "0", data.asked.includes("diagnostic")]]),
     ];
-    const box = el("div", { class: "numbers" }, el("dl", { class: "tiles" }, ...tiles.filter((tile) => tile[2] !== false).map(([what, value]) => el("div", { class: "tile" }, el("dt", {}, what), el("dd", {}, value)))));
+    const box = el("div", { class: "numbers" }, el("dl", { class: "tiles" }, ...tiles.filter((tile) => tile[2] !== false).map(([what, value]) => el("div", { class: "tile" }, el("dt", {}, `${what}${soFar}`), el("dd", {}, value)))));
     top.append(box);
     const languages = Object.entries(numbers.languages).sort((one, other) => (one[0] === "others") - (other[0] === "others") || other[1] - one[1]);
     if (!languages.length) return;

@@ -13,7 +13,7 @@ def file(path: str, code: int = 10, **metrics: int) -> FileSums:
     return FileSums(key=path.encode(), path=path, language="python", metrics={"code": code, **metrics})
 
 
-def contents(tree: Tree | None = None, title: str = "made") -> Contents:
+def contents(tree: Tree | None = None, title: str = "made", *, incomplete: str = "") -> Contents:
     """A report of nothing but a tree."""
     return Contents(
         title=title,
@@ -22,7 +22,7 @@ def contents(tree: Tree | None = None, title: str = "made") -> Contents:
         made_at="2026-01-01 00:00 UTC",
         pipeline="full",
         paths=[],
-        incomplete="",
+        incomplete=incomplete,
         changes_told="",
         asked=["diagnostic", "duplicate", "edge", "file", "metric"],
         numbers=Numbers(

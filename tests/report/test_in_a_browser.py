@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codebatch.report.page import encode_page
 from tests.cli.process import CommandLine, write
 
 from .browser import CHROMIUM, Page, browse
+from .made import contents
 
 pytestmark = [
     pytest.mark.slow,
@@ -125,6 +127,15 @@ def test_tables_sort_and_colours_change_by_a_press(report: Path, page: Page) -> 
     page.ask("document.querySelector('.theme').focus()")
     page.press("Enter")
     assert page.ask("document.documentElement.dataset.theme") == "dark"
+
+
+def test_of_what_is_incomplete_nothing_is_said_as_if_it_were_all(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_bytes(encode_page(contents(incomplete="3 % of the batch is done")))
+    page.open(tmp_path / "report.html")
+    assert page.ask("document.querySelector('[role=alert]').textContent").startswith("Incomplete: 3 % of the batch")
+    said = page.ask("[...document.querySelectorAll('.none, .tile dt')].map((each) => each.textContent)")
+    assert len(said) > 8
+    assert [each for each in said if "so far" not in each] == []
 
 
 def test_it_prints(report: Path, page: Page) -> None:
