@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ def new_task(start: Path, name: str) -> NewTask:
     comment = f"Try it on a file with: codebatch task try {name} FILE"
     text = file.table(("tasks", name), table, is_array=False, comment=comment)
     made: list[Path] = []
+    is_first = not (root / "tools").exists()
     try:
         for path, content in ((code, TASK), (test, TEST.replace("NAME", stem).replace("CODE", code))):
             made.append(_make(root, path, content))
@@ -95,6 +97,9 @@ def new_task(start: Path, name: str) -> NewTask:
     except BaseException:
         for each in made:
             each.unlink()
+        if is_first:
+            with contextlib.suppress(OSError):
+                (root / "tools").rmdir()
         raise
     return NewTask(name=name, file=str(root / code), test=str(root / test), configuration=str(file.path), text=text)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from codebatch_workers.api import Diagnostic, SourceFile, diagnostic
+from codebatch_workers.api import Diagnostic, SourceFile
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,6 +25,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def task(file: SourceFile, config: Words) -> Iterator[Diagnostic]:
     """words that shall not be in the source"""
-    banned = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in config.words))
-    for match in banned.finditer(file.utf8):
-        yield diagnostic(file, match.start(), match.end(), code="banned-word", message=f"`{match[0].decode()}`")
+    banned = re.compile(rf"\b(?:{'|'.join(map(re.escape, config.words))})\b")
+    for number, line in enumerate(file.text.split("\n"), start=1):
+        for match in banned.finditer(line):
+            yield file.report(number, f"`{match[0]}`", column=match.start() + 1, code="banned-word")
