@@ -24,18 +24,24 @@ from codebatch.system.plugins import load_question
 
 FORKED_FILES_MIN = 64
 """Files that are worth a process more."""
+FOUND_MAX = 1_000_000
+"""Rows of an answer, which are all in memory."""
 _TOLD_MAX = 5
 _DIED = Searched(lost="the process died that looked for it there")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for: a query or a pattern, in files of a language. `limit`: so many places are enough."""
+    """What is looked for: a query or a pattern, in files of a language.
+
+    `limit`: so many rows are enough. `by_file`: each is a file with how many places it has.
+    """
 
     language: str
     query: str | None = None
     pattern: str | None = None
     path: str = ""
     limit: int | None = None
+    by_file: bool = False
     jobs: int = 1
 
 
@@ -48,8 +54,8 @@ class _Told:
         self._with_errors = 0
         self.lost = 0
 
-    def hear(self, path: bytes, searched: Searched) -> tuple[JsonRecord, ...]:
-        """The places in a file."""
+    def hear(self, path: bytes, searched: Searched) -> None:
+        """What came of a file."""
         if searched.lost:
             self.lost += 1
             if self.lost <= _TOLD_MAX:
@@ -57,7 +63,6 @@ class _Told:
         if searched.unread:
             self._unread[searched.unread] += 1
         self._with_errors += searched.has_errors
-        return searched.rows
 
     def tell(self, language: str) -> None:
         """Say it."""
@@ -88,23 +93,29 @@ def find(question: Question, wanted: Wanted, progress: Progress) -> Answer[list[
             content = records.read_object(entry)
         except ObjectMissing as error:
             return Searched(lost=error.message)
-        return cast("Searched", find_in(looked_for, entry.path, content, plan.context_of(item)))
+        contexts = plan.context_of(item)
+        return cast("Searched", find_in(looked_for, entry.path, content, contexts, wanted.by_file))
 
     told = _Told(question)
     found: list[JsonRecord] = []
-    done = 0
+    done, enough = 0, min(wanted.limit or FOUND_MAX, FOUND_MAX)
     jobs = min(wanted.jobs, max(len(items) // FORKED_FILES_MIN, 1))
     with map_forked(search, items, jobs, Searched) as answers:
         for item, searched in zip(items, answers, strict=False):
             path = entries[item].path
-            found += ({**path_row(path), **row} for row in told.hear(path, searched or _DIED))
+            searched = searched or _DIED
+            told.hear(path, searched)
+            if wanted.by_file and searched.places:
+                found.append({**path_row(path), "places": searched.places})
+            found += ({**path_row(path), **row} for row in searched.rows)
             done += 1
             progress(done, len(items))
-            if wanted.limit is not None and len(found) >= wanted.limit:
+            if len(found) >= enough:
+                question.note(f"no more than {enough:,} are told: there may be others")
                 break
     told.tell(language)
     whole = Completeness(planned=len(items), done=len(items), lost=told.lost)
-    return Answer(question=question, found=found[: wanted.limit], whole=whole)
+    return Answer(question=question, found=found[:enough], whole=whole)
 
 
 def _items(records: BatchRecords, language: str, path: str) -> Iterator[int]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
 from codebatch.application.asking import Question
+from codebatch.application.copies import CopiedBlock, Copies, find_copies
 from codebatch.application.findings import RuleFindings, by_rule
 from codebatch.application.hotspots import Hotspot, hotspots
 from codebatch.model.counts import add_counts
-from codebatch.model.entry import display_path
-from codebatch.model.record import SEVERITIES, Duplicate
+from codebatch.model.record import SEVERITIES
 from codebatch.query.apart import FilesApart
 from codebatch.query.dependencies import Cycle, Imports, cycles
-from codebatch.query.fields import typed
 from codebatch.query.file_states import file_states
-from codebatch.query.filters import RecordFilter, path_bytes
-from codebatch.query.records import BatchRecords
+from codebatch.query.filters import RecordFilter
 
 COMPLEXITY_MIN = 15
 """Functions of less are not hard to change: SonarSource's limit, who made cognitive complexity. Of languages without it
@@ -25,34 +23,25 @@ cyclomatic complexity counts, which McCabe would not have above 10, or 15 with a
 """
 EACH_MAX = 8
 """So many of each are in a headline."""
+_COPIES_MAX = 8 * EACH_MAX
+"""So many are looked at, of which some are in the same two files."""
 
 _LIKELY_BUGS = ("error", "warning")
-
-
-class Copy(msgspec.Struct, frozen=True, kw_only=True):
-    """A block of `lines` code lines that stands at several `places`, and the first two of these."""
-
-    lines: int
-    places: int
-    path: str
-    line: int
-    other_path: str
-    other_line: int
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """The first of what matters most in a batch, and how many there are of each.
 
     `bugs` are errors and warnings by rule (findings.py), `minor` counts what weighs less, by severity. `hard` are
-    functions (hotspots.py). `copies` are blocks of code that stand at several places, largest first, each told of once.
-    `partial` files were understood in part, `broken` have syntax errors.
+    functions (hotspots.py), `copies` blocks of code that stand at several places (copies.py), one for each two files,
+    with two places each. `partial` files were understood in part, `broken` have syntax errors.
     """
 
     bugs: tuple[RuleFindings, ...] = ()
     bugs_count: int = 0
     minor: dict[str, int] = {}
     hard: tuple[Hotspot, ...] = ()
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[CopiedBlock, ...] = ()
     copies_count: int = 0
     cycles: tuple[Cycle, ...] = ()
     cycles_count: int = 0
@@ -74,7 +63,9 @@ def headline(question: Question) -> Headline:
     asked = RecordFilter(kinds=("diagnostic",), severities=_LIKELY_BUGS)
     bugs = by_rule(records.iter_by_path(records.task_names, asked), apart)
     counted = add_counts(map(records.counts, records.task_names)).severities
-    copies = _copies(records, is_apart)
+    copies = Copies(blocks=(), count=0, left_out=0)
+    if "duplicates" in records.task_names:
+        copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
     imports = Imports(records) if "dependencies" in records.task_names else ()
     tangled = [each for each in cycles(imports) if not all(is_apart(path.encode()) for path in each.files)]
     return Headline(
@@ -82,8 +73,8 @@ def headline(question: Question) -> Headline:
         bugs_count=sum(rule.count for rule in bugs),
         minor={each: counted[each] for each in SEVERITIES if each not in _LIKELY_BUGS and each in counted},
         hard=_hard_functions(question, everything=not states.plain),
-        copies=tuple(_one_for_each_pair(copies)[:EACH_MAX]),
-        copies_count=len(copies),
+        copies=tuple(_one_for_each_pair(copies.blocks)[:EACH_MAX]),
+        copies_count=copies.count,
         cycles=tuple(tangled[:EACH_MAX]),
         cycles_count=len(tangled),
         partial=states.partial,
@@ -101,33 +92,10 @@ def _hard_functions(question: Question, *, everything: bool) -> tuple[Hotspot, .
     return hotspots(question, "complexity", least=COMPLEXITY_MIN, limit=EACH_MAX, everything=everything).found.rows
 
 
-def _copies(records: BatchRecords, is_apart: Callable[[bytes], bool]) -> list[Copy]:
-    """Blocks that stand at several places outside of tests and the like, largest first."""
-    places: dict[str, list[Duplicate]] = {}
-    for task in records.task_names:
-        for record in records.iter_records(task, RecordFilter(kinds=("duplicate",))):
-            if not is_apart(path_bytes(record)):
-                about = typed(record, Duplicate)
-                places.setdefault(about.group, []).append(about)
-    found = [_copy(group) for group in places.values() if len(group) > 1]
-    return sorted(found, key=lambda each: (-each.lines, -each.places, each.path, each.line))
-
-
-def _copy(group: list[Duplicate]) -> Copy:
-    first, second = group[:2]
-    return Copy(
-        lines=first.lines,
-        places=len(group),
-        path=display_path(first.path_bytes),
-        line=first.line,
-        other_path=display_path(second.path_bytes),
-        other_line=second.line,
-    )
-
-
-def _one_for_each_pair(copies: Iterable[Copy]) -> list[Copy]:
-    """Of the copies of two files in one another the first alone."""
-    by_pair: dict[tuple[str, str], Copy] = {}
-    for each in copies:
-        by_pair.setdefault((each.path, each.other_path), each)
+def _one_for_each_pair(blocks: Iterable[CopiedBlock]) -> list[CopiedBlock]:
+    """Of the copies of two files in one another the first alone, with its first places."""
+    by_pair: dict[tuple[bytes, ...], CopiedBlock] = {}
+    for each in blocks:
+        shown = msgspec.structs.replace(each, places=each.places[:2])
+        by_pair.setdefault(tuple(place.path_bytes for place in shown.places), shown)
     return list(by_pair.values())

@@ -108,7 +108,7 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    dependents = numbers_of_files(records, "dependents") if "dependencies" in records.task_names else None
+    dependents = numbers_of_files(records, "dependents") if _knows_dependents(records) else None
     known = FilesKnown(history.changes, dependents, None if everything else FilesApart(records))
     is_wanted = _wanted(records, path, languages)
     is_of_files = files or by not in OF_FUNCTIONS
@@ -122,6 +122,13 @@ def hotspots(
         needed = set().union(*map(records.plan.needed_for, needed))
     whole = completeness(records, needed, path=path, lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)
+
+
+def _knows_dependents(records: BatchRecords) -> bool:
+    """Whether all is there that says who depends on whom; else 0 would be told of each."""
+    if "dependencies" not in records.task_names:
+        return False
+    return records.source.is_done or completeness(records, records.plan.needed_for("dependencies")).is_complete
 
 
 _Found = tuple[tuple[Hotspot, ...], dict[Apart | Literal["doubtful"], int]]
@@ -141,7 +148,8 @@ def _functions(
     doubt = Doubt(records)
     spare = 2 * limit + _SPARE
     while True:
-        ranking = rank_functions(records, metric, least, is_wanted, partial(Ranking, by, known, spare))
+        new_ranking = partial(Ranking, by, known, spare)
+        ranking = rank_functions(records, metric, least, is_wanted, new_ranking, is_looked_up=by != "hotspot")
         best, beside = ranking.best()
         sound: list[Candidate] = []
         doubtful = 0

@@ -121,7 +121,8 @@ class OpenedBatch(Nouns):
     ) -> Answer[list[tuple[str, int]]]:
         """How often each kind, code, severity or language is there, or diagnostics by path or directory; most first.
 
-        By `metric:NAME` where that is greatest. At most `limit`, all where none is given.
+        By `metric:NAME` where that is greatest; by any other field of records how many have which value. At most
+        `limit`, all where none is given.
         """
         return self.check(questions.rank(self.question, by, limit=limit, task=task))
 
@@ -212,18 +213,22 @@ class OpenedBatch(Nouns):
         pattern: str | None = None,
         path: str = "",
         limit: int | None = None,
+        by_file: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
     ) -> Answer[list[JsonRecord]]:
         """Each place that a tree-sitter query or a pattern (TASKS.md "Patterns") says, in files of a language, in paths
         as filters have them; each with `path` or `path_b64`, `line`, `column`, `end_line`, `end_column`, the line of
-        `source` and the texts of its `captures`. At most `limit`: no file behind is read. `jobs` processes look, which
-        are forks of this one. `progress` is as of `references`.
+        `source` and the texts of its `captures`; `by_file` each file with its number of `places`. At most `limit`, or a
+        million: no file behind is read. `jobs` processes look, which are forks of this one. `progress` is as of
+        `references`.
         """
         from codebatch.application.finding import Wanted, find
         from codebatch.application.references import ignore_progress
 
-        wanted = Wanted(language=language, query=query, pattern=pattern, path=path, limit=limit, jobs=jobs)
+        wanted = Wanted(
+            language=language, query=query, pattern=pattern, path=path, limit=limit, by_file=by_file, jobs=jobs
+        )
         return self.check(find(self.question, wanted, progress or ignore_progress))
 
     @contextlib.contextmanager

@@ -25,12 +25,13 @@ from codebatch.query.completeness import (
     tasks_that_give,
 )
 from codebatch.query.counting import count_records
-from codebatch.query.fields import NO_LANGUAGES, JsonRecord, record_path, value_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, fields_of, record_path, value_of
 from codebatch.query.filters import RecordFilter, path_bytes
 from codebatch.query.records import BatchRecords
 from codebatch.query.shaping import AS_FOUND, Groups, Shape, refuse_unknown_fields
 from codebatch.query.summary import Summary, worst_findings
 from codebatch.query.summary import summarise as summary_of
+from codebatch.query.wanted import KINDS_FOR_PEOPLE
 
 if TYPE_CHECKING:
     from codebatch.store.journal import JournalLine
@@ -144,13 +145,18 @@ def rank(
 ) -> Answer[list[tuple[str, int]]]:
     """How often each kind, code, severity or language is there, and diagnostics by path or directory; most first.
 
-    By METRIC and a name where that metric is greatest; each a path, or a path, line and function. At most so many.
-    Raises InvalidInput, also where the metric is none of the batch, or StoreCorrupt.
+    By METRIC and a name where that metric is greatest; each a path, or a path, line and function. By any other field of
+    records how many have which value of it. At most so many. Raises InvalidInput, also where the metric is none of the
+    batch, or StoreCorrupt.
     """
     refuse_below_one(limit=limit)
     if by.startswith(METRIC):
         return _rank_metric(question, by.removeprefix(METRIC), limit=limit, task=task)
-    refuse_unknown("ranking", (by,), get_args(Ranking))
+    if by not in get_args(Ranking):
+        refuse_unknown("ranking", (by,), dict.fromkeys((*get_args(Ranking), f"{METRIC}NAME", *fields_of(KINDS))))
+        having = tuple(kind for kind in KINDS_FOR_PEOPLE if by in fields_of((kind,))) or KINDS_FOR_PEOPLE
+        answer = count_by(question, RecordFilter(kinds=having), by, task=task, kinds=())
+        return Answer(question=question, found=list(answer.found.counts[:limit]), whole=answer.whole)
     records = question.records
     names = records.choose_tasks(task)
     if by in ("path", "file", "dir"):

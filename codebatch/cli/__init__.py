@@ -152,7 +152,7 @@ class LazyGroup(Group):
     epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
     "fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, "
     "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
-    "it is {complete, percent, batch_id, stale, paths, records}, and summary and inspect have `complete` false.",
+    "it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group

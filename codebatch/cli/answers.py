@@ -233,14 +233,25 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     read_from: str
 
 
-class InspectAnswer(Placed, frozen=True, kw_only=True):
-    """`inspect`; how true it is as in `summary`. Of FILE:LINE with `line`, and `source`, those around it."""
+class InspectedOrigin(Placed, frozen=True, kw_only=True):
+    """`inspect FILE --explain`: the records, and where they come from; how true they are as in `summary`."""
 
     batch_id: str
-    line: int | UnsetType = UNSET
-    source: tuple[SourceLine, ...] | UnsetType = UNSET
     records: tuple[JsonRecord, ...]
-    explain: Origin | UnsetType = UNSET
+    explain: Origin
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class LineInspected(Placed, frozen=True, kw_only=True):
+    """`inspect FILE:LINE`, with `source`, the lines around it; how true it is as in `summary`."""
+
+    batch_id: str
+    line: int
+    source: tuple[SourceLine, ...]
+    records: tuple[JsonRecord, ...]
     complete: bool
     percent: float
     stale: bool | None
@@ -396,10 +407,3 @@ class HelpShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     topics: tuple[HelpTopic, ...] = ()
     of: str = ""
     text: str = ""
-
-
-class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """`version`."""
-
-    version: str
-    python: str

@@ -98,15 +98,20 @@ def answer_written(
 
 
 def answer_document(
-    answering: Answering, answer: Answer[object], document: dict[str, object], lines: Iterable[str]
+    answering: Answering,
+    answer: Answer[object],
+    document: dict[str, object],
+    lines: Iterable[str],
+    *,
+    name: str | None = None,
 ) -> int:
-    """Answer with one document, to which JSON adds how true it is; returns the exit status."""
+    """Answer with one document, to which JSON adds how true it is; returns the exit status. `name` as in `print`."""
     question, whole = answer.question, answer.whole
     _tell(answering, question, whole)
     if answering.as_json:
         truth = {"complete": whole.is_complete, "percent": whole.percent, "stale": question.is_stale}
         document = {**document, **truth, "paths": shown_paths(question.batch)}
-    answering.print(document, lines)
+    answering.print(document, lines, name=name)
     _tell_changes(answering, question)
     return _status(whole)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import partial
-from typing import get_args
+from typing import cast, get_args
 
 import click
 import msgspec
@@ -72,7 +71,8 @@ def find(
             query=query,
             pattern=pattern,
             path=path,
-            limit=None if is_files else limit,
+            limit=limit,
+            by_file=is_files or is_count,
             jobs=jobs or usable_cores(),
             progress=partial(answering.phase, "reading"),
         )
@@ -82,15 +82,12 @@ def find(
         raise
     rows = answer.found
     columns: tuple[str, ...] = _COLUMNS
-    if limit is not None and len(rows) >= limit and not is_files:
-        answering.note(f"no more than {limit:,} are shown: there may be others")
-    if_none = "" if rows else f"nothing like it in the files that are {language}"
+    if_none = "" if rows else _none_found(answer.whole.planned, language, path)
     document: object = rows
     if is_files:
-        rows, columns = _by_file(rows)[:limit], ("path", "places")
-        document = rows
+        columns = ("path", "places")
     elif is_count:
-        rows, columns = [{"count": len(rows)}], ("count",)
+        rows, columns = [{"count": sum(cast("int", row["places"]) for row in rows)}], ("count",)
         document = rows[0]
     if form in ("json", "plain"):
         lines = (_line(row) for row in rows)
@@ -98,14 +95,11 @@ def find(
     return answer_written(answering, answer, partial(write_rows, form, rows, columns, _value), if_none=if_none)
 
 
-def _by_file(rows: list[JsonRecord]) -> list[JsonRecord]:
-    """A row for each file, with how many places it has."""
-    found: dict[str, JsonRecord] = {}
-    for row in rows:
-        file: JsonRecord = {key: row[key] for key in ("path", "path_b64") if key in row}
-        found.setdefault(record_path(row), file)
-    places = Counter(map(record_path, rows))
-    return [{**file, "places": places[path]} for path, file in found.items()]
+def _none_found(files: int, language: str, path: str) -> str:
+    where = f" whose path contains {path!r}" if path else ""
+    if not files:
+        return f"no file of the batch{where} is {language}"
+    return f"nothing like it in {count_of(files, 'file')} of {language}{where}"
 
 
 def _line(row: JsonRecord) -> str:

@@ -10,12 +10,14 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.application.asking import Question
+from codebatch.application.copies import CopiedBlock
 from codebatch.application.findings import RuleFindings
-from codebatch.application.headline import Copy, Headline
+from codebatch.application.headline import Headline
 from codebatch.application.hotspots import Hotspot
 from codebatch.application.source_text import source_texts
 from codebatch.cli.findings import place_of, source_lines
 from codebatch.cli.widths import fitted, fitted_path, without_same_directory
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.query.dependencies import Cycle
 from codebatch.query.fields import record_path
@@ -130,14 +132,17 @@ def _complexity(function: Hotspot) -> int:
     return function.cognitive or function.complexity or 0
 
 
-def _copy_lines(copies: Iterable[Copy], width: int | None) -> Iterator[str]:
+def _copy_lines(copies: Iterable[CopiedBlock], width: int | None) -> Iterator[str]:
     for each in copies:
-        more = f" and {each.places - 2:,} more" if each.places > 2 else ""
-        first, second = without_same_directory([f"{each.path}:{each.line}", f"{each.other_path}:{each.other_line}"])
+        more = f" and {each.copies - 2:,} more" if each.copies > 2 else ""
+        places = [f"{display_path(place.path_bytes)}:{place.line}" for place in each.places[:2]]
+        first, *others = without_same_directory(places)
         told = f"  {each.lines:,} lines  "
         half = None if width is None else (width + len(told)) // 2
-        told += fitted_path(first, half, len(told)) + " = "
-        yield fitted(f"{told}{fitted_path(second, width, len(told))}{more}", width)
+        told += fitted_path(first, half, len(told))
+        for other in others:
+            told += f" = {fitted_path(other, width, len(told) + 3)}"
+        yield fitted(f"{told}{more}", width)
 
 
 def _cycle_lines(cycles: Iterable[Cycle], width: int | None) -> Iterator[str]:

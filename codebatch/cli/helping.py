@@ -6,9 +6,10 @@ import platform
 from collections.abc import Iterable
 
 import click
+import msgspec
 
 from codebatch import __version__
-from codebatch.cli.answers import HelpShown, HelpTopic, VersionShown
+from codebatch.cli.answers import HelpShown, HelpTopic
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.pages import TOPICS, page, page_lines, title
 from codebatch.cli.tables import table
@@ -21,6 +22,13 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[s
     root = ctx.find_root().command
     assert isinstance(root, click.Group)
     return [word for word in (*TOPICS, *root.list_commands(ctx)) if word.startswith(incomplete)]
+
+
+class VersionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """`version`."""
+
+    version: str
+    python: str
 
 
 @click.command("help")

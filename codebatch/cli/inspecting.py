@@ -27,7 +27,7 @@ def answer_line(answering: Answering, answer: Answer[InspectedLine]) -> int:
         "source": [msgspec.structs.asdict(each) for each in found.source],
         "records": records,
     }
-    status = answer_document(answering, answer, document, _lines(found))
+    status = answer_document(answering, answer, document, _lines(found), name="inspect-line")
     if not records and answer.whole.is_complete:
         answering.note(f"nothing is said of line {found.line:,} of {display_path(found.inspected.path)}")
     return status

@@ -22,6 +22,7 @@ from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
+from codebatch.cli.helping import VersionShown
 from codebatch.cli.hotspots import HotspotsAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
@@ -130,7 +131,9 @@ ANSWERS: dict[str, object] = {
     "impact-tests": list[str],
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
-    "inspect": answers.InspectAnswer,
+    "inspect": list[Record],
+    "inspect-explain": answers.InspectedOrigin,
+    "inspect-line": answers.LineInspected,
     "part": PartAnswer,
     "pin": answers.Pinned,
     "pipeline": answers.PipelineShown,
@@ -170,7 +173,7 @@ ANSWERS: dict[str, object] = {
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
-    "version": answers.VersionShown,
+    "version": VersionShown,
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 

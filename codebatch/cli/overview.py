@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codebatch.application.overview import Found, Overview
+from codebatch.cli.terminal import printable
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord
@@ -73,10 +74,10 @@ def _finding(found: Found) -> Iterator[str]:
     first, last = _columns(each, len(found.source.text))
     start = max(first - _SOURCE_COLUMNS // 2, 0) if first > _SOURCE_COLUMNS else 0
     text = found.source.text.removesuffix("\r")[start : start + _SOURCE_COLUMNS]
-    before, marked = text[: first - start], text[first - start : last - start]
-    shown = before.expandtabs(_TAB_COLUMNS)
+    before, marked = text[: first - start], printable(text[first - start : last - start])
+    shown = printable(before.expandtabs(_TAB_COLUMNS))
     indent = len(shown) - len(shown.lstrip())
-    yield f"      | {text.expandtabs(_TAB_COLUMNS)[indent:]}"
+    yield f"      | {printable(text.expandtabs(_TAB_COLUMNS))[indent:]}"
     yield f"      | {' ' * (len(shown) - indent)}{'^' * max(len(marked), 1)}"
 
 

@@ -33,12 +33,6 @@ WORST_SHOWN = 10
 task_option = click.option("--task", "task", metavar="NAME", help="Only what this task said.")
 
 
-def _check_ranking(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if value not in get_args(Ranking) and not value.startswith(METRIC):
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(get_args(Ranking))}, {METRIC}NAME", ctx, param)
-    return value
-
-
 @click.command()
 @asked_batch_option
 @task_option
@@ -73,11 +67,10 @@ def errors(answering: Answering, batch_reference: str | None, task: str | None, 
 @task_option
 @click.option(
     "--by",
-    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME]",
+    metavar=f"[{'|'.join(get_args(Ranking))}|{METRIC}NAME|FIELD]",
     default="kind",
     show_default=True,
-    callback=_check_ranking,
-    help="What to count; of metric:NAME the greatest.",
+    help="What to count; of metric:NAME the greatest; any other field of records, such as name, target or class.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {TOP_SHOWN}, with --json all.")
 @answering
@@ -109,22 +102,21 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
         from codebatch.cli.inspecting import answer_line  # 2 ms, which no other answer takes
 
         return answer_line(answering, batch.inspect_line(path, line, kind=named))
-    if not (named or everything or answering.as_json or answering.explain):
+    if kinds is None and not (everything or answering.as_json or answering.explain):
         from codebatch.cli.overview import overview_lines  # as above
 
         seen = batch.overview(path)
         return answer_document(answering, seen, {}, overview_lines(seen.found))
     answer = batch.inspect(path, kind=named, for_machines=answering.as_json)
     found = answer.found
-    document: dict[str, object] = {**path_row(found.path), "batch_id": batch.id, "records": found.records}
     lines = [record_line(record) for record in found.records]
-    if answering.explain:
-        document["explain"], more = _explained(answer.question, found)
-        lines += more
-    status = answer_document(answering, answer, document, lines)
-    if not found.records and answer.whole.is_complete:
-        answering.note(f"nothing is said of {display_path(found.path)}")
-    return status
+    if not answering.explain:
+        if_none = f"nothing is said of {display_path(found.path)}"
+        return answer_rows(answering, answer, found.records, lines, if_none=if_none)
+    explain, more = _explained(answer.question, found)
+    document: dict[str, object] = {"batch_id": batch.id, "records": found.records, "explain": explain}
+    document.update(path_row(found.path))
+    return answer_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
 @click.group(cls=Group)

@@ -40,7 +40,8 @@ def report(answering: Answering, batch_reference: str | None, output: str) -> in
     """What a batch found as one HTML page, which needs no network: where to look first, a map of the code, functions,
     copies side by side, which directory imports which, findings by rule.
 
-    A file that is there is replaced, in one step. The same batch gives the same page.
+    A file that is there is replaced, in one step. The same batch gives the same page, while the history of its tree is
+    the same.
     """
     if output == _STANDARD_OUTPUT:
         if answering.as_json:

@@ -12,7 +12,8 @@ from codebatch.query.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
 _LOOKED_UP_FIRST = 300
-"""Where there is an index, first the files are read in which a function has so much: they say how much others need."""
+"""By an index first the files are read in which a function has so much: they say how much others need. Not of hotspots,
+of which a file that is changed often or used by all needs so little that nearly all would be read all the same."""
 
 
 class Candidate(NamedTuple):
@@ -98,8 +99,10 @@ def rank_functions(
     least: int,
     is_wanted: Callable[[bytes], bool],
     new_ranking: Callable[[], Ranking],
+    *,
+    is_looked_up: bool,
 ) -> Ranking:
-    """The functions of which a metric is `least` or more. Raises StoreCorrupt."""
+    """The functions of which a metric is `least` or more; by an index, where `is_looked_up`. Raises StoreCorrupt."""
 
     def rank(bound: int) -> tuple[Ranking, bool]:
         pieces = pieces_with_functions(records, metric, bound)
@@ -110,7 +113,7 @@ def rank_functions(
                 ranking.add(path, number.value, number.symbol, number.line)
         return ranking, any(piece.items is not None for piece in pieces)
 
-    bound = max(_LOOKED_UP_FIRST, least)
+    bound = max(_LOOKED_UP_FIRST, least) if is_looked_up else least
     ranking, is_narrowed = rank(bound)
     if not is_narrowed or bound == least:
         return ranking

@@ -26,7 +26,8 @@ class PathFilter:
 
     def __init__(self, wanted: str) -> None:
         self._wanted = wanted
-        self._parts = tuple(part.casefold() for part in (wanted, *paths_shown_as(wanted)))
+        as_shown = display_path(wanted.encode("utf-8", "surrogateescape"))  # Of what is typed byte by byte.
+        self._parts = tuple(part.casefold() for part in (as_shown, *paths_shown_as(wanted)))
         self._globs: GlobSet[bool] | None = None
         if _OF_PATTERNS & set(wanted):
             from codebatch.model.globs import GlobSet  # 4 ms, with patterns, that all other filters do without

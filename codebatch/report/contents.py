@@ -33,7 +33,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     """The tree of the code, in columns: a row is a directory (`files` 0), a file (1) or what stands for several files
     of one directory (their number). The first is the root; every other follows its `parents`. Numbers of directories
     are 0: they are the sums of what is below. `hardest` is the greatest cognitive complexity of a function, `changes`
-    how often history changed a file; it is None where there is none.
+    how often history changed a file; it is None where there is none. `tests` is 1 where a file is one.
     """
 
     names: list[str]
@@ -46,19 +46,20 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     duplicated: list[int]
     dependents: list[int]
     findings: list[int]
+    tests: list[int]
     changes: list[int] | None
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
-    """A function, with its numbers."""
+    """A function, and why it is hard to change (application/hotspots.py); None is what is not known."""
 
     name: str
     path: str
     line: int
+    score: float
     cognitive: int
-    complexity: int
-    nesting: int
-    parameters: int
+    changes: int | None
+    dependents: int | None
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +71,12 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """Equal code at several `places` (path and line), of which the first two are shown."""
+    """Equal code at several places, of which two are shown; of the `others` path and line."""
 
     lines: int
     copies: int
-    places: list[tuple[str, int]]
     shown: list[Excerpt]
+    others: list[tuple[str, int]]
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,13 +102,16 @@ class FileCycle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found by one rule, and an example; `width` is how many characters of its line it marks."""
+    """What was found by one rule, `apart` of it in tests and the like, and an example; `width` is how many characters
+    of its line it marks.
+    """
 
     code: str
     tool: str
     severity: str
     count: int
     files: int
+    apart: int
     message: str
     column: int
     width: int
@@ -115,12 +119,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """How many there are in all of what the page may show in part."""
+    """How many there are in all of what the page may show in part, and how many of what it leaves out: copies in tests
+    alone, functions of tests and of what others wrote, hints.
+    """
 
     functions: int
+    functions_left_out: int
     copies: int
+    copies_left_out: int
     cycles: int
     rules: int
+    hints: int
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +144,6 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_id: str
     made_at: str
     pipeline: str
-    version: str
     paths: list[str]
     incomplete: str
     changes_told: str

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from typing import cast
-
+from codebatch.application.inspecting import SourceLine, read_lines
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.report.contents import Excerpt
 from codebatch.report.limits import cut, cut_path
-from codebatch.system.plugins import load_question
 
 
 class Excerpts:
-    """Reads lines of files."""
+    """Reads lines of files. `lost` are the files that could not be read."""
 
     def __init__(self, batch: OpenedBatch, text_max: int) -> None:
-        self._records = batch.question.records
+        self._question = batch.question
         self._text_max = text_max
-        self._ask = load_question("source_lines")
         self.lost: set[bytes] = set()
-        """The files that could not be read."""
 
     def read(self, path: bytes, first: int, last: int) -> Excerpt:
         """Some lines of a file, none where it cannot be read. Raises StoreCorrupt."""
-        lines: list[str] = []
-        found = self._records.find_items([path])
+        lines: tuple[SourceLine, ...] = ()
+        found = self._question.records.find_items([path])
         if path in found and first > 0:
-            item = found[path]
             try:
-                content = self._records.read_object(self._records.items[item])
+                _, lines = read_lines(self._question, path, found[path], first, last)
             except ObjectMissing:
                 self.lost.add(path)
-            else:
-                told = cast(
-                    "dict[str, object]",
-                    self._ask(path, content, self._records.plan.context_of(item), first, last),
-                )
-                lines = [] if told["is_binary"] else cast("list[str]", told["lines"])
-        text = [cut(line.removesuffix("\r"), self._text_max) for line in lines]
+        text = [cut(line.text.removesuffix("\r"), self._text_max) for line in lines]
         return Excerpt(path=cut_path(display_path(path), self._text_max), line=first, text=text)

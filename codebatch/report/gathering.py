@@ -1,32 +1,33 @@
-"""What a report needs of a batch, summed while its records are read once."""
+"""What a report needs to know of each file of a batch."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 
+from codebatch.application.findings import RuleFindings
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.model.record import SEVERITIES, Duplicate
+from codebatch.model.record import FileClass
+from codebatch.query.apart import FilesApart
 from codebatch.query.completeness import tasks_that_give
-from codebatch.query.fields import JsonRecord, PathKey, path_key, record_path
+from codebatch.query.fields import JsonRecord, record_path
 from codebatch.query.filters import path_bytes
-from codebatch.report.contents import Function
+from codebatch.query.numbers import numbers_of_files
 
-_OF_FILES = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
-_OF_FUNCTIONS = ("cognitive", "complexity", "nesting", "parameters")
-_OWN = "text"
-"""The class of files that the project itself wrote."""
+_METRICS = ("code", "cognitive", "max_cognitive", "duplicated_lines", "dependents", "functions")
+_OWN: frozenset[FileClass] = frozenset(("text", "test", "example"))
+"""What people wrote for the project itself, as code."""
+_IN_PART = ("partial", "errors")
 
 
 @dataclass(slots=True, kw_only=True)
 class FileSums:
-    """A file of the project's own code, with its numbers (contents.py). `path` is as people are shown it."""
+    """A file of the project's own code, with its numbers. `path` is as people are shown it."""
 
     key: bytes
     path: str
     language: str
+    is_test: bool = False
     findings: int = 0
     metrics: dict[str, int] = field(default_factory=dict)
 
@@ -35,114 +36,53 @@ class FileSums:
 
 
 @dataclass(slots=True, kw_only=True)
-class RuleSums:
-    """What was found by a rule: how often, in how many files, and the first of the gravest."""
+class Files:
+    """The files of a batch. `left_out` counts those that are not the project's own code, and their lines, by class."""
 
-    first: JsonRecord
-    count: int = 0
-    paths: set[PathKey] = field(default_factory=set)
-
-
-@dataclass(slots=True, kw_only=True)
-class Gathered:
-    """What was read. `left_out` counts files and their lines by class; `duplicates` are by group."""
-
-    asked: frozenset[str]
-    files: dict[PathKey, FileSums] = field(default_factory=dict)
-    left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
-    partly_parsed: int = 0
-    functions: list[Function] = field(default_factory=list)
-    rules: dict[str, RuleSums] = field(default_factory=dict)
-    duplicates: dict[str, list[Duplicate]] = field(default_factory=dict)
+    own: Mapping[bytes, FileSums]
+    left_out: Mapping[str, tuple[int, int]]
+    partly_parsed: int
 
 
-def gather(batch: OpenedBatch, functions_max: int) -> Gathered:
-    """Read a batch. Of functions the hardest alone are kept, by path where they are equal. Raises StoreCorrupt."""
-    gathered = Gathered(asked=_asked(batch))
-    if "file" in gathered.asked:
-        _take_files(gathered, batch.files().found)
-    if "metric" in gathered.asked:
-        every = batch.metrics(metric=sorted({*_OF_FILES, *_OF_FUNCTIONS})).found
-        functions = _take_metrics(gathered, every)
-        gathered.functions = heapq.nsmallest(functions_max, functions, key=lambda each: -each.cognitive)
-    if "diagnostic" in gathered.asked:
-        _take_findings(gathered, batch.diagnostics().found)
-    if "duplicate" in gathered.asked:
-        for each in batch.duplicates():
-            if _key_of(each) in gathered.files:
-                gathered.duplicates.setdefault(each.group, []).append(each)
-    return gathered
-
-
-def _asked(batch: OpenedBatch) -> frozenset[str]:
+def kinds_asked(batch: OpenedBatch) -> frozenset[str]:
     """The kinds of which there can be records in a batch."""
     catalogue = batch.question.catalogue
-    return frozenset(
-        kind
-        for kind in ("file", "metric", "diagnostic", "duplicate", "edge")
-        if tasks_that_give(catalogue, batch.tasks, (kind,))
-    )
+    kinds = ("file", "metric", "diagnostic", "duplicate", "edge")
+    return frozenset(kind for kind in kinds if tasks_that_give(catalogue, batch.tasks, (kind,)))
 
 
-def _key_of(record: Duplicate) -> PathKey:
-    return (
-        record.path if isinstance(record.path, str) else None,
-        record.path_b64 if isinstance(record.path_b64, str) else None,
-    )
-
-
-def _take_files(gathered: Gathered, records: Iterable[JsonRecord]) -> None:
-    for record in records:
-        gathered.partly_parsed += record.get("parse") == "errors"
-        class_ = str(record.get("class"))
-        if class_ == _OWN:
-            key = path_key(record)
-            gathered.files[key] = FileSums(
-                key=path_bytes(record), path=record_path(record), language=str(record.get("lang"))
+def gather_files(batch: OpenedBatch, rules: Iterable[RuleFindings]) -> Files:
+    """The files of a batch, by path, with what was found in them. Raises StoreCorrupt."""
+    records = batch.question.records
+    own: dict[bytes, FileSums] = {}
+    left_out: dict[str, tuple[int, int]] = {}
+    partly_parsed = 0
+    apart = FilesApart(records)
+    for record in batch.files().found if "parse" in batch.tasks else ():
+        partly_parsed += record.get("parse") in _IN_PART
+        key, class_ = path_bytes(record), str(record.get("class"))
+        if class_ in _OWN:
+            own[key] = FileSums(
+                key=key,
+                path=record_path(record),
+                language=str(record.get("lang")),
+                is_test=apart.of(key) == "test",
             )
         else:
-            files, lines = gathered.left_out.get(class_, (0, 0))
-            gathered.left_out[class_] = files + 1, lines + _number(record, "lines")
+            files, lines = left_out.get(class_, (0, 0))
+            left_out[class_] = files + 1, lines + _lines(record)
+    for metric in _METRICS:
+        for key, value in numbers_of_files(records, metric).items():
+            if key in own:
+                own[key].metrics[metric] = value
+    for rule in rules:
+        for finding in rule.findings:
+            sums = own.get(path_bytes(finding))
+            if sums is not None:
+                sums.findings += 1
+    return Files(own=own, left_out=left_out, partly_parsed=partly_parsed)
 
 
-def _take_metrics(gathered: Gathered, records: Iterable[JsonRecord]) -> Iterator[Function]:
-    """Take the numbers of files, and give the functions."""
-    for _, of_file in groupby(records, key=path_bytes):
-        sums: FileSums | None = None
-        functions: dict[tuple[str, int], dict[str, int]] = {}
-        for record in of_file:
-            sums = sums or gathered.files.get(path_key(record))
-            if sums is None:
-                break
-            name, metric = str(record.get("symbol", "")), str(record["metric"])
-            if name:
-                functions.setdefault((name, _number(record, "line")), {})[metric] = _number(record, "value")
-            else:
-                sums.metrics[metric] = _number(record, "value")
-        for (name, line), metrics in functions.items():
-            assert sums is not None, "it has functions"
-            values = {metric: metrics.get(metric, 0) for metric in _OF_FUNCTIONS}
-            yield Function(name=name, path=sums.path, line=line, **values)
-
-
-def _take_findings(gathered: Gathered, records: Iterable[JsonRecord]) -> None:
-    for record in records:
-        key = path_key(record)
-        sums = gathered.files.get(key)
-        if sums is not None and record.get("severity") != "hint":
-            sums.findings += 1
-        rule = gathered.rules.setdefault(str(record.get("code")), RuleSums(first=record))
-        rule.count += 1
-        rule.paths.add(key)
-        if _gravity(record) < _gravity(rule.first):
-            rule.first = record
-
-
-def _gravity(record: JsonRecord) -> int:
-    severity = record.get("severity")
-    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-
-
-def _number(record: JsonRecord, name: str) -> int:
-    value = record.get(name, 1 if name == "line" else 0)
+def _lines(record: JsonRecord) -> int:
+    value = record.get("lines")
     return value if isinstance(value, int) else 0

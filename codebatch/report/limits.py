@@ -11,7 +11,7 @@ PAGE_BYTES_MAX = 5_000_000
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are at most of each; characters of a text."""
 
-    nodes: int = 30_000
+    nodes: int = 50_000
     functions: int = 300
     copies: int = 40
     places: int = 20

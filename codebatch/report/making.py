@@ -5,49 +5,39 @@ from __future__ import annotations
 import datetime
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch import __version__
 from codebatch.application.asking import Answer, shown_paths
+from codebatch.application.churn import Churn, churn
+from codebatch.application.copies import Copies
+from codebatch.application.findings import Findings
+from codebatch.application.hotspots import Hotspot, Hotspots
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.model.entry import display_path
+from codebatch.model.entry import display_path, path_from_fields
 from codebatch.model.quantities import count_of
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.dependencies import Cycle, Import
-from codebatch.report.contents import Contents, Cut, FileCycle, Numbers
+from codebatch.report.contents import Contents, Cut, FileCycle, Function, Numbers
 from codebatch.report.excerpts import Excerpts
-from codebatch.report.gathering import FileSums, Gathered, gather
+from codebatch.report.gathering import Files, FileSums, gather_files, kinds_asked
 from codebatch.report.limits import PAGE_BYTES_MAX, Limits, cut, cut_path
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
-from codebatch.report.shown import show_copies, show_rules
+from codebatch.report.shown import show_copied, show_rule
 from codebatch.report.tree import cut_tree
 
 
-def make_report(
-    batch: OpenedBatch,
-    changes: Mapping[bytes, int] | None = None,
-    *,
-    changes_told: str = "",
-    limits: Limits | None = None,
-) -> Answer[bytes]:
+def make_report(batch: OpenedBatch, limits: Limits | None = None) -> Answer[bytes]:
     """The page of a batch, whole in one HTML file (page.py), at most PAGE_BYTES_MAX long.
 
-    Of one that is incomplete what there is: `batch` is to be opened with `partial` then. `changes` are how
-    often history changed each file, by path, None where there is none; `changes_told` is why, or what of it lacks. All
-    that alike gives the same bytes. Raises BatchIncomplete or StoreCorrupt.
+    Of one that is incomplete what there is: `batch` is to be opened with `partial` then. The same batch gives the same
+    bytes, while the history of its tree is the same. Raises BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
-    found = _Found(
-        gathered=gather(batch, limits.functions),
-        imports=batch.imports().found if "dependencies" in batch.tasks else [],
-        cycles=batch.import_cycles().found if "dependencies" in batch.tasks else [],
-        changes=changes,
-        changes_told=changes_told,
-    )
+    found = _find(batch, limits)
     while True:
         excerpts = Excerpts(batch, limits.text)
         contents = _contents(batch, found, excerpts, limits)
@@ -59,13 +49,29 @@ def make_report(
 
 
 class _Found(NamedTuple):
-    """What a report is made of, before it is cut."""
+    """What a report is made of, before it is cut; None is what the batch was not asked for."""
 
-    gathered: Gathered
+    files: Files
+    findings: Findings | None
+    hotspots: Hotspots | None
+    copies: Copies | None
     imports: Sequence[Import]
     cycles: Sequence[Cycle]
-    changes: Mapping[bytes, int] | None
-    changes_told: str
+    history: Churn
+
+
+def _find(batch: OpenedBatch, limits: Limits) -> _Found:
+    has_imports = "dependencies" in batch.tasks
+    findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
+    return _Found(
+        files=gather_files(batch, findings.rules if findings else ()),
+        findings=findings,
+        hotspots=batch.hotspots(limit=limits.functions).found if "analyze" in batch.tasks else None,
+        copies=batch.copies(limit=limits.copies).found if "duplicates" in batch.tasks else None,
+        imports=batch.imports().found if has_imports else [],
+        cycles=batch.import_cycles().found if has_imports else [],
+        history=churn(batch.question),
+    )
 
 
 def _whole(batch: OpenedBatch, excerpts: Excerpts) -> Completeness:
@@ -77,10 +83,13 @@ def _whole(batch: OpenedBatch, excerpts: Excerpts) -> Completeness:
 def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Limits) -> Contents:
     about = batch.question.batch.about
     at = datetime.datetime.fromtimestamp(about.created_at_ns // 10**9, datetime.timezone.utc)
-    gathered, cycles, text = found.gathered, found.cycles, limits.text
-    files = list(gathered.files.values())
-    copies = show_copies(gathered.duplicates, excerpts, limits)
-    rules = show_rules(gathered.rules, excerpts, limits)
+    text = limits.text
+    files = list(found.files.own.values())
+    rules = found.findings.rules if found.findings else ()
+    hotspots = found.hotspots.rows if found.hotspots else ()
+    blocks = found.copies.blocks if found.copies else ()
+    copies = [show_copied(each, excerpts, limits) for each in blocks[: limits.copies]]
+    shown_rules = [show_rule(each, excerpts, limits) for each in rules[: limits.rules]]
     names = (display_path(os.path.basename(source.rstrip(b"/"))) or "/" for source in about.sources)
     return Contents(
         title=cut(", ".join(names), text),
@@ -88,36 +97,47 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         snapshot_id=about.snapshot_id,
         made_at=f"{at:%Y-%m-%d %H:%M} UTC",
         pipeline=about.pipeline,
-        version=__version__,
         paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
-        changes_told=cut(found.changes_told, text),
         incomplete=_told(_whole(batch, excerpts)),
-        asked=sorted(gathered.asked),
-        numbers=_numbers(batch, gathered, files, limits),
-        tree=cut_tree(files, limits, found.changes),
-        functions=[
-            msgspec.structs.replace(each, name=cut(each.name, text), path=cut_path(each.path, text))
-            for each in gathered.functions[: limits.functions]
-        ],
+        changes_told=cut(found.history.told, text),
+        asked=sorted(kinds_asked(batch)),
+        numbers=_numbers(batch, found.files, files, limits),
+        tree=cut_tree(files, limits, found.history.changes),
+        functions=[_function(each, text) for each in hotspots[: limits.functions]],
         copies=copies,
         matrix=make_matrix(found.imports, limits.directories, text),
         cycles=[
             FileCycle(
                 files=len(each.files), shortest=[cut_path(path, text) for path in each.shortest[: limits.cycle_steps]]
             )
-            for each in cycles[: limits.cycles]
+            for each in found.cycles[: limits.cycles]
         ],
-        rules=rules,
+        rules=shown_rules,
         in_all=Cut(
             functions=sum(each["functions"] for each in files),
-            copies=sum(len(each) > 1 for each in gathered.duplicates.values()),
-            cycles=len(cycles),
-            rules=len(gathered.rules),
+            functions_left_out=sum(found.hotspots.left_out.values()) if found.hotspots else 0,
+            copies=found.copies.count if found.copies else 0,
+            copies_left_out=found.copies.left_out if found.copies else 0,
+            cycles=len(found.cycles),
+            rules=len(rules),
+            hints=found.findings.hints_hidden if found.findings else 0,
         ),
     )
 
 
-def _numbers(batch: OpenedBatch, gathered: Gathered, files: Sequence[FileSums], limits: Limits) -> Numbers:
+def _function(found: Hotspot, text: int) -> Function:
+    return Function(
+        name=cut(str(found.symbol), text),
+        path=cut_path(display_path(path_from_fields(found.path, found.path_b64)), text),
+        line=found.line if isinstance(found.line, int) else 1,
+        score=found.score,
+        cognitive=found.cognitive if isinstance(found.cognitive, int) else 0,
+        changes=found.changes,
+        dependents=found.dependents,
+    )
+
+
+def _numbers(batch: OpenedBatch, found: Files, files: Sequence[FileSums], limits: Limits) -> Numbers:
     summary = batch.summary().found
     languages = Counter[str]()
     for each in files:
@@ -133,11 +153,11 @@ def _numbers(batch: OpenedBatch, gathered: Gathered, files: Sequence[FileSums], 
         functions=sum(each["functions"] for each in files),
         cognitive=sum(each["cognitive"] for each in files),
         duplicated=sum(each["duplicated_lines"] for each in files),
-        partly_parsed=gathered.partly_parsed,
+        partly_parsed=found.partly_parsed,
         failures=summary.failures,
         findings=summary.severities,
         languages=told,
-        left_out=dict(sorted(gathered.left_out.items())),
+        left_out=dict(sorted(found.left_out.items())),
     )
 
 

@@ -69,6 +69,7 @@ class _Rows:
             duplicated=[],
             dependents=[],
             findings=[],
+            tests=[],
             changes=None if changes is None else [],
         )
         self._add("", 0, ())
@@ -102,6 +103,7 @@ class _Rows:
             values: list[int] = getattr(tree, column)
             values.append(sum(each[metric] for each in files))
         tree.findings.append(sum(each.findings for each in files))
+        tree.tests.append(int(any(each.is_test for each in files)))
         tree.hardest.append(max((each["max_cognitive"] for each in files), default=0))
         tree.dependents.append(max((each["dependents"] for each in files), default=0))
         if tree.changes is not None and self._changes is not None:

@@ -69,9 +69,6 @@
     findings: summed(tree.findings), hardest: greatest(tree.hardest), dependents: greatest(tree.dependents),
     changes: tree.changes && summed(tree.changes), changesMax: tree.changes && greatest(tree.changes),
   };
-  const indexOf = new Map();
-  for (let at = 1; at < rows; at++) if (isFile(at) && tree.names[at]) indexOf.set(pathOf(at), at);
-  const changesOf = (path) => (tree.changes && indexOf.has(shown(path)) ? tree.changes[indexOf.get(shown(path))] : 0);
 
   const facts = (at) => {
     const told = [];
@@ -307,9 +304,10 @@
 
   const DOTS_MAX = 1200, LABELS_MAX = 14;
   const hasHistory = tree.changes !== null;
+  const TESTED = tree.tests.some(Boolean);
   const across = hasHistory ? { of: (at) => tree.changes[at], name: "changes in the last year" } : { of: (at) => tree.code[at], name: "lines of code" };
   const ranked = [];
-  for (let at = 1; at < rows; at++) if (isFile(at) && tree.cognitive[at] > 0 && across.of(at) > 0) ranked.push(at);
+  for (let at = 1; at < rows; at++) if (isFile(at) && !tree.tests[at] && tree.cognitive[at] > 0 && across.of(at) > 0) ranked.push(at);
   const weight = (at) => Math.log1p(across.of(at)) * Math.log1p(tree.cognitive[at]);
   ranked.sort((one, other) => weight(other) - weight(one) || one - other);
 
@@ -323,6 +321,7 @@
       ? "Each dot is a file: how often it was changed in the last year, and how complex it is. What stands on the upper right costs most: it is hard to read, and read often."
       : "Each dot is a file: how long it is, and how complex. How often each was changed is not known here, so the length stands in its place.";
     const part = section("hotspots", "Where to look first", lead);
+    if (TESTED) part.append(el("p", { class: "lead" }, "Tests are left out here, and in the functions below."));
     if (data.changes_told) part.append(el("p", { class: "lead" }, `${shown(data.changes_told)}.`));
     if (!ranked.length) return part.append(none("No file of this batch has a measured complexity."));
     const chart = svg("svg", { class: "chart", role: "group", "aria-label": `Cognitive complexity by ${across.name}` });
@@ -401,7 +400,7 @@
     const columns = [
       { title: "File", value: pathOf, cell: (at) => broken(pathOf(at)) },
       ...(hasHistory ? [numbersOf("Changes", tree.changes, false)] : []),
-      numbersOf("Cognitive", tree.cognitive, false), numbersOf("Hardest", tree.hardest, true), numbersOf("Code", tree.code, false),
+      numbersOf("Cognitive", tree.cognitive, false), numbersOf("Hardest", tree.hardest, true), numbersOf("Code", tree.code, hasHistory),
       ...(data.asked.includes("duplicate") ? [numbersOf("Copied", tree.duplicated, true)] : []),
       ...(data.asked.includes("edge") ? [numbersOf("Imported by", tree.dependents, true)] : []),
       ...(data.asked.includes("diagnostic") ? [numbersOf("Findings", tree.findings, true)] : []),
@@ -421,15 +420,17 @@
   const placed = (name, path, line) => el("div", {}, broken(shown(name), "name"), broken(`${shown(path)}:${line}`));
 
   const drawFunctions = () => {
-    const part = section("functions", "Functions that are hard to read", "Cognitive complexity counts what makes a reader stop: branches, and more the deeper they are nested. From about 15 on a function is worth taking apart.");
+    const part = section("functions", "Functions that are hard to change", "Ranked by cognitive complexity (branches, and more the deeper they are nested), by how often the file was changed, and by how many files depend on it. From a complexity of about 15 on a function is worth taking apart.");
     if (!data.functions.length) return part.append(none(data.asked.includes("metric") ? "No function was found." : "The pipeline of this batch does not measure functions."));
     const number = (title, field, isRare) => ({ title, value: (row) => row[field], isNumber: true, isRare });
+    const isKnown = (field) => data.functions.some((row) => row[field] !== null);
     const columns = [
       { title: "Function", value: (row) => row.name, cell: (row) => placed(row.name, row.path, row.line) },
-      number("Cognitive", "cognitive", false), number("Cyclomatic", "complexity", true), number("Nesting", "nesting", true), number("Parameters", "parameters", true),
-      ...(hasHistory ? [{ title: "Changes of file", value: (row) => changesOf(row.path), isNumber: true, isRare: true }] : []),
+      { title: "Weight", value: (row) => row.score, cell: (row) => comma(Math.round(row.score)), isNumber: true, isRare: true },
+      number("Cognitive", "cognitive", false), ...(isKnown("changes") ? [number("Changes of file", "changes", true)] : []),
+      ...(isKnown("dependents") ? [number("Used by files", "dependents", true)] : []),
     ];
-    part.append(table(ofPart(data.functions.length, inAll.functions, "function", "the hardest first"), columns, data.functions, { first: 20, sorted: 1 }));
+    part.append(table(ofPart(data.functions.length, inAll.functions, "function", "the hardest to change first"), columns, data.functions, { first: 20, sorted: 1 }));
   };
 
   /* Two excerpts line by line, those that are equal but for blanks at their ends beside each other (longest common subsequence). */
@@ -447,7 +448,7 @@
     return pairs;
   };
   const drawSides = (copied) => {
-    const pairs = beside(copied.shown[0].text, copied.shown[1].text);
+    const pairs = beside(...[0, 1].map((side) => (copied.shown[side] || { text: [] }).text));
     return el("div", { class: "sides" }, ...copied.shown.map((excerpt, side) =>
       el("div", { class: "side" }, el("h4", {}, broken(`${shown(excerpt.path)}:${excerpt.line}`)),
         excerpt.text.length
@@ -461,16 +462,17 @@
   const drawCopies = () => {
     const part = section("copies", "Copied blocks", "Equal lines of code at several places; comments and blank lines aside. A change of one is due in the others too.");
     if (!data.copies.length) return part.append(none(data.asked.includes("duplicate") ? "No copied block was found." : "The pipeline of this batch does not look for copies."));
-    part.append(el("p", {}, `${ofPart(data.copies.length, inAll.copies, "block", "those first that repeat most lines")}.`));
+    part.append(el("p", {}, `${ofPart(data.copies.length, inAll.copies, "block", "the largest first")}.${inAll.copies_left_out ? ` Left out: ${countOf(inAll.copies_left_out, "block")} in tests or in what others wrote alone.` : ""}`));
     const drawn = data.copies.map((copied, place) => {
-      const [[onePath, oneLine], [otherPath, otherLine]] = copied.places;
+      const places = [...copied.shown.map((each) => [each.path, each.line]), ...copied.others];
+      const [one, other] = places.map(([path, line]) => `${shown(path)}:${line}`);
       const made = el("details", {}, el("summary", {}, el("strong", {}, `${countOf(copied.lines, "line")} × ${comma(copied.copies)} `),
-        broken(`${shown(onePath)}:${oneLine} = ${shown(otherPath)}:${otherLine}`), copied.copies > 2 ? ` and ${comma(copied.copies - 2)} more` : ""));
+        broken(other ? `${one} = ${other}` : one), copied.copies > 2 ? ` and ${comma(copied.copies - 2)} more` : ""));
       const open = () => {
         if (made.childElementCount > 1) return;
         made.append(drawSides(copied));
-        const also = copied.places.slice(2).map(([path, line]) => `${shown(path)}:${line}`);
-        const more = copied.copies - copied.places.length;
+        const also = copied.others.map(([path, line]) => `${shown(path)}:${line}`);
+        const more = copied.copies - places.length;
         if (also.length) made.append(el("p", { class: "also" }, "Also at ", broken(also.join(", ")), `${more > 0 ? ` and ${countOf(more, "more place")}` : ""}`));
       };
       made.addEventListener("toggle", open);
@@ -531,12 +533,13 @@
       el("pre", {}, told(indent, from), rule.width ? el("mark", {}, told(from, to)) : "", told(rule.width ? to : from, characters.length)));
   };
   const drawFindings = () => {
-    const part = section("findings", "Findings by rule", "What checks of the source found, the gravest first: how often, and one example of each.");
+    const part = section("findings", "Findings by rule", `What checks of the source found, the gravest first: how often, and one example of each.${inAll.hints ? ` ${countOf(inAll.hints, "hint")} are left out.` : ""}`);
     if (!data.rules.length) return part.append(none(data.asked.includes("diagnostic") ? "Nothing was found." : "The pipeline of this batch does not check the source."));
     const columns = [
       { title: "Rule", value: (rule) => rule.code, cell: (rule) => broken(shown(rule.code), "code") },
       { title: "Severity", value: (rule) => rule.severity, order: (rule) => GRAVITY.indexOf(rule.severity), cell: (rule) => el("span", { class: `severity ${GRAVITY.includes(rule.severity) ? rule.severity : "hint"}` }, shown(rule.severity)) },
       { title: "Count", value: (rule) => rule.count, isNumber: true }, { title: "Files", value: (rule) => rule.files, isNumber: true, isRare: true },
+      ...(TESTED ? [{ title: "In tests", value: (rule) => rule.apart, isNumber: true, isRare: true }] : []),
       { title: "Example", value: (rule) => rule.message, cell: exampleOf },
     ];
     part.append(table(ofPart(data.rules.length, inAll.rules, "rule", "the gravest first"), columns, data.rules, { first: 15, kind: "rules" }));
@@ -591,7 +594,7 @@
       left.length ? `Not counted as the project’s own code: ${left.join(", ")}.` : "",
       numbers.partly_parsed ? `${countOf(numbers.partly_parsed, "file")} could be parsed in part only.` : "",
       numbers.failures ? `${countOf(numbers.failures, "result")} failed: codebatch errors tells why.` : "",
-      `Made by codebatch ${shown(data.version)} from ${shown(data.snapshot_id)}, pipeline ${shown(data.pipeline)}. The page holds all that it shows, and asks nothing of a network.`,
+      `Made by codebatch from ${shown(data.snapshot_id)}, pipeline ${shown(data.pipeline)}. The page holds all that it shows, and asks nothing of a network.`,
     ];
     document.querySelector(".foot").append(el("ul", {}, ...told.filter(Boolean).map((text) => el("li", {}, text))));
   };

@@ -90,7 +90,8 @@ class _Fork(Generic[A, T]):
 
     def _work(self, first: int, writing: int, parent: int) -> None:
         try:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
             die_with_parent(parent)
             encode = msgspec.msgpack.encode
             with os.fdopen(writing, "wb", buffering=0) as pipe:

@@ -56,7 +56,12 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_head(git: str, directory: bytes) -> Head:
     """The newest commit that has files below a directory. Raises GitError where there is none."""
-    told = ask_git(git, directory, _STANDING, _HEAD_SECONDS, is_top=_is_top(directory)).split()
+    try:
+        told = ask_git(git, directory, _STANDING, _HEAD_SECONDS, is_top=_is_top(directory)).split()
+    except GitError as error:
+        if str(error).startswith("ambiguous argument"):  # So git says that it does not know it.
+            raise GitError("the git repository has no commit that can be read") from error
+        raise
     if len(told) != 3:
         raise GitError("git does not say which commit is the newest")
     return Head(told[1].decode("ascii", "replace"), told[0] == b"true")

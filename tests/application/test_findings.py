@@ -11,7 +11,7 @@ from codebatch.application.headline import headline
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.errors import InvalidInput, StoreCorrupt
-from codebatch.model.record import Duplicate, File, FileClass, Record
+from codebatch.model.record import File, FileClass, Record
 from tests.index.batches import Said, diagnostic, make_saying, make_store
 
 CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "text")
@@ -19,19 +19,6 @@ CLASSES: tuple[FileClass, ...] = ("text", "test", "text", "vendored", "text", "t
 
 def of(item: int, record: Record) -> Record:
     return msgspec.structs.replace(record, path=f"{item:03d}")
-
-
-def block(item: int, group: str, lines: int, other: int) -> Record:
-    return Duplicate(
-        path=f"{item:03d}",
-        line=1,
-        end_line=9,
-        lines=lines,
-        copies=2,
-        group=group,
-        other_path=f"{other:03d}",
-        other_line=2,
-    )
 
 
 SAID: Said = {
@@ -51,14 +38,6 @@ SAID: Said = {
         [of(3, diagnostic("ONCE", "info"))],
         [of(4, diagnostic("GRAVE", "error")), of(4, diagnostic("GRAVE", "error"))],
         [],
-    ],
-    "symbols": [
-        [],
-        [],
-        [],
-        [block(3, "apart", 90, 4)],
-        [block(4, "apart", 90, 3), block(4, "a", 20, 5), block(4, "b", 30, 5)],
-        [block(5, "a", 20, 4), block(5, "b", 30, 4)],
     ],
 }  # fmt: skip
 
@@ -101,8 +80,7 @@ def test_a_headline_has_the_first_of_each_and_how_many_there_are(batch: OpenedBa
     found = headline(batch.question)
     assert [rule.code for rule in found.bugs] == ["GRAVE", "IN_TEST", "ONCE", "OFTEN"]
     assert (found.bugs_count, found.minor, found.partial) == (7, {"info": 1, "hint": 1}, 1)
-    assert [(each.lines, each.path, each.other_path) for each in found.copies] == [(30, "004", "005")]
-    assert (found.copies_count, found.cycles_count) == (2, 0)
+    assert (found.hard, found.copies, found.cycles) == ((), (), ())
 
 
 def test_files_are_chosen_by_what_parse_says_of_them(batch: OpenedBatch) -> None:
@@ -112,14 +90,6 @@ def test_files_are_chosen_by_what_parse_says_of_them(batch: OpenedBatch) -> None
     for wrong in ({"parse": "bad"}, {"file_class": "bad"}):
         with pytest.raises(InvalidInput):
             batch.entries(**wrong)  # type: ignore[arg-type]
-
-
-def test_where_there_is_no_other_code_a_headline_takes_all(tmp_path: Path) -> None:
-    files = [[msgspec.structs.replace(record, class_="test") for record in each] for each in SAID["parse"]]
-    store = make_store(tmp_path)
-    make_saying(store, len(CLASSES), {**SAID, "parse": files})
-    found = headline(OpenedStore(store, pytest.fail).batch().question)
-    assert [each.lines for each in found.copies] == [90, 30]
 
 
 def test_a_diagnostic_that_is_none_is_damage(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_an_equal_tree_elsewhere_is_answered_for_itself(two: CommandLine) -> Non
     here = two.directory / "two"
     ended = two("run", ".", "--json", cwd=here).json
     assert ended["action"] == "up to date"
-    assert two("inspect", str(here / "m.py"), "--json", cwd=here).json["stale"] is False
+    assert two("inspect", str(here / "m.py"), "--json", "--explain", cwd=here).json["stale"] is False
     write(here / "m.py", BROKEN)
     answer = two("summary", "--json", cwd=here).json
     assert (answer["batch_id"], answer["stale"]) == (ended["batch_id"], True)

@@ -74,6 +74,10 @@ def test_top_ranks_directories_files_and_the_places_of_a_metric(named: CommandLi
     assert named("top", "--by", "file", "--json").json == named("top", "--by", "path", "--json").json
     assert named("top", "--by", "metric:lines").lines == ["value  lines", "   12  a.py", "    4  sub/\\xff.py"]
     assert named("top", "--by", "metric:parameters", "--limit", "1", "--json").json == {"a.py:2 A.go": 2}
+    by_type = named("top", "--by", "symbol_type", "--json").json
+    assert by_type == named("query", "stats", "--group-by", "symbol_type", "--json").json
+    assert list(by_type.values()) == sorted(by_type.values(), reverse=True)
+    assert named("top", "--by", "symbl", "--json", status=2).error["hint"] == "did you mean 'symbol'?"
     error = named("top", "--by", "metric:linez", "--json", status=2).error
     assert (error["message"], error["hint"]) == ("the batch has no metric 'linez'", "did you mean 'lines'?")
 

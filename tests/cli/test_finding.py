@@ -58,8 +58,15 @@ def test_what_programs_are_told(tree: CommandLine) -> None:
 def test_fewer_are_asked_for(tree: CommandLine) -> None:
     ended = tree(*PATTERN, "--limit", "2")
     assert ended.lines == ["a.py:2:5: print(1)", "broken.py:1:1: print(7)"]
-    assert "no more than 2 are shown" in ended.notes
-    assert tree(*PATTERN, "--path", "*.js").notes.splitlines()[0] == "nothing like it in the files that are python"
+    assert "no more than 2 are told" in ended.notes
+    assert (
+        tree(*PATTERN, "--path", "*.js").notes.splitlines()[0]
+        == "no file of the batch whose path contains '*.js' is python"
+    )
+    assert (
+        tree("find", "-l", "python", "--pattern", "nowhere").notes.splitlines()[0]
+        == "nothing like it in 5 files of python"
+    )
     query = "(call arguments: (argument_list (integer) @n . (integer)))"
     assert tree("find", "-l", "py", "--query", query).lines == ["a.py:3:11: print(2, 3)"]
 

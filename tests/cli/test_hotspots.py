@@ -126,6 +126,11 @@ def test_what_is_known_of_a_history_is_asked_anew_with_a_new_commit(hot: Command
         return found
 
     assert changes() == 5
+    by_value = ("--by", "cognitive", "--json")
+    without = hotspots(codebatch, *by_value).json
+    codebatch("index-build", "--store", "store")
+    assert hotspots(codebatch, *by_value).json == without
+    assert "items looked at" in hotspots(codebatch, *by_value, "--min", "5", "--explain").notes
     (kept,) = (codebatch.directory / "store/cache").glob("churn-*.bin")
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")
     assert changes() == 5

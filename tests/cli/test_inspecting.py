@@ -60,7 +60,7 @@ def test_in_json_it_is_the_same(lined: CommandLine) -> None:
 
 
 def test_a_name_that_ends_as_a_line_does_is_a_file(lined: CommandLine) -> None:
-    assert inspect(lined, "b.py:2", "--json").json["path"] == "b.py:2"
+    assert inspect(lined, "b.py:2", "--json").json[0]["path"] == "b.py:2"
     assert inspect(lined, "b.py:2:1").lines == [">      1  x = 1"]
 
 

@@ -22,15 +22,9 @@ from .process import CommandLine
 from .test_help import command_of, every_command
 
 NOT_OF_COMMANDS = {
-    "batch-outputs",
-    "error",
-    "files-why",
-    "graph-cycles",
-    "graph-dot",
-    "impact-tests",
-    "part",
-    "verify-trust",
-}
+    "batch-outputs", "error", "files-why", "graph-cycles", "graph-dot", "impact-tests", "inspect-explain",
+    "inspect-line", "part", "verify-trust",
+}  # fmt: skip
 WITHOUT_JSON_OF_OURS = {"ast"}
 """What they answer is whole as it comes: a syntax tree."""
 MORE_WORDS = {
@@ -43,6 +37,7 @@ MORE_WORDS = {
     "impact": "src/main.py",
     "inspect": "src/main.py",
     "references": "Main",
+    "report": "-o -",
     "rules-show": "F401",
     "shards": "--task lint",
     "snapshot-show": "--files",

@@ -35,6 +35,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     write(tree / "app/__init__.py", "")
     write(tree / "app/harder.py", CODE.partition("\t")[0])
     write(tree / "lib/core.py", "import app.user\n")
+    write(tree / "steered.py", "\tx = '\x1b[31m' + eval(y)\n".replace("\t", "if 1:\n\t"))
     write(tree / "wide.py", "x = '" + "ü" * 300 + "'; y = eval(x)\n")
     write(tree / "<b>&\x1b[2J.txt", "x\n")
     codebatch("run", "tree", "--store", "store", "-q")
@@ -64,6 +65,12 @@ def test_of_a_long_line_the_part_is_shown_that_is_meant(looked: CommandLine) -> 
     source, marks = told[[line.endswith("^") for line in told].index(True) - 1 :][:2]
     assert source[marks.index("^") :] == "eval(x)"
     assert len(source) < 110
+
+
+def test_marks_are_below_what_they_mark_where_characters_are_escaped(looked: CommandLine) -> None:
+    told = inspect(looked, "steered.py").lines
+    source, marks = told[told.index("      | x = '\\x1b[31m' + eval(y)") :][:2]
+    assert source[marks.index("^") :].startswith(("eval(y)", "y)", "\\x1b"))
 
 
 def test_with_all_every_record_is_told(looked: CommandLine) -> None:

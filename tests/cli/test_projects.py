@@ -69,7 +69,7 @@ def test_a_restricted_batch_does_not_stand_for_the_project(codebatch: CommandLin
     codebatch("run", "app/db", "-q")
     for question in (("inspect", "lib/tools.py"), ("impact", "app/db/query.py"), ("files",), ("errors",)):
         assert f"asked is {whole}, of the whole project; the newer " in codebatch(*question).notes
-    assert codebatch("inspect", "lib/tools.py", "--json").json["batch_id"] == whole
+    assert codebatch("inspect", "lib/tools.py", "--json", "--explain").json["batch_id"] == whole
     write(repository / "app" / "db" / "query.py", "def broken(:\n")
     ended = codebatch("run", "app/db", "--json")
     narrow = ended.json["batch_id"]
@@ -148,7 +148,7 @@ def test_what_needs_all_files_is_incomplete_in_a_restricted_batch(codebatch: Com
 def test_a_file_that_is_named_as_its_directory_is_not_meant_by_that(codebatch: CommandLine) -> None:
     write(codebatch.directory / "pkg" / "pkg", "x\n")
     codebatch("run", "pkg", "-q")
-    assert codebatch("inspect", "pkg", "--json").json["path"] == "pkg"
+    assert codebatch("inspect", "pkg", "--json").json[0]["path"] == "pkg"
     assert codebatch("inspect", ".", status=2, cwd=codebatch.directory / "pkg").notes.startswith("error: the batch has")
 
 
@@ -158,7 +158,7 @@ def test_what_the_user_stands_in_is_a_part_of_the_project_too(codebatch: Command
     assert (first["paths"], first["files"]) == (["app/db"], 2)
     again = codebatch("run", "app/db", "app/db/query.py", "--json").json
     assert (again["batch_id"], again["action"]) == (first["batch_id"], "up to date"), "what lies below another is of it"
-    assert codebatch("inspect", "query.py", "--json", cwd=below).json["path"] == "app/db/query.py"
+    assert codebatch("inspect", "query.py", "--json", cwd=below).json["records"][0]["path"] == "app/db/query.py"
     one = codebatch("run", "query.py", "--json", cwd=below).json
     assert (one["paths"], one["files"]) == (["app/db/query.py"], 1)
     assert one["batch_id"] != first["batch_id"]
@@ -253,7 +253,7 @@ def test_directory_of_any_name_is_a_project(codebatch: CommandLine, name: bytes)
     root = codebatch.directory / os.fsdecode(name)
     write(root / "sub" / "b.py", "x = 1\n")
     codebatch("run", ".", "-q", cwd=root)
-    assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json["path"] == "sub/b.py"
+    assert codebatch("inspect", "b.py", "--json", cwd=root / "sub").json[0]["path"] == "sub/b.py"
     assert "current directory is not" not in codebatch("errors", cwd=root).notes
     assert os.path.isdir(codebatch("batch", "show", "--outputs", cwd=root).stdout.removesuffix(b"\n"))
     assert os.path.isdir(codebatch("batch", "show", "--outputs", "--json", cwd=root).json["outputs"])

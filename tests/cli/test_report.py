@@ -8,6 +8,9 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
+import codebatch as codebatch_api
 from codebatch.store import layout
 
 from .conftest import Ran
@@ -45,8 +48,8 @@ def test_what_is_found_is_in_it(ran: Ran) -> None:
     assert isinstance(rules, list)
     assert (numbers["files"], numbers["left_out"]["binary"]) == (9, [1, 0])
     assert {"main.py", "app.js", "Grüße, Welt.py", "caf\\xe9.py"} <= set(tree["names"])
-    (example,) = [rule["example"] for rule in rules if rule["code"] == "S307"]
-    assert example == {"path": "src/main.py", "line": 6, "text": ["        return eval(code)"]}
+    (example,) = [rule["example"] for rule in rules if rule["code"] == "F401"]
+    assert example == {"path": "caf\\xe9.py", "line": 1, "text": ["import sys"]}
 
 
 def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None:
@@ -82,6 +85,7 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     assert data["paths"] == ["a"]
     assert "of a part of the project alone" in str(data["incomplete"])
     assert data["asked"] == ["diagnostic", "file"]
+    assert data["changes_told"]
 
 
 def test_of_nothing(codebatch: CommandLine) -> None:
@@ -89,3 +93,14 @@ def test_of_nothing(codebatch: CommandLine) -> None:
     codebatch("run", "tree")
     data = _data(codebatch("report", "-o", "-").stdout)
     assert (data["functions"], data["copies"], data["matrix"], data["rules"]) == ([], [], None, [])
+
+
+def test_a_page_that_would_be_too_long_is_made_of_less(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    with codebatch_api.open(ran.store) as store:
+        batch = store.batch()
+        whole = codebatch_api.make_report(batch).found
+        monkeypatch.setattr("codebatch.report.making.PAGE_BYTES_MAX", len(whole) - 1)
+        less = codebatch_api.make_report(batch)
+    assert less.is_complete
+    assert len(less.found) < len(whole)
+    assert _data(less.found)["in_all"] == _data(whole)["in_all"]

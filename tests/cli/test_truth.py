@@ -47,6 +47,8 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         ("query", "outputs", "--kind", "symbol", "--name", "f1"),
         ("query", "diagnostics"),
         ("inspect", "package0/module000.py"),
+        ("hotspots",),
+        ("duplicates",),
         ("impact", "package1/module001.py"),
         ("graph",),
         ("graph", "--cycles"),
@@ -68,10 +70,12 @@ def test_an_incomplete_batch_is_never_answered_from_in_silence(
     assert answer["complete"] is False
     assert 0 <= answer["percent"] < 100
     assert answer["batch_id"] == batch_id
-    assert "records" in answer or question == ("summary",)
+    assert "records" in answer or question[0] in ("summary", "hotspots", "duplicates")
 
 
 def test_that_nothing_is_there_is_no_certainty_in_an_incomplete_batch(interrupted: CommandLine) -> None:
+    rows = interrupted("hotspots", "--json", status=3).json["rows"]
+    assert {row["dependents"] for row in rows} <= {None}, "who depends on whom is told at the end"
     assert "no errors so far (" in interrupted("errors", status=3).notes
     notes = interrupted("impact", "package1/module001.py", status=3).notes
     assert "nothing in the batch imports package1/module001.py so far (" in notes
@@ -111,7 +115,9 @@ def test_a_complete_answer_says_so_where_it_is_an_object(codebatch: CommandLine)
     summary = codebatch("summary", "--json").json
     assert whole.items() <= summary.items()
     assert summary.keys() == {"schema", *SummaryAnswer.__struct_fields__}
-    assert whole.items() <= codebatch("inspect", "a.py", "--json").json.items()
+    assert whole.items() <= codebatch("inspect", "a.py", "--json", "--explain").json.items()
+    assert whole.items() <= codebatch("inspect", "a.py:1", "--json").json.items()
+    assert {record["path"] for record in codebatch("inspect", "a.py", "--json").json} == {"a.py"}
     assert codebatch("errors", "--json").json == []
 
 

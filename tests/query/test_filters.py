@@ -136,6 +136,7 @@ def test_a_kind_or_severity_that_does_not_exist_is_refused(asked: RecordFilter) 
         ("SRC", ["src/b.py", "src/sub/c.py"]),
         ("SR*", []),
         ("\\xE9", ["caf\udce9"]),
+        ("f\udce9", ["caf\udce9"]),
         ("a\\x1b", ["a\x1b"]),
         ("caf?", ["caf\udce9"]),
         ("", ["a.py", "src/b.py", "src/sub/c.py", "caf\udce9", "a\x1b"]),

@@ -21,7 +21,6 @@ def contents(tree: Tree | None = None, title: str = "made") -> Contents:
         snapshot_id="snap-1",
         made_at="2026-01-01 00:00 UTC",
         pipeline="full",
-        version="1",
         paths=[],
         incomplete="",
         changes_told="",
@@ -45,5 +44,5 @@ def contents(tree: Tree | None = None, title: str = "made") -> Contents:
         matrix=None,
         cycles=[],
         rules=[],
-        in_all=Cut(functions=0, copies=0, cycles=0, rules=0),
+        in_all=Cut(functions=0, functions_left_out=0, copies=0, copies_left_out=0, cycles=0, rules=0, hints=0),
     )

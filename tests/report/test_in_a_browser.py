@@ -31,7 +31,6 @@ def make_hostile(root: Path) -> Path:
             "a\u2028b",
             "a\nb\x1b[31m",
             "\u202eevil",
-            "{{data}}",
             "'\"",
         ]
     ):
@@ -93,7 +92,7 @@ def test_text_of_the_tree_is_no_markup_and_what_steers_is_an_escape(report: Path
     assert "<img src=x onerror=alert(" in text
     assert "</script><script>alert(1)</script>" in text
     assert not {"\x1b", "\u2028", "\u202e"} & set(text)
-    assert {r"a\u2028b", r"a\nb\x1b[31m", r"\u202eevil", "{{data}}"} <= set(
+    assert {r"a\u2028b", r"a\nb\x1b[31m", r"\u202eevil"} <= set(
         page.ask("[...document.querySelectorAll('#hotspots .path')].flatMap((each) => each.textContent.split('/'))")
     )
 

@@ -22,9 +22,17 @@ _WIDTH_MAX = 160
 def main(stores: Path, wanted: Sequence[str]) -> None:
     """Print how often each rule was found, then of those that are wanted what is to be judged."""
     batches = {tree.tree: latest_of(stores / tree.directory) for tree in trees()}
-    every = [found for tree in trees() for found in findings_of(batches[tree.tree], tree.tree, tree.version)]
-    counts = Counter(found.code for found in every)
-    for code, findings in sample(every).items():
+    every = {
+        more: [
+            found
+            for tree in trees()
+            if tree.more is more
+            for found in findings_of(batches[tree.tree], tree.tree, tree.version)
+        ]
+        for more in (False, True)
+    }
+    counts = Counter(found.code for found in every[False])
+    for code, findings in sample(every[False], every[True]).items():
         print(f"== {code} {findings[0].severity}: {counts[code]} found, {len(findings)} to judge")
         if code in wanted:
             for number, found in enumerate(findings, 1):

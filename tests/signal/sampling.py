@@ -13,6 +13,8 @@ import codebatch
 from codebatch import OpenedBatch
 
 SEED = 20
+# One finding decides nothing.
+JUDGED_MIN = 2
 # What this is of is a state of the file, and says nothing of the code.
 NO_RULES = frozenset({"partial-parse"})
 FINDINGS_OF_A_RULE_MAX = 30
@@ -55,17 +57,26 @@ def latest_of(store: Path) -> OpenedBatch:
     return codebatch.open(store).batch(partial=True)
 
 
-def sample(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+def sample(findings: Iterable[Finding], more: Iterable[Finding] = ()) -> dict[str, list[Finding]]:
     """Of each rule the findings to judge, the most frequent rule first.
 
     Trees take turns, so that none decides alone; of one file a second finding comes when others have had their first.
+    Those of `more` are for rules of which there are fewer than JUDGED_MIN.
     """
+    by_code = _by_code(findings)
+    drawn = {code: _sample_of_rule(each) for code, each in by_code.items()}
+    for code, each in _by_code(more).items():
+        if len(drawn.get(code, ())) < JUDGED_MIN:
+            drawn[code] = [*drawn.get(code, ()), *_sample_of_rule(each)][:FINDINGS_OF_A_RULE_MAX]
+    return dict(sorted(drawn.items(), key=lambda item: (-len(by_code.get(item[0], ())), item[0])))
+
+
+def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     by_code: dict[str, list[Finding]] = defaultdict(list)
     for found in findings:
         if found.code not in NO_RULES:
             by_code[found.code].append(found)
-    frequent = sorted(by_code, key=lambda code: (-len(by_code[code]), code))
-    return {code: _sample_of_rule(by_code[code]) for code in frequent}
+    return by_code
 
 
 def _sample_of_rule(findings: Sequence[Finding]) -> list[Finding]:

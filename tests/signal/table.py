@@ -10,22 +10,25 @@ from typing import Literal, get_args
 import msgspec
 
 from codebatch.model.record import Severity
+from tests.signal.sampling import JUDGED_MIN
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent.parent / "workers" / "codebatch_workers" / "lint" / "judged.json"
 Verdict = Literal["fix", "style", "deliberate", "test-data", "own-limit", "wrong"]
-# One finding decides nothing.
-JUDGED_MIN = 2
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tree of the sample, and under what name its store lies among the stores."""
+    """A tree of the sample, and under what name its store lies among the stores.
+
+    `more`: it is asked only for rules of which the others do not have enough.
+    """
 
     tree: str
     version: str
     source: str = msgspec.field(name="from")
     languages: str
     directory: str
+    more: bool
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -63,6 +63,12 @@ def test_sample_is_the_same_whatever_the_order_and_trees_take_turns() -> None:
     assert Counter(each.tree for each in drawn["A"]) == {"little": 4, "much": FINDINGS_OF_A_RULE_MAX - 4}
     # Of a file a second one comes when every other has had its first.
     assert len({each.path for each in drawn["A"] if each.tree == "much"}) == 8
+    # Others are asked for rules of which there is too little.
+    more = [found("A", "other", "a.py", 1), found("B", "other", "a.py", 1), found("B", "other", "a.py", 2)]
+    assert {code: len(each) for code, each in sample([*findings, found("B", "much", "a.py", 3)], more).items()} == {
+        "A": FINDINGS_OF_A_RULE_MAX,
+        "B": 3,
+    }
 
 
 @pytest.mark.parametrize(

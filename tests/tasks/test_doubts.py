@@ -21,6 +21,7 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         (RAISES + "x < 1\n", ["3:5 F821"]),
         ("try:\n    xrange\nexcept NameError:\n    xrange = range\n", []),
         ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
+        ("import os\nimport re\nos\nos, re.X\n[os]\n", ["5:1 B018"]),
         ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
         ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
         ("# Data.\n{'a': [1]}\n", []),
@@ -48,6 +49,13 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         # PLE0302: a method without self, in an interface.
         ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
         ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
+        ("class A(Interface):\n    def __contains__(b): ...\n", ["1:9 F821"]),
+        # F811: the name of an exception; RUF040: a message in bytes.
+        (
+            "try:\n    x = 1\nexcept ValueError as e:\n    x = 2\nexcept OSError as e:\n    x = 3\n",
+            ["3:22 F841", "5:19 F841"],
+        ),
+        ("import a\nassert a, b'c'\nassert a, 1\n", ["3:11 RUF040"]),
         # PLE0604: names that are unpacked.
         ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
         ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
@@ -62,7 +70,7 @@ RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
         ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
         ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
         # PLW0128, S503.
-        ("a, _, dummy, dummy = range(4)\nb, c, c = range(3)\n", ["2:7 PLW0128"]),
+        ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\n", ["2:9 PLW0128"]),
         ("import ssl\ndef f(v=ssl.PROTOCOL_SSLv23, w=ssl.PROTOCOL_SSLv3): ...\n", ["2:32 S503"]),
         # RUF032: exact numbers.
         ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),

@@ -25,6 +25,7 @@ _Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b)")
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+_BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
@@ -87,12 +88,12 @@ def _types_and_imports(file: SourceFile) -> tuple[frozenset[bytes], bool]:
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
-    """An expression that is there for what it raises, or for what reading an attribute or an element does."""
+    """An expression for what it raises, for what reading it does, or names that are told to be used."""
     said = node
     while said.parent is not None and said.parent.type == "expression_statement":
         said = said.parent
     expression = said.child(0) if said.type == "expression_statement" else node
-    if expression is not None and expression.type in ("attribute", "subscript"):
+    if expression is not None and _is_read(expression):
         return True
     if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
         return True
@@ -110,6 +111,13 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     return False
 
 
+def _is_read(expression: Node) -> bool:
+    """A name, an attribute or an element, or several of them."""
+    if expression.type in ("expression_list", "tuple"):
+        return all(map(_is_read, expression.named_children))
+    return expression.type in ("attribute", "identifier", "subscript")
+
+
 def _is_all(node: Node, parent: Node) -> bool:
     """Whether a module is one expression: data that is written as Python."""
     return all(each == node or each.type == "comment" for each in parent.named_children)
@@ -124,6 +132,10 @@ def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     body = next((each.parent for each in around(node) if each.type == "function_definition"), None)
     if body is not None and body.type == "decorated_definition":
         body = body.parent
+    owner = body.parent if body is not None else None
+    bases = owner.child_by_field_name("superclasses") if owner is not None else None
+    if bases is not None and b"Interface" in file.utf8[bases.start_byte : bases.end_byte]:
+        return True
     with_self, without = 0, 0
     for each in body.named_children if body is not None else ():
         parameters = each.child_by_field_name("parameters")
@@ -142,13 +154,24 @@ def _is_negotiated(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
 
 def _is_thrown_away(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A name for parts that nobody needs."""
-    return file.utf8[node.start_byte : node.end_byte].strip(b"_").lower() in _NOT_NEEDED
+    name = file.utf8[node.start_byte : node.end_byte]
+    return len(name) == 1 or name.strip(b"_").lower() in _NOT_NEEDED
 
 
 def _is_unpacked(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """The names of other modules, unpacked into those of this one: `__all__ = (*a.__all__,)`."""
     statement = next((each for each in around(node) if each.type == "assignment"), node)
     return b"*" in file.utf8[statement.start_byte : statement.end_byte]
+
+
+def _is_bytes(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """A message in bytes: it is shown, with a `b` in front."""
+    return bool(_BYTES.match(file.utf8, node.start_byte))
+
+
+def _is_of_except(_file: SourceFile, _found: Diagnostic, node: Node) -> bool:
+    """The name of an exception, which each `except` binds anew."""
+    return any(each.type == "as_pattern_target" for each in around(node))
 
 
 def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> bool:
@@ -184,11 +207,13 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "B015": _is_tried,
     "B018": _is_tried,
     "F401": _is_export,
+    "F811": _is_of_except,
     "F821": _is_given_name,
     "PLE0302": _is_of_interface,
     "PLE0604": _is_unpacked,
     "PLW0128": _is_thrown_away,
     "RUF032": _is_exact,
+    "RUF040": _is_bytes,
     "S503": _is_negotiated,
     "T100": _is_wanted_debugger,
 }

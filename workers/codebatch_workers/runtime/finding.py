@@ -38,8 +38,13 @@ def finder(kind: str, text: str, language: str) -> Finder:
         raise InvalidQuery(str(error), hint=error.hint, text=text, place=error.place) from error
 
 
-def find_in(looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes]) -> Searched:
-    """What a finder finds in a file, which is parsed only where it holds what every match holds."""
+def find_in(
+    looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[str, bytes], is_counted: bool
+) -> Searched:
+    """What a finder finds in a file, which is parsed only where it holds what every match holds.
+
+    Where it `is_counted`, how much alone.
+    """
     if not content.startswith(WIDE) and not all(literal in content for literal in looked_for.literals):
         return _NOTHING
     file = SourceFile(path, content, executable=False, contexts=contexts)
@@ -52,10 +57,14 @@ def find_in(looked_for: Finder, path: bytes, content: bytes, contexts: Mapping[s
     if file.is_hopeless:
         return Searched(unread="errors")
     try:
-        rows = tuple(_row(file, place) for place in looked_for.find(file))
+        places = list(looked_for.find(file))
     except TooManySteps as error:
         return Searched(lost=str(error))
-    return Searched(rows=rows, has_errors=file.tree is not None and file.has_syntax_error)
+    return Searched(
+        rows=() if is_counted else tuple(_row(file, place) for place in places),
+        places=len(places),
+        has_errors=file.tree is not None and file.has_syntax_error,
+    )
 
 
 def _row(file: SourceFile, place: Place) -> dict[str, Json]:
