@@ -155,7 +155,7 @@ def test_what_is_not_near_is_not_suggested(codebatch: CommandLine) -> None:
     ],
 )
 def test_a_mistyped_value_is_met_with_the_one_that_was_meant(ran: Ran, wrong: str, meant: str) -> None:
-    error = ran.codebatch(*wrong.split(), "--json", status=2).error
+    error = ran.codebatch(*wrong.split(), "--store", "store", "--json", status=2).error
     assert error["hint"] == f"did you mean {meant!r}?"
 
 
