@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 # What a finding is in: the smallest node there.
 _Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
 
+# Whoever writes longer lines is a program, and the longest would be looked at for each of its findings.
+_LINES_BYTES_MAX = 10_000
 # What says in its line to pylint, bandit, LGTM or PyCharm that this is meant so; ruff's own marks it heeds itself.
 _MARK = re.compile(rb"#\s*(?:pylint:\s*disable\s*=|nosec\b|lgtm\b|noinspection\b)")
 _COMMENTED_TYPE = re.compile(rb"#\s*type:(?!\s*ignore)([^\n]*)")
 _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
+_READ = ("attribute", "identifier", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
 # What changes a list, dictionary or set that a name stands for.
@@ -37,7 +40,10 @@ _CHANGED = (
 
 def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     """Whether a finding of ruff's is one of a class that is mostly false, or marked as meant so for another linter."""
-    if _MARK.search(_lines(file, found.line, found.end_line)):
+    lines = _lines(file, found.line, found.end_line)
+    if len(lines) > _LINES_BYTES_MAX:
+        return False
+    if _MARK.search(lines):
         return True
     doubt = _DOUBTS.get(found.code)
     if doubt is None or file.tree is None:
@@ -49,9 +55,14 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
 
 
 def _lines(file: SourceFile, first: int, last: int) -> bytes:
-    """The first line of a finding, and its last one."""
-    starts = [*file.line_starts, len(file.utf8)]
-    return b"".join(file.utf8[starts[line - 1] : starts[line]] for line in {first, last} if line < len(starts))
+    """The first line of a finding and its last one, each as far as it is looked at."""
+    starts = file.line_starts
+    return b"".join(
+        file.utf8[start : min(start + _LINES_BYTES_MAX + 1, starts[line] if line < len(starts) else len(file.utf8))]
+        for line in {first, last}
+        if line <= len(starts)
+        for start in (starts[line - 1],)
+    )
 
 
 def _offset(file: SourceFile, line: int, column: int) -> int:
@@ -113,9 +124,8 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
 
 def _is_read(expression: Node) -> bool:
     """A name, an attribute or an element, or several of them."""
-    if expression.type in ("expression_list", "tuple"):
-        return all(map(_is_read, expression.named_children))
-    return expression.type in ("attribute", "identifier", "subscript")
+    is_several = expression.type in ("expression_list", "tuple")
+    return all(each.type in _READ for each in (expression.named_children if is_several else [expression]))
 
 
 def _is_all(node: Node, parent: Node) -> bool:

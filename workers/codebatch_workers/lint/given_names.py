@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
 _SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\b)")
+_FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
 _IMPORTS = ("import_", "future_import_")
 _PYTHON_2 = frozenset(
@@ -55,18 +56,22 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
     """A name in a module that sets names by text or runs another one, or that only fills what others define."""
-    if _SETS_NAMES.search(file.utf8):
-        return True
     defines, runs = file.derived(_defines_and_runs)
-    name = re.escape(file.utf8[node.start_byte : node.end_byte])
-    return runs or (not defines and bool(re.search(rb"(?m)^%s\s*[.\[][^\n=]*=(?!=)" % name, file.utf8)))
+    return runs or (not defines and file.utf8[node.start_byte : node.end_byte] in file.derived(_filled))
+
+
+def _filled(file: SourceFile) -> frozenset[bytes]:
+    """The names of which attributes or elements are set at the top of a module."""
+    return frozenset(_FILLED.findall(file.utf8))
 
 
 def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
-    """Whether a module imports or defines something at its top, and whether it calls `exec` there."""
+    """Whether a module imports or defines at its top; whether it calls `exec` there, or sets names by text."""
     assert file.tree is not None
     top = [(each.type in _DEFINITIONS, each) for each in file.tree.root_node.named_children]
-    runs = any(_EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one)
+    runs = bool(_SETS_NAMES.search(file.utf8)) or any(
+        _EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one
+    )
     return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
 
 
