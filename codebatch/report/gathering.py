@@ -71,8 +71,8 @@ def gather_files(batch: OpenedBatch, rules: Iterable[RuleFindings]) -> Files:
         else:
             files, lines = left_out.get(class_, (0, 0))
             left_out[class_] = files + 1, lines + _lines(record)
-    for metric in _METRICS:
-        for key, value in numbers_of_files(records, metric).items():
+    for metric, values in numbers_of_files(records, _METRICS).items():
+        for key, value in values.items():
             if key in own:
                 own[key].metrics[metric] = value
     for rule in rules:

@@ -30,6 +30,13 @@ _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("attribute", "identifier", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
+_UNUSED_IMPORT = "F401"
+# White space, a comment, a docstring, an import from a module.
+_OF_IMPORTS = re.compile(
+    rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
+    rb"from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n#;(\\]*(?:\\\r?\n[^\n#;(\\]*)*)",
+    re.DOTALL,
+)
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
@@ -45,6 +52,8 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
         return False
     if _MARK.search(lines):
         return True
+    if found.code == _UNUSED_IMPORT:
+        return _is_export(file, found)
     doubt = _DOUBTS.get(found.code)
     if doubt is None or file.tree is None:
         return False
@@ -76,7 +85,7 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _is_export(file: SourceFile, found: Diagnostic, node: Node) -> bool:
+def _is_export(file: SourceFile, found: Diagnostic) -> bool:
     """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type.
 
     For others are those of a package, of a module of compatibility, and of a module that only imports from others.
@@ -84,18 +93,28 @@ def _is_export(file: SourceFile, found: Diagnostic, node: Node) -> bool:
     directory, _, name = file.path.rpartition(b"/")
     if name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory or "find_spec" in found.message:
         return True
-    types, only_imports = file.derived(_types_and_imports)
-    names = [each for each in re.findall(rb"\w+", file.utf8[node.start_byte : node.end_byte]) if each != b"as"]
-    return only_imports or (bool(names) and names[-1] in types)
+    if file.derived(_only_imports):
+        return True
+    start, end = (_offset(file, found.line, found.column), _offset(file, found.end_line, found.end_column))
+    names = [each for each in re.findall(rb"\w+", file.utf8[start:end]) if each != b"as"]
+    return bool(names) and names[-1] in file.derived(_names_in_types)
 
 
-def _types_and_imports(file: SourceFile) -> tuple[frozenset[bytes], bool]:
-    """The names in comments that are types, and whether a module does nothing but import."""
-    assert file.tree is not None
-    types = frozenset(re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8))))
-    top = [each.type for each in file.tree.root_node.named_children if each.type != "comment"]
-    said = top[1:] if top[:1] == ["expression_statement"] else top  # Behind a docstring.
-    return types, bool(said) and all(each == "import_from_statement" for each in said)
+def _names_in_types(file: SourceFile) -> frozenset[bytes]:
+    """The names in comments that are types."""
+    return frozenset(re.findall(rb"\w+", b" ".join(_COMMENTED_TYPE.findall(file.utf8))))
+
+
+def _only_imports(file: SourceFile) -> bool:
+    """Whether a module does nothing but import from others. Told without its tree: such findings are many."""
+    at, has_imports = 0, False
+    while at < len(file.utf8):
+        said = _OF_IMPORTS.match(file.utf8, at)
+        if said is None:
+            return False
+        has_imports = has_imports or said[0].startswith(b"from")
+        at = said.end()
+    return has_imports
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -223,7 +242,6 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "B006": _is_never_changed,
     "B015": _is_tried,
     "B018": _is_tried,
-    "F401": _is_export,
     "F811": _is_of_except,
     "F821": _is_given_name,
     "PIE796": _is_made_anew,
@@ -236,5 +254,5 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "T100": _is_wanted_debugger,
 }
 
-DOUBTED = frozenset(_DOUBTS)
+DOUBTED = frozenset((_UNUSED_IMPORT, *_DOUBTS))
 """The rules of which not all is told."""

@@ -9,14 +9,20 @@ from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
 # Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go; ERB, EJS; and where a value is put in by its name.
-_MARKS = re.compile(rb"\{%.*%\}|\{\{.*\}\}|<%.*%>|(?<![\w\"'])__\w+__(?![\w\"'])")
+_MARKS = re.compile(
+    rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|"
+    rb"(?<![\w\"'])__\w+__(?![\w\"'])|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])"
+)
+_NAME = re.compile(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
 _LINE_BYTES_MAX = 1000
 
 
 def is_template(file: SourceFile) -> bool:
-    """Whether the line of the first error of a file has marks of a template."""
+    """Whether a file that has errors is called a template, or the line of its first error has marks of one."""
     if file.language not in _LANGUAGES or not file.has_syntax_error or file.tree is None:
         return False
+    if _NAME.fullmatch(file.path.rpartition(b"/")[2]):
+        return True
     first = min(each.start_byte for each in iter_broken(file.tree.root_node, file.language))
     start = file.utf8.rfind(b"\n", 0, first) + 1
     return _MARKS.search(file.utf8[start : start + _LINE_BYTES_MAX].partition(b"\n")[0]) is not None
