@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.given_names import around, is_given
+from codebatch_workers.lint.given_names import around, is_given, is_plainly_given
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # What a finding is in: the smallest node there.
 _Doubt = Callable[[SourceFile, Diagnostic, "Node"], bool]
+# What is written where a finding is; None where that does not tell.
+_DoubtByText = Callable[[SourceFile, Diagnostic, bytes], "bool | None"]
 
 # Whoever writes longer lines is a program, and the longest would be looked at for each of its findings.
 _LINES_BYTES_MAX = 10_000
@@ -30,7 +32,9 @@ _RAISES = re.compile(rb"[Rr]aises|[Ww]arns|suppress")
 _READ = ("attribute", "identifier", "subscript")
 _BYTES = re.compile(rb"[rR]?[bB][rR]?[\"']")
 _NOT_NEEDED = frozenset({b"", b"dummy", b"ignore", b"ignored", b"junk", b"none", b"unused"})
-_UNUSED_IMPORT = "F401"
+# Names and attributes, one or several.
+_NAME = rb"(?!(?:None|True|False)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NAMES = re.compile(rb"%s(?:,[ \t]*%s)*,?" % (_NAME, _NAME))
 # White space, a comment, a docstring, an import from a module.
 _OF_IMPORTS = re.compile(
     rb"\s+|#[^\n]*|[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?''')|"
@@ -52,13 +56,17 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
         return False
     if _MARK.search(lines):
         return True
-    if found.code == _UNUSED_IMPORT:
-        return _is_export(file, found)
     doubt = _DOUBTS.get(found.code)
-    if doubt is None or file.tree is None:
+    by_text = _DOUBTS_BY_TEXT.get(found.code)
+    if doubt is None and by_text is None:
         return False
     start = _offset(file, found.line, found.column)
     end = _offset(file, found.end_line, found.end_column)
+    told = None if by_text is None else by_text(file, found, file.utf8[start:end])
+    if told is not None:
+        return told
+    if doubt is None or file.tree is None:
+        return False
     node = file.tree.root_node.descendant_for_byte_range(start, end)
     return node is not None and doubt(file, found, node)
 
@@ -85,7 +93,7 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
     return start + len(file.utf8[start:end].decode("utf-8")[: column - 1].encode("utf-8"))
 
 
-def _is_export(file: SourceFile, found: Diagnostic) -> bool:
+def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
     """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type.
 
     For others are those of a package, of a module of compatibility, and of a module that only imports from others.
@@ -95,8 +103,7 @@ def _is_export(file: SourceFile, found: Diagnostic) -> bool:
         return True
     if file.derived(_only_imports):
         return True
-    start, end = (_offset(file, found.line, found.column), _offset(file, found.end_line, found.end_column))
-    names = [each for each in re.findall(rb"\w+", file.utf8[start:end]) if each != b"as"]
+    names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
     return bool(names) and names[-1] in file.derived(_names_in_types)
 
 
@@ -115,6 +122,14 @@ def _only_imports(file: SourceFile) -> bool:
         has_imports = has_imports or said[0].startswith(b"from")
         at = said.end()
     return has_imports
+
+
+def _is_plainly_read(_file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
+    return True if _NAMES.fullmatch(text) else None
+
+
+def _is_plainly_given(file: SourceFile, _found: Diagnostic, text: bytes) -> bool | None:
+    return is_plainly_given(file, text)
 
 
 def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
@@ -254,5 +269,12 @@ _DOUBTS: Mapping[str, _Doubt] = {
     "T100": _is_wanted_debugger,
 }
 
-DOUBTED = frozenset((_UNUSED_IMPORT, *_DOUBTS))
+_DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
+    "B018": _is_plainly_read,
+    "F401": _is_export,
+    "F821": _is_plainly_given,
+}
+"""What is told without the tree, which is no longer there when ruff has spoken: it would have to be made again."""
+
+DOUBTED = frozenset((*_DOUBTS, *_DOUBTS_BY_TEXT))
 """The rules of which not all is told."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
 _SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\b)")
 _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
+_AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
 _IMPORTS = ("import_", "future_import_")
 _PYTHON_2 = frozenset(
@@ -52,6 +53,25 @@ def _is_literal_text(file: SourceFile, node: Node) -> bool:
 def is_given(file: SourceFile, node: Node) -> bool:
     """Whether a name that a file does not define is given by somebody else, or is none."""
     return _is_literal_text(file, node) or _is_of_python_2(file, node) or _is_of_who_runs_it(file, node)
+
+
+def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
+    """As `is_given` says, where a file's text tells; None where its tree has to."""
+    if name in _PYTHON_2:
+        return None
+    sets, may_run, may_be_literal, defines = file.derived(_told_by_text)
+    return True if sets else None if may_run or may_be_literal or not defines else False
+
+
+def _told_by_text(file: SourceFile) -> tuple[bool, bool, bool, bool]:
+    """Whether a module sets names by text; may run another one; may have texts as types; imports or defines at top."""
+    utf8 = file.utf8
+    return (
+        _SETS_NAMES.search(utf8) is not None,
+        _EXEC.search(utf8) is not None,
+        b"Literal" in utf8,
+        _AT_TOP.search(utf8) is not None,
+    )
 
 
 def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
