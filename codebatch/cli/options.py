@@ -199,10 +199,11 @@ class SourcePath(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # type: ignore[override]
-        if not value:
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        given = os.fspath(value)  # A default is a path already.
+        if not given:
             self.fail("it is empty", param, ctx)
-        return Path(next(filter(os.path.lexists, (value, *paths_shown_as(value))), value))
+        return Path(next(filter(os.path.lexists, (given, *paths_shown_as(given))), given))
 
 
 def _batch_option(default: str) -> Callable[[F], F]:

@@ -27,11 +27,6 @@ _TEST_FILE = re.compile(
     rb"[^/]*_(?:test|spec|unittest)\.[a-z]{1,4}|[^/]*[.-](?:test|test-d|spec|e2e)\.[cm]?[jt]sx?|"
     rb"[^/]*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|cs|php|scala|groovy|swift)|[^/]*\.bats|[^/]*\.t)\Z"
 )
-# `test/` holds tests at the top, and of a package of several: deeper down it may be what tests are written with.
-_TEST_DIRECTORY = re.compile(
-    rb"(?:\A|/)(?:tests|testdata|test-data|__tests__|specs?|fixtures?|__fixtures__|__mocks__|testsuite|e2e|selftests?|"
-    rb"[^/]+[-_]tests?)/|(?:\A|(?:\A|/)src/|\A(?:packages|crates|apps|libs|modules)/[^/]+/)test/"
-)
 _RUST_TEST = re.compile(rb"(?:\A|/)tests/[^/]+\.rs\Z|(?:\A|/)__tests__/[^/]+\.[cm]?[jt]sx?\Z")
 
 
@@ -53,8 +48,8 @@ class FilesApart:
     """Which files of a batch stand apart."""
 
     def __init__(self, records: BatchRecords) -> None:
-        """What `parse` tells of them, where the batch has it, and else their names alone. Raises StoreCorrupt."""
-        self._found: dict[bytes, Apart | None] = {}
+        """What `parse` tells of them so far; nothing where the batch is without it. Raises StoreCorrupt."""
+        self._found: dict[bytes, Apart] = {}
         if "parse" not in records.task_names:
             return
         for piece in records.pieces("parse", RecordFilter(kinds=("file",)), ()):
@@ -65,9 +60,7 @@ class FilesApart:
 
     def of(self, path: bytes) -> Apart | None:
         """How a file stands apart; None where it does not."""
-        if path not in self._found:
-            self._found[path] = "test" if is_test_file(path) or _TEST_DIRECTORY.search(path) else None
-        return self._found[path]
+        return self._found.get(path)
 
 
 def _path(file: _File) -> bytes:

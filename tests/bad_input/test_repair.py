@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -311,7 +310,6 @@ def test_who_is_interrupted_mending_says_so_and_the_next_goes_on(codebatch: Comm
         wait_until(lambda: _is_there(root, ".codebatch/batches/.*.tmp/leases/*"), "it is at work")
         for number in (first, signal.SIGTERM):  # The second one waits for no item.
             process.send_signal(number)
-            time.sleep(0.2)  # Two signals that wait for a process come in an order of the system's.
         stdout, stderr = process.communicate(timeout=60)
         assert process.returncode == 128 + first, stderr
         assert b"it was broken off" in stdout or b"stopped while damage was mended" in stderr

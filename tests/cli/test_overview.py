@@ -30,7 +30,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """Only read."""
     codebatch = CommandLine(tmp_path_factory.mktemp("looked"))
     tree = codebatch.directory / "tree"
-    write(tree / "app/core.py", "def f(a, b=[]):\n    if a:\n        return eval(b)\n    return b\n")
+    write(tree / "app/core.py", "def f(a, b=[]):\n    if a:\n        return eval(b)\n    return c\n")
     write(tree / "app/user.py", "import app.core\n")
     write(tree / "app/__init__.py", "")
     write(tree / "app/harder.py", CODE.partition("\t")[0])
@@ -52,9 +52,9 @@ def test_a_file_is_told_on_one_screen(looked: CommandLine) -> None:
         "app/core.py  python  4 code lines  1 function",
         "  cognitive 1 (2nd of python), 1 dependent (2 in all)",
         "  hardest   1 f:1",
-        "  findings  2 warnings",
+        "  findings  1 error, 1 hint",
     ]
-    assert "    3:16 warning S307 Use of possibly insecure function; consider using `ast.literal_eval`" in told
+    assert "    3:16 hint S307 Use of possibly insecure function; consider using `ast.literal_eval`" in told
     at = told.index("      | return eval(b)")
     assert told[at + 1] == "      |        ^^^^^^^"
     assert told[-1].startswith("  more: --all, or --kinds of file (1), ")

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from codebatch.system import machine, proc
+from tests.cli.process import wait_until
 
 _VARIABLE = "CODEBATCH_TEST_MARK"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is psutil that says so")
@@ -61,6 +62,7 @@ def test_memory_is_what_psutil_says() -> None:
 def test_sizes_are_what_psutil_says() -> None:
     with _sleeping("x") as process:
         (child,) = psutil.Process(process.pid).children()
+        wait_until(lambda: child.name() == "sleep", "it is what it will be")
         sizes = [psutil.Process(pid).memory_info().rss for pid in (process.pid, child.pid)]
         alone = machine.resident_bytes([process.pid], with_children=False)
         together = machine.resident_bytes([process.pid], with_children=True)

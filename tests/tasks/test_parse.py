@@ -125,6 +125,7 @@ def test_entries_that_another_file_includes_are_no_syntax_error() -> None:
         ("a.ts", "export default { files: [%FILES%] };\n", ("template", "partial", [])),
         ("karma.tpl.js", "module.exports = { a: <b> };\n", ("template", "partial", [])),
         ("a.tpl.js", "var x = 1;\n", ("text", "ok", [])),
+        ("a.js", "a.__proto__ = b b;\n", ("text", "errors", ["error"])),
         ("tests/a.json", '{"host": {{ host }}}\n', ("test", "partial", [])),
         ("a.json", '{"__host__": , "b": 1}\n', ("text", "errors", ["error"])),
         ("a.js", "var = ;\nvar x = '{{ a }}';\n", ("text", "errors", ["error"])),

@@ -55,8 +55,7 @@ def check_language(language: str) -> None:
         raise Refused(f"there is no grammar for {language!r}", hint=hint)
     if not has_grammar(language):
         tool = {name: tool for tool, name in EXTRA_GRAMMAR_TOOLS.items()}[language]
-        hint = f"install it with: pip install 'codebatch[languages]', or {tool} alone"
-        raise Refused(f"the grammar of {language} is not installed", hint=hint)
+        raise Refused(f"the grammar of {language} is not installed", hint=f"install it with: pip install {tool}")
 
 
 def query_finder(text: str, language: str) -> Finder:

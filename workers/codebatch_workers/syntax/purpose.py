@@ -18,7 +18,7 @@ _FIXTURES = re.compile(
     re.IGNORECASE,
 )
 _TESTS = re.compile(
-    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|(?:unit|integration|functional)[-_]?tests?)/|"
+    rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?)/|"
     rb"(?:^|/)[^/]+[-_.]tests?/",
     re.IGNORECASE,
 )
@@ -26,10 +26,14 @@ _TEST = re.compile(rb"(?:^|/)test/", re.IGNORECASE)
 _EXAMPLES = re.compile(rb"(?:^|/)examples?/|^(?:demos?|samples?)/", re.IGNORECASE)
 _TEMPLATED = re.compile(rb"\{\{|\{%")
 
+# What runners of tests look for by default: pytest and unittest, go test, RSpec and minitest, jest, vitest and mocha,
+# JUnit and its like, PHPUnit, googletest, Bats, prove; and the tests of a Rust module in a file of their own.
 _TEST_NAMES = re.compile(
-    rb"test_[^/]*\.pyi?|[^/]+_test\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|conftest\.py|"
-    rb"[^/]+[.-](?:test|spec|tests|specs|cy|e2e)(?:-d)?\.(?:[cm]?[jt]sx?|vue)|[^/]+_spec\.(?:rb|lua|js|ts)|"
-    rb"[^/]+(?:Test|Tests|TestCase|Spec)\.(?:java|kt|kts|scala|groovy|cs|php|swift|mm?)|[^/]+\.t"
+    rb"test_[^/]*\.(?:pyi?|rb|c|cc|cpp|cxx|lua|sh|php)|"
+    rb"[^/]+_(?:test|unittest)\.(?:py|go|rs|c|cc|cpp|cxx|exs|rb|php|dart|lua)|"
+    rb"conftest\.py|tests\.py|tests?\.rs|[^/]+[.-](?:test|spec|tests|specs|cy|e2e)(?:-d)?\.(?:[cm]?[jt]sx?|vue)|"
+    rb"[^/]+_spec\.(?:rb|lua|js|ts)|[^/]+(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|scala|groovy|cs|php|swift|mm?)|"
+    rb"[^/]+\.(?:t|bats)"
 )
 
 

@@ -9,10 +9,10 @@ from codebatch_workers.syntax.source import SourceFile
 
 _LANGUAGES = frozenset(("css", "html", "javascript", "json", "jsonc", "toml", "tsx", "typescript", "yaml"))
 # Jinja, Django, Twig, Handlebars, Mustache, Liquid, Go; ERB, EJS; and where a value is put in by its name.
-_MARKS = re.compile(
-    rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|"
-    rb"(?<![\w\"'])__\w+__(?![\w\"'])|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])"
-)
+_MARKS = re.compile(rb"\{%.*%\}|\{\{.*\}\}|\{#.*#\}|<%.*%>|(?<![\w\"'])%[A-Z_]{2,}%(?![\w\"'])")
+# In other languages that is a name: `__proto__`.
+_MARKS_OF_DATA = re.compile(rb"(?<![\w\"'])__\w+__(?![\w\"'])")
+_DATA = frozenset(("json", "jsonc"))
 _NAME = re.compile(rb"[^/]*\.(?:tpl|tmpl|template)\.[^/.]+")
 _LINE_BYTES_MAX = 1000
 
@@ -25,4 +25,5 @@ def is_template(file: SourceFile) -> bool:
         return True
     first = min(each.start_byte for each in iter_broken(file.tree.root_node, file.language))
     start = file.utf8.rfind(b"\n", 0, first) + 1
-    return _MARKS.search(file.utf8[start : start + _LINE_BYTES_MAX].partition(b"\n")[0]) is not None
+    line = file.utf8[start : start + _LINE_BYTES_MAX].partition(b"\n")[0]
+    return _MARKS.search(line) is not None or (file.language in _DATA and _MARKS_OF_DATA.search(line) is not None)
