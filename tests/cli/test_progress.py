@@ -69,13 +69,13 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: CommandLine) -> None:
     """Whatever else is told stands in lines of its own, and standard output is one document."""
-    make_many(codebatch.directory / "many", 240)
+    make_many(codebatch.directory / "many", 900)
     stdout, shown = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", columns=60)
-    assert json.loads(stdout)["files"] == 240
+    assert json.loads(stdout)["files"] == 900
     *drawn, last = shown.split("\r\x1b[K")
     assert last.startswith("next: ")
     assert last.count("\n") == 1
-    assert any(re.match(r"(reading|running)  .*\d+ of 240 files", line) for line in drawn)
+    assert any(re.match(r"(reading|running)  .*\d+ of 900 files", line) for line in drawn)
     lines = [line for line in shown.replace("\r\x1b[K", "\r\n").split("\r\n") if re.match(r"\w+  ", line)]
     assert max(map(len, lines)) < 60
 
