@@ -2,93 +2,103 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from codebatch_workers.lint.doubts import DOUBTED
+from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.doubts import DOUBTED, is_doubtful
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from tests.tasks.support import lint_all, source
 
 RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        # B018, B015: an expression for what it raises, or for what reading does.
-        (RAISES + "1 + x\n", ["3:9 F821"]),
-        (RAISES + "x < 1\n", ["3:5 F821"]),
-        ("try:\n    xrange\nexcept NameError:\n    xrange = range\n", []),
-        ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
-        ("import os\nimport re\nos\nos, re.X\n[os]\n", ["5:1 B018"]),
-        ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
-        ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
-        ("# Data.\n{'a': [1]}\n", []),
-        ("import os\n{'a': [1]}\nos.nice(1)\n", ["2:1 B018"]),
-        # B006: a default that nobody changes.
-        ("def f(a=[], *, b: dict = {}):\n    return [a, b['x'], b == {}]\n", []),
-        ("def f(a=[]):\n    a.append(1)\n", ["1:9 B006"]),
-        ("def f(*, b: dict = {}):\n    b['é'] = 1\n", ["1:20 B006"]),
-        ("def f(b={}):\n    del b['x']\n", ["1:9 B006"]),
-        ("def f(b={}, c=[]):\n    c += 1\n    x.b['y'] = 1\n", ["1:15 B006", "3:5 F821"]),
-        # F821: a name that somebody else gives.
-        ("from a import Literal\nx: Literal['db'] | None = None\n", []),
-        ("from a import L\nx: L['db'] = 1\n", ["2:7 F821"]),
-        (
-            "import sys\nif sys.version_info[0] < 3:\n    x = long(1)\nelse:\n    x = unicode(1)\ny = long(1)\n",
-            ["6:5 F821"],
-        ),
-        ("try:\n    x = unicode\nexcept NameError:\n    x = str\n", []),
-        ("if x > 3:\n    y = long\n", ["1:4 F821", "2:9 F821"]),
-        ("c.a = 1\nd['b'] = 2\nc.a == d\n", ["3:1 B015"]),
-        ("c.a = 1\nprint(d)\n", ["2:7 F821"]),
-        ("import os\nos.nice(c)\nc.a = 1\n", ["2:9 F821"]),
-        ("import os\nexec(os.environ['a'])\nos.nice(c)\n", ["2:1 S102"]),
-        ("import sys\nif sys.version_info[0] < 3:\n    def f():\n        return unicode('a')\n", []),
-        # PLE0302: a method without self, in an interface.
-        ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
-        ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
-        ("class A(Interface):\n    def __contains__(b): ...\n", ["1:9 F821"]),
-        # F811: the name of an exception; RUF040: a message in bytes.
-        (
-            "try:\n    x = 1\nexcept ValueError as e:\n    x = 2\nexcept OSError as e:\n    x = 3\n",
-            ["3:22 F841", "5:19 F841"],
-        ),
-        ("import a\nassert a, b'c'\nassert a, 1\n", ["3:11 RUF040"]),
-        # PLE0604: names that are unpacked.
-        ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
-        ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
-        ("for x in 'ab':\n    globals()[x] = 1\na.nice(c)\n", []),
-        ("globals()['a'] == 1\na.nice(c)\n", ["1:1 B015", "2:1 F821", "2:8 F821"]),
-        # Of many names the first: it is a part of another file.
-        ("f(b, c, d, e)\n", ["1:1 F821", "1:3 F821", "1:6 F821", "1:9 F821", "1:12 F821"]),
-        ("f(b, c, d, e, g)\n", ["1:1 F821"]),
-        # PIE796: values that are made.
-        (
-            "import enum\nclass A(enum.Enum):\n    B = object()\n    C = object()\n    D = 1\n    E = 1\n",
-            ["6:5 PIE796"],
-        ),
-        # Told once of a name.
-        ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
-        # F401: used in a comment that is a type.
-        ("from a import B, C as D\nx = None  # type: list[B] | D\ny = 1  # type: ignore[B]\n", []),
-        ("from a import B\ny = 1  # type: ignore[B]\n", ["1:15 F401"]),
-        ('"""Names."""\nfrom a import B\nfrom c import D\n', []),
-        ("import os\n", ["1:8 F401"]),
-        # What is marked for another linter.
-        ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
-        ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
-        # PLW0128, S503.
-        ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\n", ["2:9 PLW0128"]),
-        ("import ssl\ndef f(v=ssl.PROTOCOL_SSLv23, w=ssl.PROTOCOL_SSLv3): ...\n", ["2:32 S503"]),
-        # RUF032: exact numbers.
-        ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),
-        # T100: a debugger that was asked for.
-        ("import pdb\ndef f(a):\n    if a:\n        pdb.set_trace()\n", []),
-        ("def f(a):\n    breakpoint()\n", ["2:5 T100"]),
-    ],
-)
+TOLD = [
+    # B018, B015: an expression for what it raises, or for what reading does.
+    (RAISES + "1 + x\n", ["3:9 F821"]),
+    (RAISES + "x < 1\n", ["3:5 F821"]),
+    ("try:\n    xrange\nexcept NameError:\n    xrange = range\n", []),
+    ("try:\n    pass\nexcept NameError:\n    [1]\n", ["4:5 B018"]),
+    ("import os\nimport re\nos\nos, re.X\n[os]\n", ["5:1 B018"]),
+    ("import os\nos.environ\nos.environ['é']\n1 / 0\n", []),
+    ("with open('a') as f:\n    f == 1\n    [f]\n", ["2:5 B015", "3:5 B018"]),
+    ("# Data.\n{'a': [1]}\n", []),
+    ("import os\n{'a': [1]}\nos.nice(1)\n", ["2:1 B018"]),
+    # B006: a default that nobody changes.
+    ("def f(a=[], *, b: dict = {}):\n    return [a, b['x'], b == {}]\n", []),
+    ("def f(a=[]):\n    a.append(1)\n", ["1:9 B006"]),
+    ("def f(*, b: dict = {}):\n    b['é'] = 1\n", ["1:20 B006"]),
+    ("def f(b={}):\n    del b['x']\n", ["1:9 B006"]),
+    ("def f(b={}, c=[]):\n    c += 1\n    x.b['y'] = 1\n", ["1:15 B006", "3:5 F821"]),
+    # F821: a name that somebody else gives.
+    ("from a import Literal\nx: Literal['db'] | None = None\n", []),
+    ("from a import L\nx: L['db'] = 1\n", ["2:7 F821"]),
+    (
+        "import sys\nif sys.version_info[0] < 3:\n    x = long(1)\nelse:\n    x = unicode(1)\ny = long(1)\n",
+        ["6:5 F821"],
+    ),
+    ("try:\n    x = unicode\nexcept NameError:\n    x = str\n", []),
+    ("if x > 3:\n    y = long\n", ["1:4 F821", "2:9 F821"]),
+    ("c.a = 1\nd['b'] = 2\nc.a == d\n", ["3:1 B015"]),
+    ("c.a = 1\nprint(d)\n", ["2:7 F821"]),
+    ("import os\nos.nice(c)\nc.a = 1\n", ["2:9 F821"]),
+    ("import os\nexec(os.environ['a'])\nos.nice(c)\n", ["2:1 S102"]),
+    ("import sys\nif sys.version_info[0] < 3:\n    def f():\n        return unicode('a')\n", []),
+    # PLE0302: a method without self, in an interface.
+    ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
+    ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),
+    ("class A(Interface):\n    def __contains__(b): ...\n", ["1:9 F821"]),
+    # F811: the name of an exception; RUF040: a message in bytes.
+    (
+        "try:\n    x = 1\nexcept ValueError as e:\n    x = 2\nexcept OSError as e:\n    x = 3\n",
+        ["3:22 F841", "5:19 F841"],
+    ),
+    ("import a\nassert a, b'c'\nassert a, 1\n", ["3:11 RUF040"]),
+    # PLE0604: names that are unpacked.
+    ("import a\n__all__ = (\n    'b',\n    *a.__all__,\n)\n", ["3:5 F822"]),
+    ("__all__ = [b'a']\n", ["1:1 PLE0604"]),
+    ("for x in 'ab':\n    globals()[x] = 1\na.nice(c)\n", []),
+    ("globals()['a'] == 1\na.nice(c)\n", ["1:1 B015", "2:1 F821", "2:8 F821"]),
+    # Of many names the first: it is a part of another file.
+    ("f(b, c, d, e)\n", ["1:1 F821", "1:3 F821", "1:6 F821", "1:9 F821", "1:12 F821"]),
+    ("f(b, c, d, e, g)\n", ["1:1 F821"]),
+    # PIE796: values that are made.
+    (
+        "import enum\nclass A(enum.Enum):\n    B = object()\n    C = object()\n    D = 1\n    E = 1\n",
+        ["6:5 PIE796"],
+    ),
+    # Told once of a name.
+    ("print(a, b)\nprint(a)\n", ["1:7 F821", "1:10 F821"]),
+    # F401: used in a comment that is a type.
+    ("from a import B, C as D\nx = None  # type: list[B] | D\ny = 1  # type: ignore[B]\n", []),
+    ("from a import B\ny = 1  # type: ignore[B]\n", ["1:15 F401"]),
+    ('"""Names."""\nfrom a import B\nfrom c import D\n', []),
+    ("import os\n", ["1:8 F401"]),
+    # What is marked for another linter.
+    ("import os  # pylint: disable=unused-import\nimport re  # pylint\n", ["2:8 F401"]),
+    ("import ssl\nassert (\n    1, ssl)  # nosec\n", []),
+    # PLW0128, S503.
+    ("a, _, dummy, dummy, x, x = range(6)\nbb, cc, cc = range(3)\n", ["2:9 PLW0128"]),
+    ("import ssl\ndef f(v=ssl.PROTOCOL_SSLv23, w=ssl.PROTOCOL_SSLv3): ...\n", ["2:32 S503"]),
+    # RUF032: exact numbers.
+    ("from decimal import Decimal\nDecimal(1.25)\nDecimal(-2.5)\nDecimal(0.1)\n", ["4:9 RUF032"]),
+    # T100: a debugger that was asked for.
+    ("import pdb\ndef f(a):\n    if a:\n        pdb.set_trace()\n", []),
+    ("def f(a):\n    breakpoint()\n", ["2:5 T100"]),
+    # Methods without any parameter, as broken code has them.
+    ("class A:\n    def b(): ...\n    def __contains__(): ...\n", []),
+    # Numbers of any exponent are told at once.
+    (
+        "from decimal import Decimal\nDecimal(1e-99999999)\nDecimal(1e99999999)\nDecimal(1e-9999999999999999999)\n",
+        ["2:9 RUF032", "3:9 RUF032", "4:9 RUF032"],
+    ),
+]
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@pytest.mark.parametrize(("text", "told"), TOLD)
 def test_of_doubtful_findings_nothing_is_told(text: str, told: list[str], tmp_path: Path) -> None:
     (found,) = lint_all([source("a.py", text)], tmp_path)
     assert [f"{each.line}:{each.column} {each.code}" for each in found] == told
@@ -107,3 +117,25 @@ def test_import_that_only_looks_whether_it_can_be_is_used(tmp_path: Path) -> Non
 
 def test_what_is_doubted_is_a_rule() -> None:
     assert SEVERITIES.keys() >= DOUBTED
+
+
+@pytest.mark.parametrize("text", [text for text, _ in TOLD])
+def test_any_finding_anywhere_in_broken_code_can_be_doubted(text: str) -> None:
+    """Whatever ruff may say of it: a doubt that raises would fail the file."""
+    tokens = [match.span() for match in _TOKEN.finditer(text)]
+    for start, end in tokens:
+        file = source("a.py", text[:start] + text[end:])
+        code = file.utf8.decode()
+        for first, last in (match.span() for match in _TOKEN.finditer(code)):
+            (line, column), (end_line, end_column) = _place(code, first), _place(code, last)
+            for rule in DOUBTED:
+                found = Diagnostic(
+                    path="a.py", line=line, column=column, end_line=end_line, end_column=end_column,
+                    severity="error", code=rule, message="", tool="ruff",
+                )  # fmt: skip
+                assert is_doubtful(file, found) in (True, False)
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    before = text[:at]
+    return before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
@@ -137,7 +136,7 @@ def _is_tried(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     said = node
     while said.parent is not None and said.parent.type == "expression_statement":
         said = said.parent
-    expression = said.child(0) if said.type == "expression_statement" else node
+    expression = next(iter(said.children), None) if said.type == "expression_statement" else node
     if expression is not None and _is_read(expression):
         return True
     if file.utf8[node.start_byte : node.end_byte].replace(b" ", b"").endswith(b"/0"):
@@ -184,7 +183,7 @@ def _is_of_interface(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     for each in body.named_children if body is not None else ():
         parameters = each.child_by_field_name("parameters")
         if parameters is not None:
-            first = parameters.named_child(0)
+            first = next(iter(parameters.named_children), None)
             text = file.utf8[first.start_byte : first.end_byte] if first is not None else b""
             is_bound = text.partition(b":")[0].strip() in (b"self", b"cls", b"*args")
             with_self, without = with_self + is_bound, without + (not is_bound)
@@ -232,10 +231,12 @@ def _is_wanted_debugger(_file: SourceFile, found: Diagnostic, node: Node) -> boo
 
 def _is_exact(file: SourceFile, _found: Diagnostic, node: Node) -> bool:
     """A number that is no other in binary: `Decimal(1.25)` loses nothing."""
+    from decimal import Decimal  # rarely needed; unlike a fraction it holds any exponent as it is written
+
     text = file.utf8[node.start_byte : node.end_byte].decode("utf-8", "replace")
     try:
-        return Fraction(text) == Fraction(float(text))
-    except (ValueError, OverflowError):
+        return Decimal(text) == Decimal(float(text))
+    except (ValueError, ArithmeticError):
         return False
 
 

@@ -44,7 +44,7 @@ def _is_literal_text(file: SourceFile, node: Node) -> bool:
     for each in around(node):
         named = each.child_by_field_name("value") if each.type == "subscript" else None
         if each.type == "generic_type":
-            named = each.child(0)
+            named = next(iter(each.children), None)
         if named is not None and file.utf8[named.start_byte : named.end_byte].endswith(b"Literal"):
             return True
     return False
