@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,19 @@ def test_any_finding_anywhere_in_broken_code_can_be_doubted(text: str) -> None:
                     severity="error", code=rule, message="", tool="ruff",
                 )  # fmt: skip
                 assert is_doubtful(file, found) in (True, False)
+
+
+def test_no_line_takes_long() -> None:
+    started = time.process_time()
+    for text in ("globals()[" * 50_000 + "\nx\n", "def f(b=[]):\n    " + "b[" * 50_000 + "\n"):
+        file = source("a.py", text)
+        line, column = (2, 1) if text.startswith("g") else (1, 9)
+        found = Diagnostic(
+            path="a.py", line=line, column=column, end_line=line, end_column=column + 1,
+            severity="error", code="F821" if line == 2 else "B006", message="", tool="ruff",
+        )  # fmt: skip
+        is_doubtful(file, found)
+    assert time.process_time() - started < 5
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import gc
 import sys
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codebatch_workers.syntax.languages import detect, has_grammar
+from codebatch_workers.syntax.purpose import purpose_of
 from codebatch_workers.syntax.source import HUGE_BYTES_MIN, SourceFile
 from tests.tasks.support import source
 
@@ -297,3 +299,11 @@ def test_file_goes_as_soon_as_nobody_has_it() -> None:
         assert not [each for each in gc.get_objects() if isinstance(each, SourceFile) and each.content is content]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("directory", [b"test/", b"tests/x/", b"a-_.", b"data/", b"spec/tests/"])
+def test_what_a_file_is_for_is_told_of_any_path_in_no_time(directory: bytes) -> None:
+    started = time.process_time()
+    for number in range(500):
+        purpose_of(directory * (4000 // len(directory)) + b"%d/a.py" % number)
+    assert time.process_time() - started < 2

@@ -43,7 +43,7 @@ _OF_IMPORTS = re.compile(
 # What changes a list, dictionary or set that a name stands for.
 _CHANGED = (
     rb"\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse|setdefault|sort|update)\s*\(",
-    rb"\s*\[[^\]\n]*\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)",
+    rb"\s*\[[^\]\n]{0,200}\]\s*(?://|<<|>>|\*\*|[-+*/|&^%@])?=(?!=)",
     rb"\s*[-+|&^*]=",
 )
 

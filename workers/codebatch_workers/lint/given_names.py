@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _EXEC = re.compile(rb"\bexec(?:file)?\s*\(")
-_SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.update\b)")
+# What stands between brackets is short, so that one without an end costs no more.
+_SETS_NAMES = re.compile(rb"\bglobals\(\)\s*(?:\[[^\]\n]{0,200}\]\s*=(?!=)|\.update\b)")
 _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})

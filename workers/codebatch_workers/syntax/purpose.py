@@ -13,10 +13,12 @@ from typing import Literal
 Purpose = Literal["fixture", "test", "example", "template"]
 
 _FIXTURES = re.compile(
-    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources)|testsuite)/|"
-    rb"(?:^|/)(?:tests?|specs?)/(?:.*/)?(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/",
+    rb"(?:^|/)(?:fixtures?|__fixtures__|__snapshots__|testdata|test[-_]?(?:data|files|cases|fixtures|resources)|testsuite)/",
     re.IGNORECASE,
 )
+# Below tests these hold their data.
+_ABOVE_DATA = re.compile(rb"(?:^|/)(?:tests?|specs?)(?=/)", re.IGNORECASE)
+_DATA = re.compile(rb"/(?:data|cases|baselines|resources|assets|inputs?|expected|golden|snapshots?)/", re.IGNORECASE)
 _TESTS = re.compile(
     rb"(?:^|/)(?:tests|specs?|__tests__|__mocks__|unittests?|e2e|cypress|selftests?|(?:unit|integration|functional)[-_]?tests?)/|"
     rb"(?:^|/)[^/]+[-_.]tests?/",
@@ -52,7 +54,8 @@ def purpose_of(path: bytes) -> Purpose | None:
 @lru_cache(maxsize=16)
 def _purpose_of_directory(directory: bytes) -> Purpose | None:
     directory += b"/"
-    if _FIXTURES.search(directory):
+    tests = _ABOVE_DATA.search(directory)
+    if _FIXTURES.search(directory) or (tests is not None and _DATA.search(directory, tests.end())):
         return "fixture"
     if _TESTS.search(directory):
         return "test"
