@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from codebatch.application.asking import Question
 from codebatch.errors import ObjectMissing, StoreCorrupt
+from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
 from codebatch.query.fields import JsonRecord, typed
 from codebatch.query.filters import path_bytes
@@ -23,26 +25,30 @@ class SourceText(NamedTuple):
 
 
 def source_texts(question: Question, found: Iterable[JsonRecord]) -> list[SourceText | None]:
-    """The line where each diagnostic begins; None where it cannot be told: it is no UTF-8, or its content is lost.
+    """The line where each diagnostic begins; None where it cannot be told: it is no UTF-8, or its content is lost,
+    which is noted.
 
     Raises StoreCorrupt for what is no diagnostic.
     """
     about = [(path_bytes(record), typed(record, Diagnostic)) for record in found]
-    content = _contents(question.records, sorted({path for path, _ in about}))
+    paths = sorted({path for path, _ in about})
+    content = dict(_contents(question.records, paths))
+    if len(content) < len(paths):
+        lost = count_of(len(paths) - len(content), "file")
+        question.note(f"the source of {lost} is lost, or damaged, in the store: codebatch diagnose")
     return [_line(content[path], diagnostic) if path in content else None for path, diagnostic in about]
 
 
-def _contents(records: BatchRecords, paths: list[bytes]) -> dict[bytes, bytes]:
-    """What is in files, of those that can be read, which makes of damage no more than a line that is not shown."""
-    found: dict[bytes, bytes] = {}
+def _contents(records: BatchRecords, paths: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """What is in files, of those that can be read: damage makes no more than a line that is not shown."""
     try:
         items = records.snapshot.find_items(paths)
-        for path, item in items.items():
+    except StoreCorrupt:
+        return
+    for path, item in items.items():
+        with contextlib.suppress(ObjectMissing, StoreCorrupt):
             (entry,) = records.snapshot.items_between(item, item + 1)
-            found[path] = records.read_object(entry)
-    except (ObjectMissing, StoreCorrupt):
-        pass
-    return found
+            yield path, records.read_object(entry)
 
 
 def _line(content: bytes, found: Diagnostic) -> SourceText | None:

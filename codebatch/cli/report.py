@@ -54,7 +54,10 @@ def report(answering: Answering, batch_reference: str | None, output: str) -> in
 
         return answer_written(answering, answer, write)
     target = _target(output)
-    answer = make_report(ask(answering, batch_reference))
+    batch = ask(answering, batch_reference)
+    if target.is_relative_to(os.path.realpath(batch.question.store.root)):
+        raise InvalidInput(f"{output!r} is in the store", hint="name a file outside of it")
+    answer = make_report(batch)
     RealFiles().write_atomic(target, answer.found)
     size = len(answer.found)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}

@@ -200,3 +200,17 @@ def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(cod
         "  c.py:3:18",
     ]
     assert not any("\x1b" in line for line in (*codebatch("run", ".").lines, *on_a_terminal(codebatch, 60, "findings")))
+
+
+def test_where_the_source_of_a_file_is_lost_it_is_said_and_the_others_are_shown(codebatch: CommandLine) -> None:
+    packs = codebatch.directory / ".codebatch" / "objects"
+    write(codebatch.directory / "tree" / "b.py", "print(there)\n")
+    codebatch("run", "tree", "-q")
+    before = {*packs.glob("*.pack")}
+    write(codebatch.directory / "tree" / "a.py", "print(lost)\n")
+    codebatch("run", "tree", "-q")
+    (added,) = {*packs.glob("*.pack")} - before
+    added.unlink()
+    told = codebatch("findings")
+    assert "the source of 1 file is lost, or damaged" in told.notes
+    assert [line for line in told.lines if "print(" in line] == ["       1 | print(there)"]

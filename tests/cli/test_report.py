@@ -62,6 +62,8 @@ def test_a_page_that_cannot_be_written_is_said(ran: Ran, tmp_path: Path) -> None
     assert "is no name of a file" in refused("-o", tmp_path)
     assert "is no name of a file" in refused("-o", "")
     assert "is no plain file" in refused("-o", "/dev/null")
+    for name in ("store.json", "report.html"):
+        assert "is in the store" in refused("-o", ran.codebatch.directory / ran.store / name)
     assert "standard output is taken by the page" in refused("-o", "-", "--json")
     assert "missing option '-o'" in refused()
 
