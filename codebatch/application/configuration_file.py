@@ -68,12 +68,20 @@ class ConfigurationFile:
         self._write(added)
 
     def _write(self, added: bytes) -> None:
+        """All of it, or nothing: where the disk is full the file is as it was."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         flags |= 0 if self._is_there else os.O_CREAT | os.O_EXCL
         descriptor = os.open(self.path, flags, 0o666)
         try:
-            if os.write(descriptor, added) != len(added):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            size = os.fstat(descriptor).st_size
+            try:
+                if os.write(descriptor, added) != len(added):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            except OSError:
+                os.ftruncate(descriptor, size)
+                if not self._is_there:
+                    self.path.unlink()
+                raise
         finally:
             os.close(descriptor)
 

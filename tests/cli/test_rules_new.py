@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,18 @@ def test_rule_that_is_written_wrongly_is_told_how_it_is_written(tmp_path: Path, 
             new_rule(tmp_path, "b", "python")
         assert (refused.value.hint or "").startswith(told)
         assert "codebatch rules new ID" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("before", [b"", b"jobs = 2\n"])
+def test_where_the_disk_is_full_nothing_is_changed(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "codebatch.toml"
+    if before:
+        path.write_bytes(before)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            new_rule(tmp_path, "new-rule", "python")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before if before else not path.exists()
