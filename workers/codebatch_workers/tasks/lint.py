@@ -18,7 +18,6 @@ from codebatch.model.patterns import PatternList, parse_arguments
 from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
-from codebatch_workers.lint.doubts import is_doubtful
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
@@ -116,6 +115,8 @@ class Lint:
     @staticmethod
     def _is_left_out(file: SourceFile, found: Diagnostic, names: set[tuple[str, str]]) -> bool:
         """Whether a finding is most likely none, or one of a name that was told already; `names` are those."""
+        from codebatch_workers.lint.doubts import is_doubtful  # 2 ms that only Python needs
+
         if is_doubtful(file, found):
             return True
         if found.code in _ONCE_A_NAME:
