@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch_workers.syntax.source import SourceFile
 
@@ -58,20 +58,32 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
-    if name in _PYTHON_2:
+    told = file.derived(_told_by_text)
+    if told.may_run or told.may_be_literal or (name in _PYTHON_2 and told.may_choose):
         return None
-    sets, may_run, may_be_literal, defines = file.derived(_told_by_text)
-    return True if sets else None if may_run or may_be_literal or not defines else False
+    return told.sets_names or (not told.defines and name in file.derived(_filled))
 
 
-def _told_by_text(file: SourceFile) -> tuple[bool, bool, bool, bool]:
-    """Whether a module sets names by text; may run another one; may have texts as types; imports or defines at top."""
+class _Told(NamedTuple):
+    """What the text of a module says: whether it sets names by text; may run another one, have texts as types, choose
+    by the version of Python; imports or defines at its top.
+    """
+
+    sets_names: bool
+    may_run: bool
+    may_be_literal: bool
+    may_choose: bool
+    defines: bool
+
+
+def _told_by_text(file: SourceFile) -> _Told:
     utf8 = file.utf8
-    return (
-        _SETS_NAMES.search(utf8) is not None,
-        _EXEC.search(utf8) is not None,
-        b"Literal" in utf8,
-        _AT_TOP.search(utf8) is not None,
+    return _Told(
+        sets_names=_SETS_NAMES.search(utf8) is not None,
+        may_run=_EXEC.search(utf8) is not None,
+        may_be_literal=b"Literal" in utf8,
+        may_choose=b"try" in utf8 or _VERSION.search(utf8) is not None,
+        defines=_AT_TOP.search(utf8) is not None,
     )
 
 
