@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import struct
-import subprocess
-import termios
-
 import pytest
 
-from .process import SCRIPT, CommandLine, write
+from .on_a_terminal import on_a_terminal
+from .process import CommandLine, write
 
 
 def code(seed: str, lines: int) -> str:
@@ -66,20 +60,8 @@ def test_in_a_pipe_the_places_of_the_first_are_one_below_the_other(copied: Comma
 def test_on_a_terminal_they_are_side_by_side_where_there_is_room(
     copied: CommandLine, columns: int, is_beside: bool
 ) -> None:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    arguments = [str(SCRIPT), "duplicates", "--store", "store", "--show", "2", "-q", "--no-color"]
-    with subprocess.Popen(arguments, cwd=copied.directory, stdout=theirs) as process:
-        os.close(theirs)
-        told = b""
-        try:
-            while data := os.read(ours, 1 << 16):
-                told += data
-        except OSError:  # So Linux says that nobody writes any more.
-            pass
-        process.wait()
-    os.close(ours)
-    lines = told.decode().splitlines()
+    arguments = ("duplicates", "--store", "store", "--show", "2", "-q", "--no-color")
+    lines = on_a_terminal(copied, *arguments, columns=columns)[0].splitlines()
     assert any(line.startswith("a.py:2  ") and " | b.py:2" in line for line in lines) is is_beside
     assert not is_beside or max(map(len, lines[2:])) <= columns
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-
 import pytest
 
-from .process import SCRIPT, CommandLine, write
+from .on_a_terminal import on_a_terminal
+from .process import CommandLine, write
 
 HARD = "def hard(a, b, c):\n" + "".join(
     f"    if a > {n}:\n        for x in b:\n            if x and c:\n                print(x, {n})\n" for n in range(3)
@@ -34,30 +31,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         write(codebatch.directory / path, content)
     codebatch("run", ".", "-q")
     return codebatch
-
-
-def on_a_terminal(codebatch: CommandLine, columns: int, *arguments: str) -> list[str]:
-    """The lines that a command puts on a terminal that is so wide."""
-    ours, theirs = pty.openpty()
-    environment = {**codebatch.environment, "COLUMNS": str(columns), "LINES": "24", "NO_COLOR": "1"}
-    subprocess.run(
-        [SCRIPT, *arguments],
-        cwd=codebatch.directory,
-        env=environment,
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        check=True,
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            block = os.read(ours, 65536)
-        except OSError:
-            break
-        shown += block
-    os.close(ours)
-    return shown.decode().replace("\r", "").splitlines()
 
 
 def test_a_run_says_what_matters_and_what_to_ask_next(found: CommandLine) -> None:
@@ -93,7 +66,8 @@ def test_each_command_that_a_run_names_has_something_to_say(found: CommandLine) 
 
 @pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
 def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine, columns: int, marked: int) -> None:
-    lines = on_a_terminal(found, columns, "run", ".", "-q")
+    shown, _ = on_a_terminal(found, "run", ".", "-q", columns=columns, NO_COLOR="1")
+    lines = shown.splitlines()
     assert len(lines) <= 22
     assert all(len(line) <= columns or len(line.removesuffix("…").split()) == 1 for line in lines), lines
     carets = [line.index("^") for line in lines if "^" in line]
@@ -199,7 +173,9 @@ def test_text_of_a_tree_steers_no_terminal_and_what_is_no_utf_8_is_not_shown(cod
         "  b.py:3:18",
         "  c.py:3:18",
     ]
-    assert not any("\x1b" in line for line in (*codebatch("run", ".").lines, *on_a_terminal(codebatch, 60, "findings")))
+    shown, _ = on_a_terminal(codebatch, "findings", columns=60, NO_COLOR="1")
+    assert "\x1b" not in shown
+    assert "\x1b" not in codebatch("run", ".").text
 
 
 def test_where_the_source_of_a_file_is_lost_it_is_said_and_the_others_are_shown(codebatch: CommandLine) -> None:

@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
-import os
 import re
-import struct
-import subprocess
-import termios
 
 import pytest
 
 from codebatch.cli import progress
 from codebatch.cli.progress import Display, Stage, live_line
 
-from .process import DEADLINE_SECONDS, SCRIPT, CommandLine, make_many
+from .on_a_terminal import on_a_terminal
+from .process import CommandLine, make_many
 
 ESCAPE = "\x1b["
 MARKS = "#-"
-
-
-def on_a_terminal(codebatch: CommandLine, *arguments: str, columns: int = 100, **environment: str) -> tuple[str, str]:
-    """Standard output, which is a pipe, and what a terminal of so many columns was sent as standard error."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-    process = subprocess.Popen(
-        [SCRIPT, *arguments],
-        cwd=codebatch.directory,
-        env={**codebatch.environment, "TERM": "xterm", **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # EIO: the last one that had the terminal open has closed it.
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(ours)
-    stdout, _ = process.communicate(timeout=DEADLINE_SECONDS)
-    assert process.returncode == 0, shown
-    return stdout.decode(), shown.decode()
 
 
 @pytest.fixture
@@ -70,7 +38,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_is_shown_one_line_that_is_gone_at_the_end(codebatch: CommandLine) -> None:
     """Whatever else is told stands in lines of its own, and standard output is one document."""
     make_many(codebatch.directory / "many", 900)
-    stdout, shown = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", columns=60)
+    shown, stdout = on_a_terminal(codebatch, "run", "many", "--json", "-j", "1", shown="stderr", columns=60)
     assert json.loads(stdout)["files"] == 900
     *drawn, last = shown.split("\r\x1b[K")
     assert last.startswith("next: ")
@@ -130,13 +98,13 @@ def test_a_phase_of_which_nothing_is_known_shows_that_time_goes_by() -> None:
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(codebatch: CommandLine) -> None:
-    _, shown = on_a_terminal(codebatch, "run", "many", TERM="dumb")
+    shown, _ = on_a_terminal(codebatch, "run", "many", shown="stderr", TERM="dumb")
     assert ESCAPE not in shown
     assert "snapshot snap-" in shown
 
 
 def test_quiet_is_quiet_on_a_terminal_too(codebatch: CommandLine) -> None:
-    stdout, shown = on_a_terminal(codebatch, "run", "many", "-q")
+    shown, stdout = on_a_terminal(codebatch, "run", "many", "-q", shown="stderr")
     assert stdout.startswith("60 files in ")
     assert shown == ""
 
