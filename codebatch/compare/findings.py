@@ -1,0 +1,154 @@
+"""Which finding of one batch is which of another: by place, by what is written there, by what it says.
+
+Line numbers are no identity: each edit above moves them. Among findings of one tool and code, each is paired once, by
+the first of these passes that pairs it:
+
+    line      on lines that are one by `lines.pair_lines`; the nearest column first, then the same message
+    text      in the same scope on lines of the same text, white space aside, in their order
+    message   in the same scope with the same message, numbers aside, in their order
+    context   anywhere in the two batches: the same text between the same two written lines, once on both sides
+
+The first three are of two files that are one (`files.pair_files`), the last of all that is left. SonarQube's passes
+(its documentation, "issue tracking") are the model; the map of lines and the scope are what it lacks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+Pass = Literal["line", "text", "message", "context"]
+
+_NUMBER = re.compile(r"\d+")
+# Where a line holds more pairs than that, they are taken as they come.
+_PAIRS_MAX = 10_000
+
+
+class Finding(NamedTuple):
+    """What pairs a finding. `line` is 1-based; `text`, `before`, `behind` are lines without their white space.
+
+    `before` and `behind` are the nearest written lines around; `scope` is the innermost symbol's qualified name.
+    """
+
+    tool: str
+    code: str
+    line: int
+    column: int
+    message: str
+    scope: str
+    text: bytes
+    before: bytes
+    behind: bytes
+
+
+class FindingPair(NamedTuple):
+    """Places of two findings in what was given, and what paired them."""
+
+    old: int
+    new: int
+    by: Pass
+
+
+class Pairing(NamedTuple):
+    """What was paired, in the order of the passes, and the places of what was not."""
+
+    pairs: list[FindingPair]
+    old: list[int]
+    new: list[int]
+
+
+# A way to pair: of what is left on each side, by place, those that are one.
+_Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
+
+
+def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int]) -> Pairing:
+    """Pair the findings of two files that are one; `paired_lines` as `lines.pair_lines` says of their texts."""
+
+    def by_line(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
+        return _on_one_line(left, right, paired_lines)
+
+    return _pair(old, new, {"line": by_line, "text": _by(_text), "message": _by(_message)})
+
+
+def pair_anywhere(old: Sequence[Finding], new: Sequence[Finding]) -> Pairing:
+    """Pair what is left of two batches by what stands around it, where that is there once on both sides."""
+    return _pair(old, new, {"context": _once})
+
+
+def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _Way]) -> Pairing:
+    left, right = dict(enumerate(old)), dict(enumerate(new))
+    pairs = []
+    for by, way in ways.items():
+        for one, other in list(way(left, right)):
+            pairs.append(FindingPair(one, other, by))
+            del left[one], right[other]
+    return Pairing(pairs, list(left), list(right))
+
+
+def _on_one_line(
+    left: Mapping[int, Finding], right: Mapping[int, Finding], paired_lines: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    theirs = _grouped(right, lambda found: (found.tool, found.code, found.line))
+    ours = _grouped(left, lambda found: (found.tool, found.code, found.line))
+    for (tool, code, line), ones in ours.items():
+        its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
+        others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
+        if len(ones) * len(others) > _PAIRS_MAX:
+            yield from zip(ones, others, strict=False)
+            continue
+        yield from _nearest(
+            (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
+            for one in ones
+            for other in others
+        )
+
+
+def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
+    ones: set[int] = set()
+    others: set[int] = set()
+    for _, _, one, other in sorted(ranked):
+        if one not in ones and other not in others:
+            ones.add(one)
+            others.add(other)
+            yield one, other
+
+
+def _text(found: Finding) -> Hashable:
+    return found.tool, found.code, found.scope, found.text
+
+
+def _message(found: Finding) -> Hashable:
+    return found.tool, found.code, found.scope, _NUMBER.sub("#", found.message)
+
+
+def _context(found: Finding) -> Hashable:
+    return found.tool, found.code, found.text, found.before, found.behind
+
+
+def _by(key: Callable[[Finding], Hashable]) -> _Way:
+    def way(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
+        theirs = _grouped(right, key)
+        for value, ones in _grouped(left, key).items():
+            yield from zip(ones, theirs.get(value, ()), strict=False)
+
+    return way
+
+
+def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
+    theirs = _grouped(right, _context)
+    for value, ones in _grouped(left, _context).items():
+        others = theirs.get(value, ())
+        if len(ones) == len(others) == 1 and left[ones[0]].text:
+            yield ones[0], others[0]
+
+
+def _grouped(found: Mapping[int, Finding], key: Callable[[Finding], K]) -> dict[K, list[int]]:
+    """The places of findings with one key, in the order of their lines and columns."""
+    groups: dict[K, list[int]] = defaultdict(list)
+    for index in sorted(found, key=lambda index: (found[index].line, found[index].column, index)):
+        groups[key(found[index])].append(index)
+    return groups

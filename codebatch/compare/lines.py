@@ -1,0 +1,104 @@
+"""Which line of one text is which of another: a patience diff (Bram Cohen, 2003).
+
+Common lines at the head and at the end are paired; of what is left, lines that occur once on both sides and stand in
+the same order on both (a longest increasing subsequence, Fredman 1975) are anchors; from each anchor the pairing goes
+on outward as far as lines are equal; and what lies between two anchors is taken in the same way.
+
+A text is cut behind each LF, and whole lines without it are compared. Time is O(n log n) a level; a text in which
+ever new lines become unique, level below level, ends after _LEVELS.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Above either only the head and the end are paired: such texts are data or generated.
+BYTES_MAX = 8 << 20
+LINES_MAX = 200_000
+_LEVELS = 64
+
+NOWHERE = -1
+
+
+def pair_lines(old: bytes, new: bytes) -> array[int]:
+    """For each line of `old` the line of `new` that it is, both from 0; NOWHERE where it is none. Ascending."""
+    left, right = old.split(b"\n"), new.split(b"\n")
+    is_big = max(len(old), len(new)) > BYTES_MAX or max(len(left), len(right)) > LINES_MAX
+    return pair_sequences(left, right, levels=0 if is_big else _LEVELS)
+
+
+def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, levels: int = _LEVELS) -> array[int]:
+    """`pair_lines` of lines. With `levels` 0 only the head and the end are paired."""
+    numbers: dict[bytes, int] = {}
+    old = [numbers.setdefault(line, len(numbers)) for line in left]
+    new = [numbers.setdefault(line, len(numbers)) for line in right]
+    paired = array("l", [NOWHERE]) * len(old)
+    gaps = [(_Gap(0, len(old), 0, len(new)), 0)]
+    while gaps:
+        gap, level = gaps.pop()
+        gap = _pair_ends(old, new, paired, gap)
+        if level == levels or gap.start == gap.end or gap.other == gap.other_end:
+            continue
+        start, other = gap.start, gap.other
+        for anchor, its_other in _anchors(old[gap.start : gap.end], new[gap.other : gap.other_end]):
+            paired[gap.start + anchor] = gap.other + its_other
+            gaps.append((_Gap(start, gap.start + anchor, other, gap.other + its_other), level + 1))
+            start, other = gap.start + anchor + 1, gap.other + its_other + 1
+        if start > gap.start:
+            gaps.append((_Gap(start, gap.end, other, gap.other_end), level + 1))
+    return paired
+
+
+class _Gap(NamedTuple):
+    """Lines [start, end) of the one and [other, other_end) of the other that are still to be paired."""
+
+    start: int
+    end: int
+    other: int
+    other_end: int
+
+
+def _pair_ends(old: Sequence[int], new: Sequence[int], paired: array[int], gap: _Gap) -> _Gap:
+    """Pair the lines that are equal at the head and at the end of a gap; what is left of it."""
+    start, end, other, other_end = gap
+    while start < end and other < other_end and old[start] == new[other]:
+        paired[start] = other
+        start, other = start + 1, other + 1
+    while start < end and other < other_end and old[end - 1] == new[other_end - 1]:
+        end, other_end = end - 1, other_end - 1
+        paired[end] = other_end
+    return _Gap(start, end, other, other_end)
+
+
+def _anchors(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+    """Places of lines that occur once on both sides, as many as stand in the same order on both."""
+    counts = Counter(new)
+    place = {line: index for index, line in enumerate(new) if counts[line] == 1}
+    counts = Counter(old)
+    common = [(index, place[line]) for index, line in enumerate(old) if counts[line] == 1 and line in place]
+    return _longest_ascending(common)
+
+
+def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The most of some pairs whose second numbers ascend, as the first ones do: patience sorting."""
+    tops: list[int] = []
+    piles: list[int] = []
+    below: list[int] = []
+    for index, (_, other) in enumerate(pairs):
+        pile = bisect_left(tops, other)
+        below.append(piles[pile - 1] if pile else NOWHERE)
+        if pile == len(tops):
+            tops.append(other)
+            piles.append(index)
+        else:
+            tops[pile], piles[pile] = other, index
+    found = []
+    index = piles[-1] if piles else NOWHERE
+    while index != NOWHERE:
+        found.append(pairs[index])
+        index = below[index]
+    return found[::-1]

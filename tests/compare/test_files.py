@@ -1,0 +1,93 @@
+"""Pairing files: moved, edited while moved, and told the same way from both sides."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.compare import files
+from codebatch.compare.files import FilePair, counted_lines, pair_files
+
+_CODE = b"".join(b"line %d of it\n" % number for number in range(20))
+_EDITED = _CODE.replace(b"line 3 ", b"row 3 ").replace(b"line 7 ", b"row 7 ")
+_OTHER = b"".join(b"something %d else\n" % number for number in range(20))
+
+
+def _paired(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> list[FilePair]:
+    pairs, is_whole = pair_files(*_trees(old, new))
+    assert is_whole
+    return pairs
+
+
+def _trees(old: dict[bytes, bytes], new: dict[bytes, bytes]):  # type: ignore[no-untyped-def]
+    contents = {content.hex(): content for content in (*old.values(), *new.values())}
+    trees = ({path: content.hex() for path, content in tree.items()} for tree in (old, new))
+    return *trees, lambda digest: counted_lines(contents[digest])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
+        ({}, {}, []),
+        ({b"a.py": _CODE}, {b"a.py": _OTHER}, [(b"a.py", b"a.py", "path")]),
+        ({b"a.py": _CODE}, {b"b/c.py": _CODE}, [(b"a.py", b"b/c.py", "content")]),
+        ({b"a.py": _CODE}, {b"b.py": _EDITED}, [(b"a.py", b"b.py", "lines")]),
+        ({b"a.py": _CODE}, {b"b.js": _EDITED}, []),
+        ({b"a.py": _CODE}, {b"b.py": _OTHER}, []),
+        # Half of the longer one's lines, no less.
+        ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER}, [(b"a.py", b"b.py", "lines")]),
+        ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER + b"more\n"}, []),
+        # The most lines in common first.
+        ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER, b"c.py": _EDITED}, [(b"a.py", b"b.py", "lines")]),
+        (
+            {b"x/a.py": _CODE, b"y/a.py": _CODE},
+            {b"y/b/a.py": _CODE, b"x/c/a.py": _CODE},
+            [(b"x/a.py", b"x/c/a.py", "content"), (b"y/a.py", b"y/b/a.py", "content")],
+        ),
+        ({b"a": b"", b"b": b""}, {b"c": b""}, [(b"a", b"c", "content")]),
+        ({b"a.py": b"\n\n"}, {b"b.py": b"\n"}, []),
+    ],
+)
+def test_files_are_paired(
+    old: dict[bytes, bytes], new: dict[bytes, bytes], pairs: list[tuple[bytes, bytes, str]]
+) -> None:
+    assert [tuple(pair) for pair in _paired(old, new)] == pairs
+
+
+_NAMES = st.sampled_from([b"a.py", b"b.py", b"d/a.py", b"d/c.py", b"e/f.py", b"g.js"])
+_CONTENTS = st.sampled_from([_CODE, _EDITED, _OTHER, b"", _CODE + _OTHER[:40], _OTHER + _CODE[:90]])
+_TREES = st.dictionaries(_NAMES, _CONTENTS, max_size=6)
+
+
+@given(old=_TREES, new=_TREES)
+def test_it_is_the_same_the_other_way_round_and_no_file_is_taken_twice(
+    old: dict[bytes, bytes], new: dict[bytes, bytes]
+) -> None:
+    pairs = _paired(old, new)
+    assert [(pair.new, pair.old, pair.how) for pair in pairs] == sorted(
+        ((pair.old, pair.new, pair.how) for pair in _paired(new, old)), key=lambda pair: pair[1]
+    )
+    assert len({pair.old for pair in pairs}) == len({pair.new for pair in pairs}) == len(pairs)
+    assert {path for path in old if path in new} <= {pair.old for pair in pairs}
+
+
+def test_what_is_too_many_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CANDIDATES_MAX", 1)
+    old, new = {b"a.py": _CODE, b"b.py": _OTHER}, {b"c.py": _EDITED}
+    pairs, is_whole = pair_files(*_trees(old, new))
+    assert ([tuple(pair) for pair in pairs], is_whole) == ([(b"a.py", b"c.py", "lines")], False)
+
+
+def test_many_files_of_one_content_are_paired_by_name_and_then_as_they_come() -> None:
+    old = {b"old/%d/f%d" % (number, number): b"same" for number in range(60)}
+    new = {b"new/%d/f%d" % (number, number): b"same" for number in range(30, 90)}
+    pairs = _paired(old, new)
+    assert len(pairs) == 60
+    assert sum(pair.old.split(b"/")[2] == pair.new.split(b"/")[2] for pair in pairs) == 30
+
+
+def test_lines_are_counted_without_white_space_around() -> None:
+    assert counted_lines(b"  a\n\n\ta \nb") == Counter({b"a": 2, b"b": 1})

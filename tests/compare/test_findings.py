@@ -1,0 +1,103 @@
+"""Pairing findings: no edit elsewhere makes one new, and none is taken twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.compare.findings import Finding, Pass, pair_anywhere, pair_in_file
+from codebatch.compare.lines import NOWHERE
+
+
+def _finding(line: int = 1, column: int = 1, **said: str | bytes) -> Finding:
+    base = Finding("ruff", "B018", line, column, "Found useless expression", "", b"x", b"w", b"y")
+    return base._replace(**said)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paired_lines", "by"),
+    [
+        (_finding(3), _finding(5), [0, 1, 4], "line"),
+        (_finding(3, message="f is 12 long"), _finding(5, message="f is 13 long"), [0, 1, 4], "line"),
+        (_finding(1, text=b"a"), _finding(9, text=b"a"), [NOWHERE], "text"),
+        (_finding(1, text=b"a"), _finding(9, text=b"b"), [NOWHERE], "message"),
+        (_finding(1, text=b"a", message="12 of 3"), _finding(9, text=b"b", message="7 of 40"), [NOWHERE], "message"),
+        (_finding(1, text=b"a", message="one"), _finding(9, text=b"b", message="two"), [NOWHERE], None),
+        (_finding(1, scope="f"), _finding(9, scope="g"), [NOWHERE], None),
+        (_finding(1), _finding(1, code="B019"), [0], None),
+        (_finding(1), _finding(1, tool="mine"), [0], None),
+        # A line that the text does not have is no line of the other text.
+        (_finding(7, text=b"a", message="m"), _finding(7, text=b"b"), [0], None),
+        (_finding(0, text=b"a", message="m"), _finding(1, text=b"b"), [0], None),
+    ],
+)
+def test_pass_that_pairs(old: Finding, new: Finding, paired_lines: list[int], by: Pass | None) -> None:
+    pairing = pair_in_file([old], [new], paired_lines)
+    assert [each.by for each in pairing.pairs] == ([by] if by else [])
+    assert (pairing.old, pairing.new) == (([], []) if by else ([0], [0]))
+
+
+def test_on_one_line_the_nearest_column_and_then_the_message_decides() -> None:
+    old = [_finding(1, 5, message="one"), _finding(1, 9, message="two")]
+    new = [_finding(1, 8, message="one"), _finding(1, 30, message="two")]
+    assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(1, 0), (0, 1)]
+    new = [_finding(1, 7, message="two"), _finding(1, 7, message="one")]
+    assert [each[:2] for each in pair_in_file(old, new, [0]).pairs] == [(0, 1), (1, 0)]
+
+
+def test_equal_ones_are_paired_in_their_order() -> None:
+    old = [_finding(line) for line in (10, 20, 30)]
+    new = [_finding(line) for line in (105, 101)]
+    pairing = pair_in_file(old, new, [NOWHERE] * 40)
+    assert [each[:2] for each in pairing.pairs] == [(0, 1), (1, 0)]
+    assert (pairing.old, pairing.new) == ([2], [])
+
+
+def test_what_stands_around_pairs_only_what_is_there_once() -> None:
+    old = [_finding(1), _finding(4, text=b"twice"), _finding(9, text=b"twice"), _finding(12, text=b"")]
+    new = [_finding(50), _finding(60, text=b"twice"), _finding(70, text=b"")]
+    pairing = pair_anywhere(old, new)
+    assert [tuple(each) for each in pairing.pairs] == [(0, 0, "context")]
+    assert (pairing.old, pairing.new) == ([1, 2, 3], [1, 2])
+
+
+_FINDINGS = st.lists(
+    st.builds(
+        lambda code, line, column, message, scope, text: _finding(
+            line, column, code=code, message=message, scope=scope, text=text
+        ),
+        *(st.sampled_from("AB"), st.integers(0, 6), st.integers(1, 3), st.sampled_from(["1 a", "2 a", "b"])),
+        *(st.sampled_from(["", "f"]), st.sampled_from([b"x", b"y", b""])),
+    ),
+    max_size=12,
+)
+
+
+@given(old=_FINDINGS, new=_FINDINGS, paired=st.permutations([0, 1, 2, NOWHERE, 3, 4]))
+def test_each_is_paired_once_and_nothing_is_lost(old: list[Finding], new: list[Finding], paired: Sequence[int]) -> None:
+    pairing = pair_in_file(old, new, paired)
+    assert sorted([*(each.old for each in pairing.pairs), *pairing.old]) == [*range(len(old))]
+    assert sorted([*(each.new for each in pairing.pairs), *pairing.new]) == [*range(len(new))]
+    assert all(old[each.old][:2] == new[each.new][:2] for each in pairing.pairs)
+    # What is left cannot be paired by what it says.
+    said = {(found.code, found.scope, found.text) for found in map(new.__getitem__, pairing.new)}
+    assert not said & {(found.code, found.scope, found.text) for found in map(old.__getitem__, pairing.old)}
+
+
+@given(found=_FINDINGS, shift=st.integers(0, 5))
+def test_an_edit_above_makes_nothing_new(found: list[Finding], shift: int) -> None:
+    moved = [each._replace(line=each.line + shift) for each in found if each.line]
+    written = [each for each in found if each.line]
+    random.Random(shift).shuffle(moved)
+    pairing = pair_in_file(written, moved, [line + shift for line in range(6)])
+    assert {each.by for each in pairing.pairs} <= {"line"}
+    assert (pairing.old, pairing.new) == ([], [])
+
+
+def test_a_line_full_of_findings_takes_no_time() -> None:
+    found = [_finding(1, column) for column in range(20_000)]
+    assert len(pair_in_file(found, found, [0]).pairs) == 20_000

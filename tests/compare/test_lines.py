@@ -1,0 +1,64 @@
+"""Pairing lines: what is equal and in order, whatever the texts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.compare import lines
+from codebatch.compare.lines import NOWHERE, pair_lines, pair_sequences
+
+_TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paired"),
+    [
+        (b"", b"", [0]),
+        (b"a", b"", [NOWHERE]),
+        (b"a\nb\nc", b"a\nx\nb\nc", [0, 2, 3]),
+        (b"a\nb\nc", b"a\nc", [0, NOWHERE, 1]),
+        # The brackets are not unique: but for the first, what stands between them decides which are meant.
+        (b"{\none\n}\n{\ntwo\n}", b"{\nnew\n}\n{\none\n}\n{\ntwo\n}", [0, 4, 5, 6, 7, 8]),
+        # Two blocks that changed places: the longer one stays.
+        (b"a\nb\nc\nx\ny", b"x\ny\na\nb\nc", [2, 3, 4, NOWHERE, NOWHERE]),
+        # Unique only between anchors: the second level finds it.
+        (b"p\nq\nu\nw\nq\nr\nz", b"q\nu\nw\nk\nr\nk\nq", [NOWHERE, 0, 1, 2, NOWHERE, 4, NOWHERE]),
+    ],
+)
+def test_lines_are_paired(old: bytes, new: bytes, paired: list[int]) -> None:
+    assert list(pair_lines(old, new)) == paired
+
+
+@given(old=_TEXTS, new=_TEXTS)
+def test_only_equal_lines_are_paired_in_order_and_none_twice(old: list[bytes], new: list[bytes]) -> None:
+    paired = [(index, other) for index, other in enumerate(pair_sequences(old, new)) if other != NOWHERE]
+    assert all(old[index] == new[other] for index, other in paired)
+    assert all(one[1] < another[1] for one, another in pairwise(paired))
+    assert len(paired) == len(old) or old != new
+
+
+@given(text=_TEXTS, at=st.integers(0, 40), new=_TEXTS)
+def test_what_is_put_in_costs_no_other_line(text: list[bytes], at: int, new: list[bytes]) -> None:
+    distinct = [b"%d %b" % pair for pair in enumerate(text)]
+    longer = [*distinct[:at], *new, *distinct[at:]]
+    assert NOWHERE not in pair_sequences(distinct, longer)
+    assert len(set(pair_sequences(longer, distinct))) >= len(distinct)
+
+
+def test_of_a_text_that_is_too_big_only_the_ends_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = b"a\nb\nc\nd\ne", b"a\nx\nc\ny\ne"
+    assert list(pair_lines(old, new)) == [0, NOWHERE, 2, NOWHERE, 4]
+    for limit, value in (("BYTES_MAX", 8), ("LINES_MAX", 4)):
+        with monkeypatch.context() as patch:
+            patch.setattr(lines, limit, value)
+            assert list(pair_lines(old, new)) == [0, NOWHERE, NOWHERE, NOWHERE, 4]
+
+
+def test_no_text_takes_long() -> None:
+    same = [b"same"] * 50_000
+    assert len(set(pair_sequences(same, [b"other", *same]))) == 50_000
+    assert set(pair_sequences([b"%d" % line for line in range(20_000)], [b"%d" % -line for line in range(20_000)]))
