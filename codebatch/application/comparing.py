@@ -1,0 +1,146 @@
+"""Comparing two batches: what is new in the later one, worse, better, gone (SPEC.md "Comparison")."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
+
+from codebatch.application.asking import Answer, Question
+from codebatch.compare.batches import records_unlike
+from codebatch.compare.differences import Counts, Difference
+from codebatch.compare.states import State, state_of_pair
+from codebatch.compare.told import Paired, Told, pair_told
+from codebatch.compare.trees import Trees
+from codebatch.model.record import Diagnostic, Record
+from codebatch.query.arguments import refuse_unknown
+from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
+from codebatch.query.counting import count_records
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+
+if TYPE_CHECKING:
+    from codebatch.application.opened_batch import OpenedBatch
+
+KINDS = ("diagnostic",)
+"""What can be compared."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+_ALL = RecordFilter()
+
+
+class Comparison:
+    """What became of what one batch says in another. It is worked out when it is first asked for."""
+
+    def __init__(
+        self, old: Answer[None], new: Answer[None], kinds: Collection[str], asked: RecordFilter, task: str | None
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.trees = Trees(old.question.records, new.question.records)
+        self._kinds = kinds
+        self._asked = asked
+        self._task = task
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both batches say all that is compared."""
+        return self.old.is_complete and self.new.is_complete
+
+    def differences(self) -> Iterator[Difference]:
+        """What is not as it was, by kind, path and place; of what is gone these are those it had.
+
+        Raises InvalidInput or StoreCorrupt.
+        """
+        return (each for each in self._every if each.state != "unchanged" and self._is_asked(each))
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
+        found = Counter(each.state for each in self._every if self._is_asked(each))
+        told = sum(self._passes(self.trees.new, each.new) for each in self._every)
+        asked = msgspec.structs.replace(self._asked, kinds=tuple(self._kinds))
+        names = self.trees.new.choose_tasks(self._task)
+        found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
+        return {state: found[state] for state in STATES}
+
+    def lines(self, path: bytes) -> Sequence[int] | None:
+        """Which line of a file of the new batch is which of the old one, as `compare.lines.pair_lines` has it.
+
+        None where the file was not there, or its content is lost. Raises StoreCorrupt.
+        """
+        old = self.trees.old_path(path)
+        return None if old is None else self.trees.lines("new", path, old)
+
+    @cached_property
+    def _every(self) -> list[Difference]:
+        """All that is of items of which the two do not say the same, be it asked for or not."""
+        return sorted(self._paired_diagnostics(), key=_place)
+
+    def _is_asked(self, each: Difference) -> bool:
+        return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
+
+    def _passes(self, records: BatchRecords, record: Record | None) -> bool:
+        if record is None or self._asked == _ALL:
+            return record is not None
+        return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
+
+    def _paired_diagnostics(self) -> Iterator[Difference]:
+        paired = self._pair()
+        for old, new, by in paired.pairs:
+            yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
+        for told in paired.old:
+            state: State = "removed" if self.trees.new_path(told.path) is None else "fixed"
+            yield Difference(state, told.about, None)
+        for told in paired.new:
+            yield Difference("new", None, told.about)
+
+    def _pair(self) -> Paired:
+        old: list[Told] = []
+        new: list[Told] = []
+        for task in dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names)):
+            if self._task in (None, task):
+                for told, found in zip(
+                    (old, new), records_unlike(self.trees.old, self.trees.new, task, Diagnostic), strict=True
+                ):
+                    told += (Told(path, task, about) for path, each in found.items() for about in each)
+        return pair_told(self.trees, old, new)
+
+
+def compare(
+    old: OpenedBatch,
+    new: OpenedBatch,
+    kinds: Collection[str] = KINDS,
+    *,
+    asked: RecordFilter | None = None,
+    task: str | None = None,
+) -> Comparison:
+    """Compare two batches, the later one `new`, for some kinds of records; of the result, what a filter lets pass.
+
+    A row passes where either of its records does. Raises InvalidInput, StoreCorrupt, and BatchIncomplete where one of
+    them is not whole, unless it was opened with `partial`.
+    """
+    refuse_unknown("kind", kinds, KINDS)
+    asked = (asked or RecordFilter()).check()
+    return Comparison(
+        old.check(_stand(old.question, kinds, task)), new.check(_stand(new.question, kinds, task)), kinds, asked, task
+    )
+
+
+def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answer[None]:
+    """How complete a batch is for what is compared."""
+    records = question.records
+    names = records.choose_tasks(task)
+    check_kinds(question.catalogue, records, kinds)
+    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    return Answer(question=question, found=None, whole=completeness(records, needed))
+
+
+def _place(each: Difference) -> tuple[str, bytes, int, int, str, str]:
+    record = each.new or each.old
+    assert isinstance(record, Diagnostic), "it is of a kind that can be compared"
+    return "diagnostic", record.path_bytes, record.line, record.column, record.code, record.message
