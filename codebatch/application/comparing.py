@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_unlike
-from codebatch.compare.differences import Counts, Difference
+from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
+from codebatch.compare.kinds import COMPARED_KINDS, NOT_OF_RECORDS, compare_kind
 from codebatch.compare.states import State, state_of_pair
 from codebatch.compare.told import Paired, Told, pair_told
 from codebatch.compare.trees import Trees
-from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record import Diagnostic
 from codebatch.query.arguments import refuse_unknown
 from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
 from codebatch.query.counting import count_records
@@ -25,7 +27,7 @@ from codebatch.query.records import BatchRecords
 if TYPE_CHECKING:
     from codebatch.application.opened_batch import OpenedBatch
 
-KINDS = ("diagnostic",)
+KINDS = ("diagnostic", *COMPARED_KINDS)
 """What can be compared."""
 
 STATES: tuple[State, ...] = get_args(State)
@@ -62,10 +64,12 @@ class Comparison:
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        told = sum(self._passes(self.trees.new, each.new) for each in self._every)
-        asked = msgspec.structs.replace(self._asked, kinds=tuple(self._kinds))
+        counted = tuple(kind for kind in self._kinds if kind not in NOT_OF_RECORDS)
+        told = sum(self._passes(self.trees.new, each.new) for each in self._every if kind_of(each) in counted)
+        asked = msgspec.structs.replace(self._asked, kinds=counted)
         names = self.trees.new.choose_tasks(self._task)
-        found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
+        if counted:
+            found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
         return {state: found[state] for state in STATES}
 
     def lines(self, path: bytes) -> Sequence[int] | None:
@@ -79,12 +83,15 @@ class Comparison:
     @cached_property
     def _every(self) -> list[Difference]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return sorted(self._paired_diagnostics(), key=_place)
+        return sorted(chain.from_iterable(map(self._of_kind, sorted(self._kinds))), key=place_of)
+
+    def _of_kind(self, kind: str) -> Iterator[Difference]:
+        return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
     def _is_asked(self, each: Difference) -> bool:
         return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
 
-    def _passes(self, records: BatchRecords, record: Record | None) -> bool:
+    def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
         if record is None or self._asked == _ALL:
             return record is not None
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
@@ -99,22 +106,27 @@ class Comparison:
         for told in paired.new:
             yield Difference("new", None, told.about)
 
+    @property
+    def _tasks(self) -> list[str]:
+        """Those of either batch that are asked for."""
+        names = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
+        return [name for name in names if self._task in (None, name)]
+
     def _pair(self) -> Paired:
         old: list[Told] = []
         new: list[Told] = []
-        for task in dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names)):
-            if self._task in (None, task):
-                for told, found in zip(
-                    (old, new), records_unlike(self.trees.old, self.trees.new, task, Diagnostic), strict=True
-                ):
-                    told += (Told(path, task, about) for path, each in found.items() for about in each)
+        for task in self._tasks:
+            for told, found in zip(
+                (old, new), records_unlike(self.trees.old, self.trees.new, task, Diagnostic), strict=True
+            ):
+                told += (Told(path, task, about) for path, each in found.items() for about in each)
         return pair_told(self.trees, old, new)
 
 
 def compare(
     old: OpenedBatch,
     new: OpenedBatch,
-    kinds: Collection[str] = KINDS,
+    kinds: Collection[str] = ("diagnostic",),
     *,
     asked: RecordFilter | None = None,
     task: str | None = None,
@@ -135,12 +147,7 @@ def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answ
     """How complete a batch is for what is compared."""
     records = question.records
     names = records.choose_tasks(task)
+    kinds = [kind for kind in kinds if kind != "file"]
     check_kinds(question.catalogue, records, kinds)
-    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    needed = () if not kinds else names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
     return Answer(question=question, found=None, whole=completeness(records, needed))
-
-
-def _place(each: Difference) -> tuple[str, bytes, int, int, str, str]:
-    record = each.new or each.old
-    assert isinstance(record, Diagnostic), "it is of a kind that can be compared"
-    return "diagnostic", record.path_bytes, record.line, record.column, record.code, record.message

@@ -1,0 +1,62 @@
+"""What became of what two batches tell besides findings: read for each task, and compared kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from codebatch.compare.batches import records_unlike
+from codebatch.compare.copies import compare_copies
+from codebatch.compare.differences import Difference
+from codebatch.compare.edges import compare_edges
+from codebatch.compare.metrics import compare_metrics
+from codebatch.compare.symbols import compare_symbols
+from codebatch.compare.tree_files import compare_files
+from codebatch.compare.trees import Side, Trees
+from codebatch.model.record import Duplicate, Edge, Metric, Symbol
+
+_Compare = Callable[[Trees, str], Iterator[Difference]]
+
+# So many files are kept split into lines, while it is looked where their symbols went.
+_SPLIT_FILES_MAX = 64
+
+
+def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Difference]:
+    """What became of the records of a kind that some tasks give, and of equal ones that were read.
+
+    Files are those of the snapshots. Raises StoreCorrupt.
+    """
+    if kind == "file":
+        yield from compare_files(*trees.unlike, trees.moved)
+        return
+    for task in tasks:
+        yield from _BY_TASK[kind](trees, task)
+
+
+def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_metrics(*records_unlike(trees.old, trees.new, task, Metric), trees)
+
+
+def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
+    lines_of = lru_cache(_SPLIT_FILES_MAX)(lambda side, path: (trees.content(side, path) or b"").split(b"\n"))
+
+    def written(side: Side, symbol: Symbol) -> bytes:
+        lines: Sequence[bytes] = lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
+        return b"".join(b"".join(lines).split())
+
+    return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)
+
+
+def _edges(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_edges(*records_unlike(trees.old, trees.new, task, Edge), trees)
+
+
+def _copies(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_copies(*records_unlike(trees.old, trees.new, task, Duplicate), trees)
+
+
+_BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
+COMPARED_KINDS = (*_BY_TASK, "file")
+
+# A row of these is of no record: it is of a group of copies, or of a file of a snapshot.
+NOT_OF_RECORDS = frozenset({"duplicate", "file"})
