@@ -10,6 +10,7 @@ from codebatch.compare.copies import compare_copies
 from codebatch.compare.differences import Difference
 from codebatch.compare.edges import compare_edges
 from codebatch.compare.metrics import compare_metrics
+from codebatch.compare.reasons import Reasons
 from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
 from codebatch.compare.trees import Side, Trees
@@ -30,7 +31,21 @@ def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Diff
         yield from compare_files(*trees.unlike, trees.moved)
         return
     for task in tasks:
-        yield from _BY_TASK[kind](trees, task)
+        yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
+
+
+def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterator[Difference]:
+    """Rows as they are, but what need not be on the other side is not comparable where it is missing there."""
+    gone = [row.old.path_bytes for row in rows if row.old and not row.new]
+    come = [row.new.path_bytes for row in rows if row.new and not row.old]
+    of_gone, of_come = Reasons(trees, "old", (), gone), Reasons(trees, "new", (), come)
+    for row in rows:
+        reason = None
+        if row.old and not row.new:
+            reason = of_gone.of_task(task, row.old.path_bytes)
+        elif row.new and not row.old:
+            reason = of_come.of_task(task, row.new.path_bytes)
+        yield row if reason is None else row._replace(state="not_comparable", reason=reason)
 
 
 def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
