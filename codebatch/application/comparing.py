@@ -46,14 +46,14 @@ class Comparison:
         self.old = old
         self.new = new
         self.trees = Trees(old.question.records, new.question.records)
-        self._kinds = kinds
+        self.kinds = kinds
         self._asked = asked
         self._task = task
 
     @property
     def is_complete(self) -> bool:
-        """Whether both batches say all that is compared."""
-        return self.old.is_complete and self.new.is_complete
+        """Whether both batches say all that is compared, and what was read of the files for it was there."""
+        return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self) -> Iterator[Difference]:
         """What is not as it was, by kind, path and place; of what is gone these are those it had.
@@ -66,7 +66,7 @@ class Comparison:
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        counted = tuple(kind for kind in self._kinds if kind not in NOT_OF_RECORDS)
+        counted = tuple(kind for kind in self.kinds if kind not in NOT_OF_RECORDS)
         told = sum(self._passes(self.trees.new, each.new) for each in self._every if kind_of(each) in counted)
         asked = msgspec.structs.replace(self._asked, kinds=counted)
         names = self.trees.new.choose_tasks(self._task)
@@ -85,7 +85,7 @@ class Comparison:
     @cached_property
     def _every(self) -> list[Difference]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return sorted(chain.from_iterable(map(self._of_kind, sorted(self._kinds))), key=place_of)
+        return sorted(chain.from_iterable(map(self._of_kind, sorted(self.kinds))), key=place_of)
 
     def _of_kind(self, kind: str) -> Iterator[Difference]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
@@ -123,6 +123,11 @@ class Comparison:
             ):
                 told += (Told(path, task, about) for path, each in found.items() for about in each)
         return pair_told(self.trees, old, new)
+
+
+def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
+    """The kinds that a filter names, be it by asking for what one kind alone has; diagnostics where it names none."""
+    return asked.named_kinds or ("diagnostic",)
 
 
 def compare(
