@@ -13,13 +13,14 @@ import msgspec
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
-from codebatch.compare.kinds import COMPARED_KINDS, NOT_OF_RECORDS, compare_kind
+from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.told import Paired, Told, pair_told
+from codebatch.compare.tree_files import of_entry
 from codebatch.compare.trees import Trees
 from codebatch.errors import InvalidInput
-from codebatch.model.record import Diagnostic
+from codebatch.model.record import Diagnostic, Duplicate
 from codebatch.query.arguments import refuse_unknown
 from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
 from codebatch.query.counting import count_records
@@ -66,13 +67,25 @@ class Comparison:
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        counted = tuple(kind for kind in self.kinds if kind not in NOT_OF_RECORDS)
-        told = sum(self._passes(self.trees.new, each.new) for each in self._every if kind_of(each) in counted)
-        asked = msgspec.structs.replace(self._asked, kinds=counted)
-        names = self.trees.new.choose_tasks(self._task)
-        if counted:
-            found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
+        told = [each for each in self._every if self._passes(self.trees.new, each.new)]
+        for kind in self.kinds:
+            found["unchanged"] += self._count_beside(kind, [each for each in told if kind_of(each) == kind])
         return {state: found[state] for state in STATES}
+
+    def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
+        """How much of a kind is in the new batch besides what is told, nothing of which was touched."""
+        new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
+        names = new.choose_tasks(self._task)
+        if kind == "file":
+            every = (
+                len(new.items) if self._asked == _ALL else sum(self._passes(new, of_entry(each)) for each in new.items)
+            )
+            return every - len(told)
+        if kind == "duplicate":
+            return len(
+                groups_of(new, names, asked) - {each.new.group for each in told if isinstance(each.new, Duplicate)}
+            )
+        return count_records(new, names, asked, "kind").total - len(told)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
         """Which line of a file of the new batch is which of the old one, as `compare.lines.pair_lines` has it.

@@ -15,6 +15,8 @@ from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
 from codebatch.compare.trees import Side, Trees
 from codebatch.model.record import Duplicate, Edge, Metric, Symbol
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
 
 _Compare = Callable[[Trees, str], Iterator[Difference]]
 
@@ -73,5 +75,7 @@ def _copies(trees: Trees, task: str) -> Iterator[Difference]:
 _BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
 COMPARED_KINDS = (*_BY_TASK, "file")
 
-# A row of these is of no record: it is of a group of copies, or of a file of a snapshot.
-NOT_OF_RECORDS = frozenset({"duplicate", "file"})
+
+def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:
+    """The groups of copies of which a record is asked for. Raises StoreCorrupt."""
+    return {str(each["group"]) for task in tasks for each in records.iter_records(task, asked, is_beside=True)}

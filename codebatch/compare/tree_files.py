@@ -21,7 +21,7 @@ def compare_files(
     gone = old.keys() - new.keys() - {*its_old.values()}
     for path in sorted({*new, *gone}):
         one, other = old.get(its_old.get(path, path)), new.get(path)
-        yield Difference(_state(one, other), _record(one), _record(other))
+        yield Difference(_state(one, other), one and of_entry(one), other and of_entry(other))
 
 
 def _state(old: Entry | None, new: Entry | None) -> State:
@@ -34,8 +34,7 @@ def _state(old: Entry | None, new: Entry | None) -> State:
     return "unchanged" if old.path == new.path else "moved"
 
 
-def _record(entry: Entry | None) -> TreeFile | None:
-    if entry is None:
-        return None
+def of_entry(entry: Entry) -> TreeFile:
+    """A file as a row tells it."""
     path, path_b64 = path_fields(entry.path)
     return TreeFile(path=path, path_b64=path_b64, size=entry.size, executable=entry.executable, object=entry.object)

@@ -142,6 +142,11 @@ CASES: dict[str, Case] = {
     "javascript-became-typescript": Case(
         {"a.js": "bad_x(@);\nx_@();\n"}, {"a.ts": "bad_x(@);\nx_@();\n"}, (("moved", "line", "a.js:1", "a.ts:1"),)
     ),
+    "long-file-copied": Case({"a.py": _LONG}, {"a.py": _LONG, "b.py": _LONG}),
+    "copies-untouched": Case({"a.py": _LONG, "b.py": _LONG}, {"a.py": _LONG, "b.py": _LONG}),
+    "copies-edited-alike": Case(
+        {"a.py": _LONG, "b.py": _LONG}, {"a.py": _LONG + "more_@()\n", "b.py": _LONG + "more_@()\n"}
+    ),
     "severity-raised": Case(
         {"a.py": "grave_@ = 0\nbad_x(@)\n"},
         {"a.py": "grave_@ = 1\nbad_x(@)\n"},

@@ -139,9 +139,24 @@ def test_each_change_is_told_as_it_is_and_the_other_way_round(name: str, told: t
         ("file", "file-renamed-and-edited", [("changed", "", "a.py:", "b/c.py:")]),
         ("file", "file-removed", [("removed", "", "a.py:", "")]),
         ("file", "nothing", []),
+        ("duplicate", "long-file-copied", [("new", "", "", "a.py:1")]),
+        ("duplicate", "copies-untouched", []),
+        ("duplicate", "copies-edited-alike", [("changed", "", "a.py:1", "a.py:1")]),
         ("metric", "line-edited", [("changed", "", "a.py:1", "a.py:1")]),
     ],
 )
 def test_other_kinds(batches: tuple[OpenedBatch, OpenedBatch], kind: str, case: str, rows: list[Row]) -> None:
     asked = RecordFilter(metrics=("bytes",)) if kind == "metric" else None
     assert sorted(_by_case(compare(*batches, (kind,), asked=asked)).get(case, [])) == sorted(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["duplicate", "edge", "file", "metric", "symbol"])
+def test_what_is_not_touched_is_counted(batches: tuple[OpenedBatch, OpenedBatch], kind: str) -> None:
+    """As many are unchanged of a batch and itself as it has, and of those that are told and all, the rest."""
+    old, new = batches
+    states = compare(old, new, (kind,)).counts
+    every = compare(new, new, (kind,)).counts
+    gone = ("removed", "fixed", "suppressed")
+    assert {state for state, count in every.items() if count} == {"unchanged"}
+    assert sum(count for state, count in states.items() if state not in gone) == every["unchanged"]
