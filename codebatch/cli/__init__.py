@@ -38,6 +38,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
         "report": ("report:report", "What a batch found, as one HTML page."),
+        "export": ("export:export", "What was found, for GitHub, GitLab, reviewdog and others; tags for editors."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),

@@ -90,6 +90,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "query-stats": _SEARCH,
     "query-symbols": _SEARCH,
     "references": (*_SEARCH, "contents"),
+    "export": (*_SEARCH, "contents"),
     "report": (*_SEARCH, "contents", "history"),
     "rules-show": _QUESTION,
     "shards": _ABOUT,

@@ -31,6 +31,7 @@ MORE_WORDS = {
     "ast": "src/main.py --batch latest",
     "callers": "Main",
     "def": "Main",
+    "export": "sarif",
     "outline": "src/main.py",
     "find": "-l python --pattern f()",
     "cat-object": hashlib.sha256(b"export interface Point { x: number }\n").hexdigest(),
