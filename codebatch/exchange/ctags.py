@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from codebatch.exchange.export import Export
 from codebatch.query.fields import JsonRecord
@@ -25,8 +26,10 @@ _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"priv
 
 def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
     """Definitions but imports, by name and place. Paths are as the system has them, byte by byte."""
-    lines = sorted(_line(symbol) for symbol in symbols if symbol["symbol_type"] != "import")
-    return Export(data=b"\n".join((*_HEAD, *lines)) + b"\n", count=len(lines))
+    lines = [_line(symbol) for symbol in symbols if symbol["symbol_type"] != "import"]
+    lines.sort()
+    # All of a big tree is hundreds of megabytes: it is put together once, with the LF of the last line.
+    return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
 
 
 def _line(symbol: JsonRecord) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import functools
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import msgspec
 
@@ -15,6 +16,8 @@ from codebatch.exchange.sources import Sources
 from codebatch.model.record import Diagnostic, Severity
 
 _SEVERITIES: dict[Severity, str] = {"error": "ERROR", "warning": "WARNING", "info": "INFO", "hint": "INFO"}
+# Code points of a line that are counted at once.
+_PART = 1000
 
 
 def export_rdjson(outgoing: Iterable[Outgoing], sources: Sources) -> Export:
@@ -63,6 +66,20 @@ def byte_column(text: bytes, column: int) -> int:
     characters = max(column - 1, 0)
     if text.isascii():
         return characters + 1
-    decoded = text.decode("utf-8", "surrogateescape")
+    decoded, starts = _measured(text)
+    part = min(characters, len(decoded)) // _PART
+    inside = decoded[part * _PART : characters]
     behind = max(characters - len(decoded), 0)
-    return len(decoded[:characters].encode("utf-8", "surrogateescape")) + behind + 1
+    return starts[part] + _size(inside) + behind + 1
+
+
+@functools.lru_cache(maxsize=4)
+def _measured(text: bytes) -> tuple[str, list[int]]:
+    """A line decoded, and at what byte each part of it begins: what is minified has all findings in one line."""
+    decoded = text.decode("utf-8", "surrogateescape")
+    sizes = (_size(decoded[at : at + _PART]) for at in range(0, len(decoded), _PART))
+    return decoded, [0, *accumulate(sizes)]
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))

@@ -157,6 +157,14 @@ def test_checkstyle_is_xml_whatever_is_in_it() -> None:
 def test_columns_for_reviewdog_are_bytes() -> None:
     text = "a\U00010410é = b".encode()
     assert [byte_column(text, column) for column in (1, 2, 3, 4, 8, 9)] == [1, 2, 6, 8, 12, 13]
+    long = ("é" * 5_000).encode()
+    assert [byte_column(long, column) for column in (1, 1_000, 1_001, 5_001, 5_002)] == [
+        1,
+        1_999,
+        2_001,
+        10_001,
+        10_002,
+    ]
     assert [byte_column(b"caf\xe9s", column) for column in (0, 4, 5, 6, 9)] == [1, 4, 5, 6, 9]
     sources = Held({})
     (row,) = json.loads(export_rdjson([outgoing()], sources).data)["diagnostics"]
