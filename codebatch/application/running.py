@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from codebatch.application import ignore_note
 from codebatch.application.asking import Question
+from codebatch.application.checkouts import find_commit
 from codebatch.application.collecting import tidy
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
@@ -110,7 +111,7 @@ def run_paths(
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty, phase=listener.phase)
         listener.frozen(frozen)
         listener.phase("planning")
-        planner = planner_of(configuration, store, frozen, chosen, listener.note)
+        planner = planner_of(configuration, store, frozen, chosen, listener.note, find_commit(frozen.sources))
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
         stands = standing(batch)
         action: Action = "ran" if is_new else _found(stands)

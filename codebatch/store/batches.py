@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NewType
+from typing import NamedTuple, NewType
 
 import msgspec
 
@@ -55,13 +55,24 @@ _SUBDIRECTORIES = (
 )
 
 
+class Checkout(NamedTuple):
+    """Of which commit a tree is, empty where that is not known, and whether it is that commit's and nothing else."""
+
+    commit: str
+    is_clean: bool
+
+
+NO_CHECKOUT = Checkout("", False)
+
+
 class BatchFile(Document, frozen=True, kw_only=True):
     """batch.json: what the batch is, for listings.
 
     `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
     has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
-    may be taken over from.
+    may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
+    known; `is_clean`: what was frozen is what that commit has, and nothing else.
     """
 
     format: int = BATCH_FORMAT
@@ -73,6 +84,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
     bases: tuple[BatchId, ...] = ()
+    commit: str = ""
+    is_clean: bool = False
     created_at_ns: int
     shards: int
     items: int
@@ -122,9 +135,21 @@ def new_batch_id(store: Store, at_ns: int) -> BatchId:
     at = _EPOCH + datetime.timedelta(microseconds=at_ns // 1000)
     for known in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
-            instant = datetime.datetime.fromisoformat(BATCH_ID_PATTERN.sub(r"\1-\2-\3T\4:\5:\6.\7+00:00", known))
-            at = max(at, instant + datetime.timedelta(microseconds=1))
+            at = max(at, _instant(known) + datetime.timedelta(microseconds=1))
             break
+    return _id_at(at)
+
+
+def batch_id_before(other: BatchId) -> BatchId:
+    """A new id that sorts directly before another one's instant."""
+    return _id_at(_instant(other) - datetime.timedelta(microseconds=1))
+
+
+def _instant(batch_id: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(BATCH_ID_PATTERN.sub(r"\1-\2-\3T\4:\5:\6.\7+00:00", batch_id))
+
+
+def _id_at(at: datetime.datetime) -> BatchId:
     return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
 
 
@@ -135,15 +160,19 @@ def create_batch(
     sources: Sequence[bytes],
     stat_cache: str = "",
     bases: Sequence[BatchId] = (),
+    checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
+    before: BatchId | None = None,
     is_hidden: bool = False,
 ) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk.
 
-    One that `is_hidden` is found by nobody, and a leftover once its maker is dead.
+    One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
+    it, and so is not the latest.
     """
+    batch_id = new_batch_id(store, at_ns) if before is None else batch_id_before(before)
     about = BatchFile(
-        batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns),
+        batch_id=BatchId(_hidden_name()) if is_hidden else batch_id,
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
@@ -151,6 +180,8 @@ def create_batch(
         paths=plan.paths,
         stat_cache=stat_cache,
         bases=tuple(bases),
+        commit=checkout.commit,
+        is_clean=checkout.is_clean,
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,
