@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.comparing import ask_sides
 from codebatch.cli.filtering import filter_options
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
@@ -46,6 +47,9 @@ class ExportWritten(msgspec.Struct, frozen=True, kw_only=True):
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
 @click.option("--all", "with_hints", is_flag=True, help="Hints too.")
+@click.option(
+    "--base-store", type=click.Path(path_type=Path), metavar="PATH", help="The store that A is in. Default: B's."
+)
 @click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
 @click.option("--summary", metavar="FILE", help="github: a summary in Markdown is added to this file.")
 @answering
@@ -55,6 +59,7 @@ def export(
     pair: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
+    base_store: Path | None,
     output: str,
     summary: str | None,
     severity: tuple[Severity, ...],
@@ -65,7 +70,8 @@ def export(
     where: str,
     task: str | None,
 ) -> int:
-    """What was found, for other programs: all of a batch, or what is new or worse in batch B than in A.
+    """What was found, for other programs: all of a batch, or what is new or worse in B than in A, which are batches,
+    @NAMEs, snapshots or commits.
 
     FORMAT: sarif (code scanning), github (annotations of a workflow), gitlab (code quality), checkstyle, rdjson
     (reviewdog); ctags are the definitions of a batch.
@@ -74,13 +80,16 @@ def export(
     same batches give the same bytes.
     """
     _refuse(form, pair, batch_reference, summary, is_severity_twice=with_hints and bool(severity))
+    if base_store is not None and not pair:
+        raise InvalidInput("--base-store means nothing without A and B")
     if answering.as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json tells where an export was written, and standard output is taken by it: name -o FILE")
     example = f"codebatch export {form} -o FILE"
     target = None if output == STANDARD_OUTPUT else target_of(output, example)
     beside = None if summary is None else target_of(summary, example)
-    than = ask(answering, pair[0]) if pair else None
-    batch = ask(answering, pair[1] if pair else batch_reference)
+    than, batch = (
+        ask_sides(answering, pair[0], pair[1], base_store) if pair else (None, ask(answering, batch_reference))
+    )
     for each in filter(None, (target, beside)):
         refuse_in_store(each, batch.question.store.root)
     answer = make_export(

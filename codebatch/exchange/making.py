@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
 from codebatch.application.asking import Answer
-from codebatch.application.comparing import Comparison, compare
+from codebatch.application.comparing import Comparison
 from codebatch.application.findings import SHOWN
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.compare.lines import NOWHERE
-from codebatch.compare.states import REGRESSIONS
 from codebatch.errors import InvalidInput
 from codebatch.exchange.checkstyle import export_checkstyle
+from codebatch.exchange.compared import not_comparable, regressions, suppressed
 from codebatch.exchange.ctags import export_ctags
 from codebatch.exchange.export import Export, Form, Told
 from codebatch.exchange.github import export_github
@@ -27,9 +26,9 @@ from codebatch.exchange.scanning_limits import by_tool, cut
 from codebatch.exchange.sources import Sources
 from codebatch.exchange.tools import summaries_of, tools_of
 from codebatch.model.likeness import did_you_mean
-from codebatch.model.record import Diagnostic, Severity
+from codebatch.model.record import Severity
 from codebatch.query.completeness import Completeness
-from codebatch.query.wanted import Filters, Several, filter_of, several
+from codebatch.query.wanted import Filters, Several, several
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,37 +50,55 @@ def make_export(
     and a path alone. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete
     unless the batches were opened with `partial`: then what there is, and SARIF says that it is not all.
     """
-    own: dict[str, Several] = {"severity": severity, "code": code, "tool": tool}
     if form == "ctags":
         if than is not None:
             raise InvalidInput("tags are of one batch", hint="such as: codebatch export ctags -o tags")
-        if given := [name for name, value in own.items() if value is not None]:
-            raise InvalidInput(f"`{given[0]}` is of findings, and tags are of definitions")
+        for name, value in {"severity": severity, "code": code, "tool": tool}.items():
+            if value is not None:
+                raise InvalidInput(f"`{name}` is of findings, and tags are of definitions")
         symbols = batch.symbols(**filters)
         return Answer(question=batch.question, found=export_ctags(symbols.found), whole=symbols.whole)
-    task, severity = filters.get("task"), severity or SHOWN
-    answer: Answer[object]
+    if form not in get_args(Form):
+        raise InvalidInput(f"there is no form {form!r}", hint=did_you_mean(form, get_args(Form)))
+    severity = severity or SHOWN
     if than is None:
-        answer = diagnostics = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
-        found = [Outgoing(each, each.path_bytes) for each in diagnostics]
+        answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
+        chosen = _Chosen([Outgoing(each, each.path_bytes) for each in answer], answer)
     else:
-        asked = filter_of(filters, Filters, {"kind": "diagnostic", **own, "severity": severity})
-        comparison = compare(than, batch, asked=asked, task=task)
-        answer = comparison.old if comparison.new.is_complete else comparison.new
-        found = list(_regressions(comparison))
-    tools = tools_of(batch, task, () if tool is None else several("tool", tool))
-    return batch.check(_made(batch, form, found, tools, answer))
+        comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
+        chosen = _compared(comparison, form)
+    tools = tools_of(batch, filters.get("task"), () if tool is None else several("tool", tool))
+    return batch.check(_made(batch, form, chosen, tools))
 
 
-def _made(
-    batch: OpenedBatch, form: Form, found: Iterable[Outgoing], tools: dict[str, str], answer: Answer[object]
-) -> Answer[Export]:
+class _Chosen(NamedTuple):
+    """What goes out; the answer that says how much of the whole it is; files that were lost to it; what it lacks."""
+
+    findings: list[Outgoing]
+    answer: Answer[object]
+    lost: frozenset[bytes] = frozenset()
+    left_out: tuple[str, ...] = ()
+
+
+def _compared(comparison: Comparison, form: Form) -> _Chosen:
+    findings = [*regressions(comparison)]
+    if form == "sarif":
+        findings += suppressed(comparison)
+    return _Chosen(
+        findings,
+        comparison.old if comparison.new.is_complete else comparison.new,
+        frozenset(path for _, path in comparison.trees.lost),
+        tuple(not_comparable(comparison)),
+    )
+
+
+def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
-    sources = Sources(records)
-    findings = worst_first(records, found)
+    sources = Sources(records, chosen.lost)
+    findings = worst_first(records, chosen.findings)
 
     def told() -> Told:
-        return Told(findings=tuple(findings), tools=tools, incomplete=_whole(answer, sources).lacking)
+        return Told(findings=tuple(findings), tools=tools, incomplete=_whole(chosen.answer, sources).lacking)
 
     match form:
         case "sarif":
@@ -94,24 +111,11 @@ def _made(
             export = export_gitlab(with_fingerprints(records, findings, sources))
         case "checkstyle":
             export = export_checkstyle(findings)
-        case "rdjson":
-            export = export_rdjson(findings, sources)
         case _:
-            raise InvalidInput(f"there is no form {form!r}", hint=did_you_mean(form, get_args(Form)))
-    return Answer(question=answer.question, found=export, whole=_whole(answer, sources))
+            export = export_rdjson(findings, sources)
+    export = msgspec.structs.replace(export, left_out=(*chosen.left_out, *export.left_out))
+    return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
 
 
 def _whole(answer: Answer[object], sources: Sources) -> Completeness:
     return msgspec.structs.replace(answer.whole, lost=len(sources.lost))
-
-
-def _regressions(comparison: Comparison) -> Iterator[Outgoing]:
-    for each in comparison.differences():
-        if each.state in REGRESSIONS and isinstance(each.new, Diagnostic):
-            path = each.new.path_bytes
-            yield Outgoing(each.new, path, each.state, _is_changed(comparison.lines(path), each.new.line))
-
-
-def _is_changed(lines: Sequence[int] | None, line: int) -> bool:
-    """Whether a line is none of the older file's, of which `lines` says which line is which."""
-    return lines is None or not 0 < line <= len(lines) or lines[line - 1] == NOWHERE

@@ -17,7 +17,7 @@ from codebatch.query.records import BatchRecords
 
 
 class Outgoing(NamedTuple):
-    """A finding that goes out, of which file; `state` is what became of it where two batches are compared.
+    """A finding that goes out, of which file; `state` is what became of it where two batches are compared, and why.
 
     `is_changed`: it stands on a line that the older batch has not. `fingerprint` is empty where its file is lost.
     """
@@ -25,6 +25,7 @@ class Outgoing(NamedTuple):
     found: Diagnostic
     path: bytes
     state: State | None = None
+    reason: str | None = None
     is_changed: bool = False
     fingerprint: str = ""
 

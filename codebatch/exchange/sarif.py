@@ -33,6 +33,7 @@ from codebatch.exchange.sarif_log import (
     Result,
     Rule,
     Run,
+    Suppression,
     Tool,
 )
 from codebatch.exchange.scanning_limits import ByTool, by_tool, fits, left_out
@@ -41,7 +42,7 @@ from codebatch.model.record import Diagnostic, Severity
 _ROOT = "%SRCROOT%"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
-_BASELINE: Mapping[State | None, BaselineState] = {"new": "new", "worsened": "updated"}
+_BASELINE: Mapping[State | None, BaselineState] = {"new": "new", "worsened": "updated", "suppressed": "unchanged"}
 
 Summaries = Mapping[tuple[str, str], str]
 """What a rule finds, by tool and code."""
@@ -98,8 +99,13 @@ def _result(each: Outgoing, rule_index: int) -> Result:
         locations=(Location(physical_location=place),),
         partial_fingerprints={NAME: each.fingerprint} if each.fingerprint else None,
         baseline_state=_BASELINE.get(each.state),
+        suppressions=_suppressions(each) if each.state == "suppressed" else None,
         properties=Properties(severity=found.severity) if found.severity == "hint" else None,
     )
+
+
+def _suppressions(each: Outgoing) -> tuple[Suppression, ...]:
+    return (Suppression(kind="inSource" if each.reason == "silenced" else "external"),)
 
 
 def _region(found: Diagnostic) -> Region | None:

@@ -41,7 +41,6 @@ class Location(_Part, frozen=True):
 
 class Suppression(_Part, frozen=True):
     kind: Literal["inSource", "external"]
-    justification: str | None = None
 
 
 class Properties(_Part, frozen=True):

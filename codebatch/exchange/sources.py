@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
 from codebatch.errors import ObjectMissing
@@ -12,9 +13,10 @@ from codebatch.query.records import BatchRecords
 class Sources:
     """Reads files of a batch. `lost` are those of which the content is gone."""
 
-    def __init__(self, records: BatchRecords) -> None:
+    def __init__(self, records: BatchRecords, lost: Collection[bytes] = ()) -> None:
+        """`lost` is what was found to be gone before."""
         self._records = records
-        self.lost: set[bytes] = set()
+        self.lost = {*lost}
 
     def content(self, path: bytes) -> bytes | None:
         """What is in a file; None where that is lost, or there is no such file. Raises StoreCorrupt."""

@@ -61,17 +61,23 @@ def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
 
 def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
     codebatch = CommandLine(tmp_path)
-    write(tmp_path / "tree" / "a.py", "import os\n")
-    write(tmp_path / "tree" / "b.py", "import sys\n")
+    tree = tmp_path / "tree"
+    write(tree / "a.py", "import os\n")
+    write(tree / "b.py", "import sys\n")
+    write(tree / "noted.py", "import json\n")
     codebatch("run", "tree", "--store", "store")
-    write(tmp_path / "tree" / "a.py", "\nimport os\nimport re\n")
+    write(tree / "a.py", "\nimport os\nimport re\n")
+    write(tree / "noted.py", "import json  # noqa: F401\n")
     codebatch("run", "tree", "--store", "store")
-    data = codebatch("export", "sarif", "latest~1", "latest", "--store", "store").stdout
-    (result,) = _results(data)
-    assert (result["baselineState"], result["message"]) == ("new", {"text": "`re` imported but unused"})
+    new, noted = _results(codebatch("export", "sarif", "latest~1", "latest", "--store", "store").stdout)
+    assert (new["baselineState"], new["message"]) == ("new", {"text": "`re` imported but unused"})
+    assert (noted["baselineState"], noted["suppressions"]) == ("unchanged", [{"kind": "inSource"}])
+    place = noted["locations"][0]["physicalLocation"]  # type: ignore[index]
+    assert place == {"artifactLocation": {"uri": "noted.py", "uriBaseId": "%SRCROOT%"}}
+    assert len(codebatch("export", "gitlab", "latest~1", "latest", "--store", "store").json) == 1
     whole = _results(codebatch("export", "sarif", "--store", "store").stdout)
     assert len(whole) == 3
-    assert result["partialFingerprints"] in [each["partialFingerprints"] for each in whole]
+    assert new["partialFingerprints"] in [each["partialFingerprints"] for each in whole]
     assert not any("baselineState" in each for each in whole)
 
 
@@ -124,6 +130,7 @@ def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path) -> None:
         ("sarif", "latest"): "name two batches to compare, or none",
         ("sarif", "latest", "latest", "--batch", "latest"): "--batch means nothing",
         ("sarif", "--all", "--severity", "error"): "--all means nothing beside --severity",
+        ("sarif", "--base-store", "x"): "--base-store means nothing without A and B",
         ("sarif", "--summary", "x"): "--summary means nothing for sarif",
         ("sarif", "--json"): "standard output is taken",
         ("sarif", "-o", str(ran.codebatch.directory / ran.store / "x.sarif")): "is in the store",
