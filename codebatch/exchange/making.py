@@ -27,7 +27,7 @@ from codebatch.exchange.sources import Sources
 from codebatch.exchange.tools import summaries_of, tools_of
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.record import Severity
-from codebatch.query.completeness import Completeness
+from codebatch.query.completeness import Completeness, tasks_that_give
 from codebatch.query.wanted import Filters, Several, several
 
 if TYPE_CHECKING:
@@ -97,18 +97,22 @@ def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]
     sources = Sources(records, chosen.lost)
     findings = worst_first(records, chosen.findings)
 
+    def known(those: Sequence[Outgoing]) -> list[Outgoing]:
+        tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
+        return with_fingerprints(records, tasks, those, sources)
+
     def told() -> Told:
         return Told(findings=tuple(findings), tools=tools, incomplete=_whole(chosen.answer, sources).lacking)
 
     match form:
         case "sarif":
             taken = cut(by_tool(findings, tools))
-            known = by_tool(with_fingerprints(records, [*chain(*taken.values())], sources), dict.fromkeys(taken, ""))
-            export = export_sarif(told(), known, summaries_of(taken))
+            found = by_tool(known([*chain(*taken.values())]), dict.fromkeys(taken, ""))
+            export = export_sarif(told(), found, summaries_of(taken))
         case "github":
             export = export_github(told())
         case "gitlab":
-            export = export_gitlab(with_fingerprints(records, findings, sources))
+            export = export_gitlab(known(findings))
         case "checkstyle":
             export = export_checkstyle(findings)
         case _:

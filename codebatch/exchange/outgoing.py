@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from codebatch.compare.batches import read_items
 from codebatch.compare.fingerprints import fingerprints
-from codebatch.compare.scopes import NO_SCOPES, have_scopes, read_scopes
+from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.states import State
 from codebatch.compare.texts import Texts
 from codebatch.exchange.sources import Sources
@@ -50,21 +51,40 @@ def by_place(outgoing: Iterable[Outgoing]) -> list[Outgoing]:
     return sorted(outgoing, key=lambda each: (each.path, each.found.line, each.found.column, each.found.code))
 
 
-def with_fingerprints(records: BatchRecords, outgoing: Sequence[Outgoing], sources: Sources) -> list[Outgoing]:
-    """The same findings with what knows them again; `sources` learns what is lost. Raises StoreCorrupt."""
+def with_fingerprints(
+    records: BatchRecords, tasks: Iterable[str], outgoing: Sequence[Outgoing], sources: Sources
+) -> list[Outgoing]:
+    """The same findings with what knows them again; `sources` learns what is lost. Raises StoreCorrupt.
+
+    They are numbered among all that `tasks` find in their files, so that it is the same whatever else goes out. What
+    these do not find, since it is silenced, has none.
+    """
     files: dict[bytes, list[int]] = defaultdict(list)
     for index, each in enumerate(outgoing):
         files[each.path].append(index)
+    items = records.find_items(sorted(files)).values()
+    every: dict[bytes, list[Diagnostic]] = defaultdict(list)
+    for task in tasks:
+        for path, found in read_items(records, task, items, Diagnostic).items():
+            every[path] += found
     scopes = read_scopes(records, files) if have_scopes(records) else {}
     known = list(outgoing)
     for path, indexes in files.items():
         content = sources.content(path)
-        if content is None:
-            continue
-        texts, inside = Texts(content), scopes.get(path, NO_SCOPES)
-        findings = [texts.finding(each.found, inside.at(each.found.line)) for each in map(known.__getitem__, indexes)]
-        for index, fingerprint in zip(indexes, fingerprints(findings), strict=True):
-            known[index] = known[index]._replace(fingerprint=fingerprint)
+        if content is not None:
+            of_file = _known(every[path], Texts(content), scopes.get(path, NO_SCOPES))
+            for index in indexes:
+                if left := of_file.get(outgoing[index].found):
+                    known[index] = outgoing[index]._replace(fingerprint=left.pop(0))
+    return known
+
+
+def _known(every: Sequence[Diagnostic], texts: Texts, scopes: Scopes) -> dict[Diagnostic, list[str]]:
+    """What knows each finding of a file; several of one where it is there as often."""
+    known: dict[Diagnostic, list[str]] = defaultdict(list)
+    findings = [texts.finding(each, scopes.at(each.line)) for each in every]
+    for each, fingerprint in zip(every, fingerprints(findings), strict=True):
+        known[each].append(fingerprint)
     return known
 
 
