@@ -65,18 +65,24 @@ def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
     write(tree / "a.py", "import os\n\n\ndef f():\n    eval(1)\n")
     write(tree / "b.py", "import sys\n")
     write(tree / "noted.py", "import json\n")
+    write(tree / "used.py", "import string\n\nstring.x\n")
     codebatch("run", "tree", "--store", "store")
     write(tree / "a.py", "\nimport os\nimport re\n\n\ndef f():\n    eval(1)\n    eval(1)\n")
     write(tree / "noted.py", "import json  # noqa: F401\n")
+    write(tree / "used.py", "import string\n\n")
     codebatch("run", "tree", "--store", "store")
-    new, again, noted = _results(codebatch("export", "sarif", "latest~1", "latest", "--all", "--store", "store").stdout)
+    new, again, noted, used = _results(
+        codebatch("export", "sarif", "latest~1", "latest", "--all", "--store", "store").stdout
+    )
     assert (new["baselineState"], new["message"]) == ("new", {"text": "`re` imported but unused"})
+    # A hint on a changed line goes before a warning on one that nobody touched.
+    assert (again["ruleId"], used["ruleId"], used["baselineState"]) == ("S307", "F401", "new")
     assert (noted["baselineState"], noted["suppressions"]) == ("unchanged", [{"kind": "inSource"}])
     place = noted["locations"][0]["physicalLocation"]  # type: ignore[index]
     assert place == {"artifactLocation": {"uri": "noted.py", "uriBaseId": "%SRCROOT%"}}
-    assert len(codebatch("export", "gitlab", "latest~1", "latest", "--store", "store").json) == 1
+    assert len(codebatch("export", "gitlab", "latest~1", "latest", "--store", "store").json) == 2
     whole = _results(codebatch("export", "sarif", "--all", "--store", "store").stdout)
-    assert len(whole) == 5
+    assert len(whole) == 6
     for each in (new, again):  # The second `eval` is that also where it goes out alone.
         alike = [other for other in whole if other.get("partialFingerprints") == each["partialFingerprints"]]
         assert [other["locations"] for other in alike] == [each["locations"]]
