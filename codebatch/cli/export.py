@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import click
 import msgspec
 
+from codebatch.application.asking import Answer
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.filtering import filter_options
@@ -20,6 +22,7 @@ from codebatch.exchange.making import make_export
 from codebatch.exchange.summary import SUMMARY_BYTES_MAX
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.record import SEVERITIES, Severity
+from codebatch.query.wanted import Filters
 from codebatch.system.files import RealFiles
 
 
@@ -82,44 +85,64 @@ def export(
     _refuse(form, pair, batch_reference, summary, is_severity_twice=with_hints and bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store means nothing without A and B")
-    if answering.as_json and output == STANDARD_OUTPUT:
+    places = _places(form, output, summary, as_json=answering.as_json)
+    if pair:
+        than, batch = ask_sides(answering, pair[0], pair[1], base_store)
+    else:
+        than, batch = None, ask(answering, batch_reference)
+    for place in filter(None, places):
+        refuse_in_store(place, batch.question.store.root)
+    filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
+    codes, tools = code or None, tool or None
+    gravities = SEVERITIES if with_hints else severity or None
+    answer = make_export(batch, form, than=than, severity=gravities, code=codes, tool=tools, **filters)
+    if gravities is None and than is None and form != "ctags":
+        hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
+        if hints:
+            answering.note(f"{count_of(hints, 'hint')} left out; have them with --all")
+    return _answer(answering, batch, form, output, places, answer)
+
+
+class _Places(NamedTuple):
+    """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
+
+    export: Path | None
+    summary: Path | None
+
+
+def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _Places:
+    """Where it all goes. Raises InvalidInput where it cannot."""
+    if as_json and output == STANDARD_OUTPUT:
         raise InvalidInput("--json tells where an export was written, and standard output is taken by it: name -o FILE")
     example = f"codebatch export {form} -o FILE"
     target = None if output == STANDARD_OUTPUT else target_of(output, example)
-    beside = None if summary is None else target_of(summary, example)
-    than, batch = (
-        ask_sides(answering, pair[0], pair[1], base_store) if pair else (None, ask(answering, batch_reference))
-    )
-    for each in filter(None, (target, beside)):
-        refuse_in_store(each, batch.question.store.root)
-    answer = make_export(
-        batch,
-        form,
-        than=than,
-        severity=SEVERITIES if with_hints else severity or None,
-        code=code or None,
-        tool=tool or None,
-        lang=lang or None,
-        path=path,
-        where=where,
-        task=task,
-    )
-    for told in answer.found.left_out:
+    beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    if beside is not None and beside == target:
+        raise InvalidInput("-o and --summary name the same file")
+    return _Places(target, beside)
+
+
+def _answer(
+    answering: Answering, batch: OpenedBatch, form: Form, output: str, places: _Places, answer: Answer[Export]
+) -> int:
+    """Write what was made; returns the exit status."""
+    found = answer.found
+    for told in found.left_out:
         answering.tell(told)
-    if beside is not None:
-        _add_summary(answering, beside, answer.found)
-    if target is None:
+    if places.summary is not None:
+        _add_summary(answering, places.summary, found)
+    if places.export is None:
 
         def write() -> None:
-            sys.stdout.buffer.write(answer.found.data)
+            sys.stdout.buffer.write(found.data)
 
         return answer_written(answering, answer, write)
-    RealFiles().write_atomic(target, answer.found.data)
-    size, count = len(answer.found.data), answer.found.count
-    document = {"batch_id": batch.id, "form": form, "path": output, "bytes": size, "count": count}
+    RealFiles().write_atomic(places.export, found.data)
+    size = len(found.data)
+    document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
     noun = "definition" if form == "ctags" else "finding"
-    lines = [f"{output}: {count_of(count, noun)}, {human_bytes(size)}"]
-    return answer_document(answering, answer, {**document, "left_out": answer.found.left_out}, lines)
+    lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
+    return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.left_out}, lines)
 
 
 def _refuse(

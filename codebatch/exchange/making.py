@@ -95,7 +95,7 @@ def _compared(comparison: Comparison, form: Form) -> _Chosen:
 def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
     records = batch.question.records
     sources = Sources(records, chosen.lost)
-    findings = worst_first(records, chosen.findings)
+    findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
 
     def known(those: Sequence[Outgoing]) -> list[Outgoing]:
         tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))

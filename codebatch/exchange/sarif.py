@@ -7,6 +7,7 @@ so a tool that has found nothing has a run too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 from urllib.parse import quote
 
 import msgspec
@@ -42,6 +43,7 @@ from codebatch.model.record import Diagnostic, Severity
 _ROOT = "%SRCROOT%"
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Mapping[Severity, Level] = {"error": "error", "warning": "warning", "info": "note", "hint": "note"}
+_GRAVE: tuple[Level, ...] = get_args(Level)
 _BASELINE: Mapping[State | None, BaselineState] = {"new": "new", "worsened": "updated", "suppressed": "unchanged"}
 
 Summaries = Mapping[tuple[str, str], str]
@@ -65,8 +67,9 @@ def _encoded(told: Told, found: ByTool, most: int, summaries: Summaries) -> byte
 
 def _run(told: Told, tool: str, found: Sequence[Outgoing], summaries: Summaries) -> Run:
     levels: dict[str, Level] = {}
-    for each in found:  # The first is of the gravest there is.
-        levels.setdefault(each.found.code, _LEVELS[each.found.severity])
+    for each in found:
+        level = _LEVELS[each.found.severity]
+        levels[each.found.code] = min(levels.get(each.found.code, level), level, key=_GRAVE.index)
     places = {code: place for place, code in enumerate(levels)}
     rules = tuple(
         Rule(id=code, short_description=_message(summaries.get((tool, code))), default_configuration={"level": level})
@@ -112,7 +115,7 @@ def _region(found: Diagnostic) -> Region | None:
     """Where it stands; None where a record has no place that there can be."""
     if found.line < 1 or found.column < 1:
         return None
-    if (found.end_line, found.end_column) < (found.line, found.column):
+    if found.end_column < 1 or (found.end_line, found.end_column) < (found.line, found.column):
         return Region(start_line=found.line, start_column=found.column)
     return Region(
         start_line=found.line, start_column=found.column, end_line=found.end_line, end_column=found.end_column

@@ -113,6 +113,7 @@ def test_a_file_is_written_in_one_step_and_a_summary_added(ran: Ran, tmp_path: P
     assert (answer["path"], answer["form"], answer["bytes"]) == (str(target), "github", target.stat().st_size)
     assert answer["count"] == len(target.read_bytes().splitlines())
     assert summary.read_text(encoding="utf-8").startswith("# before\n## codebatch: ")
+    assert "1 hint left out; have them with --all" in ran.codebatch(*words).notes
     summary.write_bytes(b" " * (1 << 20))
     assert "left out: the summary" in ran.codebatch(*words).notes
     assert summary.stat().st_size == 1 << 20
@@ -140,6 +141,7 @@ def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path) -> None:
         ("sarif", "--all", "--severity", "error"): "--all means nothing beside --severity",
         ("sarif", "--base-store", "x"): "--base-store means nothing without A and B",
         ("sarif", "--summary", "x"): "--summary means nothing for sarif",
+        ("github", "-o", "x", "--summary", "x"): "name the same file",
         ("sarif", "--json"): "standard output is taken",
         ("sarif", "-o", str(ran.codebatch.directory / ran.store / "x.sarif")): "is in the store",
         ("sarif", "-o", str(tmp_path / "null")): "is no plain file",

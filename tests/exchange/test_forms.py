@@ -83,6 +83,15 @@ def test_sarif_is_valid_and_loses_nothing() -> None:
     assert "partialFingerprints" not in hint
 
 
+def test_a_rule_is_as_grave_as_the_gravest_of_its_findings() -> None:
+    odd = outgoing("E1", "error", place=(2, 5, 3, 0))
+    (run,) = [run for run in _sarif_runs(told(outgoing("E1", "hint"), odd, outgoing("E1"))) if run["results"]]
+    assert [(rule["id"], rule["defaultConfiguration"]) for rule in run["tool"]["driver"]["rules"]] == [
+        ("E1", {"level": "error"})
+    ]
+    assert run["results"][1]["locations"][0]["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 5}
+
+
 def test_a_tool_that_has_found_nothing_has_a_run() -> None:
     runs = _sarif_runs(told(outgoing()))
     assert [len(run["results"]) for run in runs] == [0, 1]
