@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, groupby
 
 from codebatch.exchange.export import Export
-from codebatch.query.fields import JsonRecord
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord, path_key
 from codebatch.query.filters import path_bytes
 
 _HEAD = (
@@ -26,20 +27,27 @@ _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"priv
 
 def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
     """Definitions but imports, by name and place. Paths are as the system has them, byte by byte."""
-    lines = [_line(symbol) for symbol in symbols if symbol["symbol_type"] != "import"]
+    lines: list[bytes] = []
+    for _, of_file in groupby(symbols, key=path_key):
+        kinds: dict[Json, str] = {}
+        for symbol in of_file:
+            kinds[symbol["qualified"]] = kind = str(symbol["symbol_type"])
+            if kind != "import":
+                lines.append(_line(symbol, kind, kinds.get(symbol["scope"])))
     lines.sort()
     # All of a big tree is hundreds of megabytes: it is put together once, with the LF of the last line.
     return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
 
 
-def _line(symbol: JsonRecord) -> bytes:
-    name, scope = _escaped(str(symbol["name"]).encode()), str(symbol["scope"])
+def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
+    """A definition; its scope is told where that is a definition of the file, which comes before it."""
+    name = _escaped(str(symbol["name"]).encode())
     if name[:1] in (b" ", b"!"):
         name = b"\\x%02x%b" % (name[0], name[1:])
     first, last = _lines(symbol)
-    fields = [b'%d;"' % first, b"kind:%b" % str(symbol["symbol_type"]).encode(), b"line:%d" % first]
-    if scope:
-        fields.append(b"scope:%b" % _escaped(scope.encode()))
+    fields = [b'%d;"' % first, b"kind:%b" % kind.encode(), b"line:%d" % first]
+    if scope_kind:
+        fields.append(b"scope:%b:%b" % (scope_kind.encode(), _escaped(str(symbol["scope"]).encode())))
     fields.append(b"end:%d" % last)
     if access := _ACCESS.get(str(symbol.get("visibility"))):
         fields.append(b"access:%b" % access)

@@ -28,10 +28,10 @@ from .outgoing import CONTENTS, FINDINGS, HOSTILE, HOSTILE_PATH, Held, outgoing,
 GOLDEN = Path(__file__).parent.parent / "golden" / "exchange"
 SCHEMA = Path(__file__).parent / "vendored" / "sarif-2.1.0-rtm.5.json"
 SYMBOLS: list[JsonRecord] = [
-    {"path": "b.py", "name": "run", "qualified": "A.run", "scope": "A", "symbol_type": "method", "line": 2, "column": 5,
-     "end_line": 4, "end_column": 1, "visibility": "private"},
     {"path": "b.py", "name": "A", "qualified": "A", "scope": "", "symbol_type": "class", "line": 1, "column": 1,
      "end_line": 9, "end_column": 1},
+    {"path": "b.py", "name": "run", "qualified": "A.run", "scope": "A", "symbol_type": "method", "line": 2, "column": 5,
+     "end_line": 4, "end_column": 1, "visibility": "private"},
     {"path_b64": "YVx0CemBLnB5", "name": "!\x1b", "qualified": "!", "scope": "", "symbol_type": "function", "line": 1,
      "column": 1, "end_line": 1, "end_column": 1},
     {"path": "b.py", "name": "os", "qualified": "os", "scope": "", "symbol_type": "import", "line": 1, "column": 1,
