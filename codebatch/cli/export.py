@@ -131,16 +131,16 @@ def _answer(
         answering.tell(told)
     if places.summary is not None:
         _add_summary(answering, places.summary, found)
+    noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
 
         def write() -> None:
             sys.stdout.buffer.write(found.data)
 
-        return answer_written(answering, answer, write)
+        return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
     RealFiles().write_atomic(places.export, found.data)
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
-    noun = "definition" if form == "ctags" else "finding"
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
     return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.left_out}, lines)
 
