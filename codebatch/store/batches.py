@@ -26,6 +26,7 @@ from codebatch.errors import (
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.imported import imports_in
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
@@ -61,7 +62,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
     has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
-    may be taken over from.
+    may be taken over from. `imports` are the tasks that say what other programs found, each with the object that is
+    the file of that.
     """
 
     format: int = BATCH_FORMAT
@@ -73,6 +75,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
     bases: tuple[BatchId, ...] = ()
+    imports: dict[str, Digest] = msgspec.field(default_factory=dict)
     created_at_ns: int
     shards: int
     items: int
@@ -151,6 +154,7 @@ def create_batch(
         paths=plan.paths,
         stat_cache=stat_cache,
         bases=tuple(bases),
+        imports=imports_in(plan.tasks),
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,
