@@ -12,9 +12,11 @@ import msgspec
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.differences import Counts, Difference
-from codebatch.compare.states import State, state_of_pair
+from codebatch.compare.reasons import Reasons
+from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.told import Paired, Told, pair_told
 from codebatch.compare.trees import Trees
+from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic, Record
 from codebatch.query.arguments import refuse_unknown
 from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
@@ -93,11 +95,11 @@ class Comparison:
         paired = self._pair()
         for old, new, by in paired.pairs:
             yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
-        for told in paired.old:
-            state: State = "removed" if self.trees.new_path(told.path) is None else "fixed"
-            yield Difference(state, told.about, None)
-        for told in paired.new:
-            yield Difference("new", None, told.about)
+        for told, reason in Reasons(self.trees, "old", paired.old).found():
+            is_gone = self.trees.new_path(told.path) is None
+            yield Difference(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
+        for told, reason in Reasons(self.trees, "new", paired.new).found():
+            yield Difference(state_of_new(reason), None, told.about, reason=reason)
 
     def _pair(self) -> Paired:
         old: list[Told] = []
@@ -122,13 +124,19 @@ def compare(
     """Compare two batches, the later one `new`, for some kinds of records; of the result, what a filter lets pass.
 
     A row passes where either of its records does. Raises InvalidInput, StoreCorrupt, and BatchIncomplete where one of
-    them is not whole, unless it was opened with `partial`.
+    them is not whole, unless it was opened with `partial`. Two trees without a file in common are none of one project:
+    InvalidInput.
     """
     refuse_unknown("kind", kinds, KINDS)
     asked = (asked or RecordFilter()).check()
-    return Comparison(
-        old.check(_stand(old.question, kinds, task)), new.check(_stand(new.question, kinds, task)), kinds, asked, task
-    )
+    sides = (old.check(_stand(old.question, kinds, task)), new.check(_stand(new.question, kinds, task)))
+    comparison = Comparison(*sides, kinds, asked, task)
+    if comparison.trees.are_strangers:
+        raise InvalidInput(
+            f"{old.id} and {new.id} are of different projects: they have no file in common, by path or by content",
+            hint="see what batches are of: codebatch batch list",
+        )
+    return comparison
 
 
 def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answer[None]:

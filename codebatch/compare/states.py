@@ -20,6 +20,11 @@ State = Literal[
     "not_comparable",
 ]
 
+# Why what is in one batch need not be in the other: there the path is not looked at, the task is not run, or has failed
+# or not come to the file; the rule is off, a note in the source silences it, few rules look in such a file; it is
+# another version that looks, or one that is configured otherwise.
+Reason = Literal["path", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
+
 REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
 IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})
 
@@ -33,3 +38,17 @@ def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     if old.message != new.message:
         return "changed"
     return "unchanged" if by == "line" and old.path_bytes == new.path_bytes else "moved"
+
+
+def state_of_new(reason: Reason | None) -> State:
+    """The state of a finding that the older batch has not."""
+    return "new" if reason is None else "not_comparable"
+
+
+def state_of_old(reason: Reason | None, *, is_file_gone: bool) -> State:
+    """The state of a finding that the newer batch has not. What is silenced is mended by nobody."""
+    if reason in ("rule_off", "silenced"):
+        return "suppressed"
+    if reason is not None:
+        return "not_comparable"
+    return "removed" if is_file_gone else "fixed"

@@ -50,6 +50,16 @@ class Trees:
 
         return pair_files(removed, added, lines_of)[0]
 
+    @property
+    def are_strangers(self) -> bool:
+        """Whether the trees have no path and no content in common, though both have files. Raises StoreCorrupt."""
+        ours, theirs = self.unlike
+        if not ours or not theirs or ours.keys() & theirs.keys():
+            return False
+        if len(ours) < self.old.snapshot.files or len(theirs) < self.new.snapshot.files:
+            return False
+        return {each.object for each in ours.values()}.isdisjoint(each.object for each in theirs.values())
+
     def new_path(self, old: bytes) -> bytes | None:
         """Where a file of the old tree is in the new one; None where it is gone. Raises StoreCorrupt."""
         ours, theirs = self.unlike
@@ -60,6 +70,10 @@ class Trees:
         ours, theirs = self.unlike
         return new if new in ours or new not in theirs else self._moved_from.get(new)
 
+    def path_in_other(self, side: Side, path: bytes) -> bytes | None:
+        """Where a file of one tree is in the other; None where it is not. Raises StoreCorrupt."""
+        return self.new_path(path) if side == "old" else self.old_path(path)
+
     def object(self, side: Side, path: bytes) -> str:
         """The digest of a file's content, which the tree has. Raises StoreCorrupt."""
         return self._entry(side, path).object
@@ -68,7 +82,7 @@ class Trees:
         """What is in a file, which the tree has; None where that is lost. Raises StoreCorrupt."""
         entry = self._entry(side, path)
         try:
-            return self._of(side).read_object(entry)
+            return self.batch(side).read_object(entry)
         except ObjectMissing:
             self.lost.add((side, path))
             return None
@@ -79,7 +93,7 @@ class Trees:
         None where either is lost. Found from the lesser digest to the greater, so that it is the same the other way
         round. Raises StoreCorrupt.
         """
-        other: Side = "new" if side == "old" else "old"
+        other = other_side(side)
         ours, theirs = self.object(side, path), self.object(other, its_other)
         if ours == theirs:
             return _ALL_LINES
@@ -90,11 +104,17 @@ class Trees:
             return pair_lines(content, its_content)
         return _inverted(pair_lines(its_content, content), content.count(b"\n") + 1)
 
-    def _of(self, side: Side) -> BatchRecords:
+    def batch(self, side: Side) -> BatchRecords:
+        """The batch of a side."""
         return self.old if side == "old" else self.new
 
+    def has_line(self, side: Side, path: bytes, its_other: bytes, line: int) -> bool:
+        """Whether a line of a file of one tree, from 1, is in that of the other. Raises StoreCorrupt."""
+        paired = self.lines(side, path, its_other)
+        return paired is not None and 0 < line <= len(paired) and paired[line - 1] != NOWHERE
+
     def _entry(self, side: Side, path: bytes) -> Entry:
-        entry = self.unlike[side == "new"].get(path) or self._of(side).snapshot.entry(path)
+        entry = self.unlike[side == "new"].get(path) or self.batch(side).snapshot.entry(path)
         if entry is None:
             raise StoreCorrupt(f"a record is of {display_path(path)}, which the snapshot has not")
         return entry
@@ -106,6 +126,11 @@ class Trees:
     @cached_property
     def _moved_from(self) -> dict[bytes, bytes]:
         return {pair.new: pair.old for pair in self.moved}
+
+
+def other_side(side: Side) -> Side:
+    """The one that it is not."""
+    return "new" if side == "old" else "old"
 
 
 def _inverted(paired: Sequence[int], lines: int) -> Sequence[int]:

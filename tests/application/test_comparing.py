@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,11 @@ import codebatch
 from codebatch.application.comparing import Comparison, compare
 from codebatch.application.opened import OpenedStore
 from codebatch.compare.differences import Difference
+from codebatch.errors import InvalidInput
 from codebatch.model.record import Diagnostic
 from codebatch.query.filters import RecordFilter
+
+from .inline import inline, run
 
 _BEFORE = {
     "edited.py": "import os\nimport sys, re\n\ndef f(x=[]):\n    return x is 1\n",
@@ -33,17 +37,23 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedStore]:
     """With a batch of each of the two trees."""
     tree = tmp_path_factory.mktemp("compared")
     (tree / ".git").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tree)
-        for files in (_BEFORE, _AFTER):
-            for path in _BEFORE:
-                (tree / path).unlink(missing_ok=True)
-            for path, text in files.items():
-                (tree / path).parent.mkdir(exist_ok=True)
-                (tree / path).write_text(text)
-            assert codebatch.run(".", pipeline="full", jobs=1).shortfall is None
-        with codebatch.open(tree / ".codebatch") as opened:
-            yield opened
+    for files in (_BEFORE, _AFTER):
+        _run(tree, files)
+    with codebatch.open(tree / ".codebatch") as opened:
+        yield opened
+
+
+def _run(tree: Path, files: Mapping[str, str | None], part: str = ".") -> None:
+    """Have a tree hold some files and no others, and a batch of it, or of a part of it."""
+    for path in tree.rglob("*"):
+        if path.is_file() and ".codebatch" not in path.parts and ".git" not in path.parts:
+            path.unlink()
+    for name, text in files.items():
+        if text is not None:
+            (tree / name).parent.mkdir(exist_ok=True, parents=True)
+            (tree / name).write_text(text)
+    with inline():
+        run(tree / part, tree / ".codebatch", configured=tree, pipeline="full")
 
 
 def _compare(
@@ -102,3 +112,94 @@ def test_lines_of_a_file_that_moved(store: OpenedStore) -> None:
     comparison = _compare(store)
     assert [*(comparison.lines(b"new/place.py") or ())][:9] == [0, 1, 2, 3, 4, 5, 6, 7, -1]
     assert [*(comparison.lines(b"edited.py") or ())][:6] == [-1, 0, -1, 2, 3, -1]
+
+
+_X = "import os\nx = 1\n"
+_RULE_OFF = '[tasks.lint]\noff = ["F401"]\n'
+_OFF_BELOW = '[[tasks.lint.paths]]\nmatch = ["new/"]\noff = ["F401"]\n'
+_OWN = "[tasks.own]\npython = 'own.py:task'\n"
+_RAISES = "def task(file):\n    raise ValueError\n"
+_SAYS = """from codebatch_workers.api import Diagnostic
+
+def task(file):
+    if file.path != b"a.py":
+        return []
+    return [Diagnostic(path="a.py", line=1, column=1, end_line=1, end_column=2, severity="error", code="O1",
+                       message="own", tool="own")]
+"""
+_TODO = "[tasks.lint]\non = ['todo-comment']\n[tasks.lint.todo]\nwords = ['%s']\n"
+_SAYS_NOTHING = "def task(file):\n    return []\n"
+_ALL = "[tasks.lint]\non = ['*']\n"
+_NOT = "not_comparable"
+
+# Two trees; what becomes of the one finding that is in one of them, and why; and the other way round.
+_CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], tuple[str, str | None]]] = {
+    "mended": ({"a.py": _X}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
+    "gone with its file": ({"a.py": _X, "b": ""}, {"b": ""}, ("removed", None), ("new", None)),
+    "rule off": (
+        {"a.py": _X}, {"a.py": _X, "codebatch.toml": _RULE_OFF}, ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "rule off where it went": (
+        {"a.py": _X, "codebatch.toml": _OFF_BELOW}, {"new/a.py": _X, "codebatch.toml": _OFF_BELOW},
+        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "noqa": (
+        {"a.py": _X}, {"a.py": "import os  # noqa: F401\nx = 1\n"}, ("suppressed", "silenced"), (_NOT, "silenced"),
+    ),
+    "noqa of another rule": (
+        {"a.py": "import os, sys\n"}, {"a.py": "import os  # noqa: E501\n"}, ("fixed", None), ("new", None),
+    ),
+    "note": (
+        {"a.py": _X}, {"a.py": "import os  # codebatch: ignore\nx = 1\n"},
+        ("suppressed", "silenced"), (_NOT, "silenced"),
+    ),
+    "note of the file": (
+        {"a.py": _X}, {"a.py": "# codebatch: ignore-file[F4*]\nimport os\nx = 1\n"},
+        ("suppressed", "silenced"), (_NOT, "silenced"),
+    ),
+    "few rules look": (
+        {"a.js": "// TODO x\nf(1)\n", "codebatch.toml": _ALL}, {"a.js": "\0", "codebatch.toml": _ALL},
+        (_NOT, "skipped"), (_NOT, "skipped"),
+    ),
+    "failed": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
+        {"a.py": "x = 2\n", "codebatch.toml": _OWN, "own.py": _RAISES}, (_NOT, "failed"), (_NOT, "failed"),
+    ),
+    "not run": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS}, {"a.py": "x = 1\n"},
+        (_NOT, "task"), (_NOT, "task"),
+    ),
+    "another version": (
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS},
+        {"a.py": "x = 1\n", "codebatch.toml": _OWN, "own.py": _SAYS_NOTHING}, (_NOT, "tool"), (_NOT, "tool"),
+    ),
+    "configured otherwise": (
+        {"a.py": "# HACK\n", "codebatch.toml": _TODO % "HACK"}, {"a.py": "# HACK\n", "codebatch.toml": _TODO % "NOTE"},
+        (_NOT, "configuration"), (_NOT, "configuration"),
+    ),
+    "configured otherwise, and the line is new": (
+        {"a.py": "# HACK\n", "codebatch.toml": _TODO % "HACK"}, {"a.py": "\n", "codebatch.toml": _TODO % "NOTE"},
+        ("fixed", None), ("new", None),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_path: Path, case: str) -> None:
+    before, after, told, backwards = _CASES[case]
+    (tmp_path / ".git").mkdir()
+    for files in (before, after):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        pair = [opened.batch(reference, partial=True) for reference in ("latest~1", "latest")]
+        for (old, new), expected in zip((pair, pair[::-1]), (told, backwards), strict=True):
+            found = [each for each in compare(old, new).differences() if each.old is None or each.new is None]
+            assert [(each.state, each.reason) for each in found] == [expected]
+
+
+def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for files in ({"a.py": _X}, {"b.py": "import sys\n"}):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch") as opened, pytest.raises(InvalidInput, match="no file in common"):
+        compare(opened.batch("latest~1"), opened.batch("latest"))

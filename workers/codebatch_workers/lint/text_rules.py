@@ -27,7 +27,7 @@ _LOOKED_AT_BYTES = 8192
 # The line must end, as written or as an escape in a literal, and base64 or a header must follow.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4}"
+    rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
@@ -37,6 +37,9 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _PROSE = frozenset(
     {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
 )
+_FOR_PEOPLE = frozenset({"csv", "gettext", "markdown", "properties", "rst", "text", "tsv"})
+_DECLARING = frozenset({"html", "svg", "xml"})
+_CHARSET = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
 def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
@@ -55,7 +58,12 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    if file.encoding_problem and not _is_likely_binary(file.content):
+    """Of code and data: what is read by people may be in the encoding that these agreed on, or that it declares."""
+    if file.encoding_problem and file.language not in _FOR_PEOPLE and not _is_likely_binary(file.content):
+        if file.language in _DECLARING:
+            declared = _CHARSET.search(file.content, 0, _LOOKED_AT_BYTES)
+            if declared is not None and declared[1].lower() not in (b"utf-8", b"utf8"):
+                return
         yield 0, 0, file.encoding_problem
 
 
