@@ -49,6 +49,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
     },
+    "Compare": {
+        "check": ("check:check", "Fail where a change has what is new or worse: the gate of CI."),
+    },
     "Keep": {
         "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),
         "pin": ("collection:pin", "Keep a batch or a snapshot until it is unpinned."),
@@ -97,7 +100,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 MEANT = {
     "analyze": "run",
     "analyse": "run",
-    "check": "findings",
     "clean": "gc",
     "complexity": "hotspots",
     "clones": "duplicates",
@@ -150,9 +152,9 @@ class LazyGroup(Group):
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
-    "fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, "
-    "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
-    "it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
+    "or a check fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, "
+    "70 a bug, 129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; "
+    "with --json it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group

@@ -17,6 +17,7 @@ from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
 from codebatch.cli.batches import StatusAnswer
+from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
@@ -104,6 +105,7 @@ ANSWERS: dict[str, object] = {
     "batch-show": answers.BatchShown,
     "callers": list[answers.CallerRow],
     "cat-object": ObjectShown,
+    "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
