@@ -12,10 +12,11 @@ from typing import NamedTuple
 from codebatch.application.base_runs import run_snapshot_as
 from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.change_lines import TouchedLines, touched_since
-from codebatch.application.comparing import Comparison, compare
+from codebatch.application.comparing import Comparison
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.sides import find_side
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Counts, Difference
 from codebatch.compare.lines import NOWHERE
@@ -73,7 +74,7 @@ class Checker(NamedTuple):
         Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
         UnknownId, Stopped or StoreError.
         """
-        newer = self.store.batch(head, partial=True)
+        newer = self.store.batch(partial=True) if head is None else find_side(self.store, head, partial=True)
         store, batch = newer.question.store, newer.question.batch
         chosen = (
             self._named(base)
@@ -84,7 +85,7 @@ class Checker(NamedTuple):
             return Checked(newer, chosen, None, (), (), {})
         chosen = self._under_tasks_of(store, batch, chosen)
         kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
-        comparison = compare(self.store.batch(chosen.batch.id, partial=True), newer, tuple(kinds))
+        comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
         lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
         judged, forbidden = judge(conditions, filter(lines, comparison.differences()))
         return Checked(
@@ -92,7 +93,7 @@ class Checker(NamedTuple):
         )
 
     def _named(self, reference: str) -> Base:
-        return Base(self.store.batch(reference, partial=True).question.batch, "as it was named")
+        return Base(find_side(self.store, reference, partial=True).question.batch, "as it was named")
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""

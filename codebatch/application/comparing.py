@@ -44,14 +44,14 @@ class Comparison:
         self.old = old
         self.new = new
         self.trees = Trees(old.question.records, new.question.records)
-        self._kinds = kinds
+        self.kinds = kinds
         self._asked = asked
         self._task = task
 
     @property
     def is_complete(self) -> bool:
-        """Whether both batches say all that is compared."""
-        return self.old.is_complete and self.new.is_complete
+        """Whether both batches say all that is compared, and what was read of the files for it was there."""
+        return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
     def differences(self) -> Iterator[Difference]:
         """What is not as it was, by kind, path and place; of what is gone these are those it had.
@@ -65,7 +65,7 @@ class Comparison:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
         told = sum(self._passes(self.trees.new, each.new) for each in self._every)
-        asked = msgspec.structs.replace(self._asked, kinds=tuple(self._kinds))
+        asked = msgspec.structs.replace(self._asked, kinds=tuple(self.kinds))
         names = self.trees.new.choose_tasks(self._task)
         found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
         return {state: found[state] for state in STATES}
@@ -111,6 +111,11 @@ class Comparison:
                 ):
                     told += (Told(path, task, about) for path, each in found.items() for about in each)
         return pair_told(self.trees, old, new)
+
+
+def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
+    """The kinds that a filter names, be it by asking for what one kind alone has; diagnostics where it names none."""
+    return asked.named_kinds or ("diagnostic",)
 
 
 def compare(

@@ -37,6 +37,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "diff": ("comparing:diff", "What became of the findings of one batch in another."),
+        "regressions": ("comparing:regressions", "What is new in a batch, or worse than in an older one."),
+        "improvements": ("comparing:improvements", "What is mended in a batch, or better than in an older one."),
+        "check": ("check:check", "Fail where a change has what is new or worse: the gate of CI."),
         "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
@@ -48,9 +52,6 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("batches:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
-    },
-    "Compare": {
-        "check": ("check:check", "Fail where a change has what is new or worse: the gate of CI."),
     },
     "Keep": {
         "gc": ("collection:gc", "Remove old batches, and whatever only they needed."),

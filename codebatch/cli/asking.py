@@ -27,6 +27,7 @@ from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
+    from codebatch.application.comparing import Comparison
     from codebatch.snapshotting.staleness import Changes
 
 
@@ -114,6 +115,25 @@ def answer_document(
     answering.print(document, lines, name=name)
     _tell_changes(answering, question)
     return _status(whole)
+
+
+def answer_compared(answering: Answering, comparison: Comparison, write: Callable[[], None]) -> None:
+    """Answer with what two batches were compared for, which `write` puts on standard output.
+
+    The older one is knowingly old: whether its tree has changed since is not asked.
+    """
+    for answer in (comparison.old, comparison.new):
+        _tell(answering, answer.question, answer.whole)
+    answering.display.make_way()
+    write()
+    sys.stdout.flush()
+    for side, path in sorted(comparison.trees.lost):
+        batch = comparison.trees.batch(side).batch
+        answering.tell(
+            f"incomplete: what is in {display_path(path)} of {batch.id} is lost, and its findings are told apart by "
+            "what they say alone"
+        )
+    _tell_changes(answering, comparison.new.question)
 
 
 def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:

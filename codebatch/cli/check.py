@@ -16,19 +16,16 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.opened import OpenedStore
 from codebatch.cli.asking import answer_document
-from codebatch.cli.findings import place_of
+from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.run import Teller
 from codebatch.compare.conditions import DEFAULT, FORMS, Judged
-from codebatch.compare.differences import Difference
 from codebatch.errors import BatchIncomplete
 from codebatch.model.quantities import count_of
-from codebatch.model.record import Diagnostic, Metric, Record
-from codebatch.query.fields import record_path
+from codebatch.query.fields import JsonRecord
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 50
-_TOLD = {"not_comparable": "not comparable"}
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,18 +36,11 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     is_clean: bool
 
 
-class Forbidden(msgspec.Struct, frozen=True, kw_only=True):
-    """What a condition forbids: `old` is null where it is new."""
-
-    state: str
-    old: Record | None
-    new: Record | None
-
-
 class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`check`. `why` the base is that batch, or why there is none: then nothing was compared, `passed` is true, and
-    `conditions` are empty. `counts` are of findings and what else was compared, by state; what is new or worse among
-    them, and is not of this change or on other lines, is held against no condition. How true it is as in `summary`.
+    `conditions` are empty. `forbidden` are rows as those of `regressions`. `counts` are of all that was compared, by
+    state; what is new or worse among it, and `not_of_this_change` or `on_other_lines`, is held against no condition.
+    How true it is as in `summary`.
     """
 
     passed: bool
@@ -61,7 +51,7 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     not_of_this_change: int
     on_other_lines: int
-    forbidden: tuple[Forbidden, ...]
+    forbidden: tuple[JsonRecord, ...]
     complete: bool
     percent: float
     stale: bool | None
@@ -126,7 +116,7 @@ def _answer(answering: Answering, checked: Checked) -> int:
         "counts": dict(checked.counts),
         "not_of_this_change": checked.not_of_change,
         "on_other_lines": checked.on_other_lines,
-        "forbidden": tuple(Forbidden(state=each.state, old=each.old, new=each.new) for each in checked.forbidden),
+        "forbidden": tuple(map(row_of, checked.forbidden)),
     }
     if isinstance(checked.base, Base):
         answering.note(f"compared with {checked.base.batch.id}: {checked.base.why}")
@@ -146,7 +136,7 @@ def _batch_shown(about: object) -> CheckedBatch:
 
 
 def _lines(checked: Checked) -> Iterator[str]:
-    yield from map(_line, checked.forbidden[:_SHOWN_MAX])
+    yield from (f"{difference_line(each)} [{each.state}]" for each in checked.forbidden[:_SHOWN_MAX])
     if len(checked.forbidden) > _SHOWN_MAX:
         yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more; all with --json"
     if checked.judged:
@@ -159,23 +149,9 @@ def _lines(checked: Checked) -> Iterator[str]:
 
 
 def _counted(checked: Checked) -> Iterator[str]:
-    told = [f"{number:,} {_TOLD.get(state, state)}" for state, number in checked.counts.items() if number]
-    yield ", ".join(told) or "nothing was found in either"
+    if checked.comparison is not None:
+        yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     if checked.not_of_change:
         yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"
     if checked.on_other_lines:
         yield f"{checked.on_other_lines:,} of these on lines that are as they were"
-
-
-def _line(each: Difference) -> str:
-    record = each.new or each.old
-    told = msgspec.to_builtins(record)
-    match record:
-        case Diagnostic():
-            return f"{place_of(told)}: {record.severity} {record.code} {record.message} ({each.state})"
-        case Metric():
-            before = f", before {each.old.value:,}" if isinstance(each.old, Metric) else ""
-            of = f" of {record.symbol}" if record.symbol else ""
-            return f"{record_path(told)}:{record.line}: {record.metric}{of} is {record.value:,}{before} ({each.state})"
-        case _:
-            return f"{record_path(told)} ({each.state})"

@@ -20,6 +20,7 @@ from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
+from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
 from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
@@ -110,6 +111,7 @@ ANSWERS: dict[str, object] = {
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
     "diagnose": Diagnosis,
+    "diff": DiffAnswer,
     "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
@@ -131,6 +133,7 @@ ANSWERS: dict[str, object] = {
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
     "impact-tests": list[str],
+    "improvements": ImprovementsAnswer,
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": list[Record],
@@ -151,6 +154,7 @@ ANSWERS: dict[str, object] = {
     "query-stats": dict[str, int],
     "query-symbols": Records,
     "references": list[answers.ReferenceRow],
+    "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],

@@ -19,7 +19,19 @@ from codebatch.store.batches import Batch
 from .git_repositories import DAY, NOW, git, make_repository
 from .inline import inline, run
 
+pytestmark = pytest.mark.slow
+
 _MAIN = b"import os\n\n\ndef f(x):\n    return x is 1\n"
+_RULE = b"""\
+[[tasks.lint.rules]]
+id = "no-is"
+language = "python"
+pattern = "return $X"
+message = "m"
+severity = "error"
+bad = ["def f(x):\\n    return x\\n"]
+good = ["x = 1\\n"]
+"""
 _SYNTAX_ERROR = b"def f(:\n"
 
 
@@ -200,7 +212,7 @@ def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
 def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
     """So a rule that was turned on finds nothing new in what nobody touched."""
     first = project.run()
-    project.write({"codebatch.toml": b'[tasks.lint]\non = ["D100"]\n'})
+    project.write({"codebatch.toml": _RULE})
     project.run()
     checked = project.check("new", base=first.id)
     assert _base(checked).batch.about.snapshot_id == first.about.snapshot_id
@@ -210,7 +222,7 @@ def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> Non
 
 def test_base_that_cannot_be_run_again_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     first = project.run()
-    project.write({"codebatch.toml": b'[tasks.lint]\non = ["D100"]\n'})
+    project.write({"codebatch.toml": _RULE})
     project.run()
 
     def mismatch(*_: object) -> None:
