@@ -6,11 +6,14 @@ conditions. What is not of the change is counted, and forbids nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from codebatch.application.base_runs import run_snapshot_as
 from codebatch.application.base_selection import Base, NoBase, choose_base
+from codebatch.application.baselines import new_beside, read_baseline
 from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
 from codebatch.application.execution import Execution, Listener
@@ -18,13 +21,21 @@ from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
-from codebatch.compare.differences import Counts, Difference
+from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
-from codebatch.compare.states import REGRESSIONS
+from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
 from codebatch.store.batches import Batch, Checkout, snapshot_of
 from codebatch.store.store import Store
+
+
+class KeptBase(NamedTuple):
+    """A baseline that HEAD is held against, and why."""
+
+    why: str
 
 
 class Checked(NamedTuple):
@@ -36,11 +47,11 @@ class Checked(NamedTuple):
     """
 
     head: OpenedBatch
-    base: Base | NoBase
+    base: Base | NoBase | KeptBase
     comparison: Comparison | None
     judged: Sequence[Judged]
     forbidden: Sequence[Difference]
-    counts: Counts
+    counts: Mapping[State, int]
     not_of_change: int = 0
     on_other_lines: int = 0
 
@@ -74,7 +85,7 @@ class Checker(NamedTuple):
         Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
         UnknownId, Stopped or StoreError.
         """
-        newer = self.store.batch(partial=True) if head is None else find_side(self.store, head, partial=True)
+        newer = self._head(head)
         store, batch = newer.question.store, newer.question.batch
         chosen = (
             self._named(base)
@@ -91,6 +102,31 @@ class Checker(NamedTuple):
         return Checked(
             newer, chosen, comparison, judged, forbidden, comparison.counts, lines.not_of_change, lines.on_other_lines
         )
+
+    def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> Checked:
+        """Hold the findings of HEAD that a baseline has not against conditions.
+
+        Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
+        """
+        unknown = [each.text for each in conditions if each.text == "worse" or each.kind != "diagnostic"]
+        if unknown:
+            told = (
+                f"a baseline does not say what {', '.join(unknown)} asks: it has findings, and not how grave they are"
+            )
+            raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
+        kept = read_baseline(path)
+        newer = self._head(head)
+        answer, found, gone = new_beside(newer, kept)
+        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in found))
+        known = len(answer.found.findings) - len(found)
+        counts: dict[State, int] = {"unchanged": known, "new": len(found), "fixed": gone}
+        base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
+        return Checked(newer, base, None, judged, forbidden, counts)
+
+    def _head(self, reference: str | None) -> OpenedBatch:
+        if reference is None:
+            return self.store.batch(partial=True)
+        return find_side(self.store, reference, partial=True)
 
     def _named(self, reference: str) -> Base:
         return Base(find_side(self.store, reference, partial=True).question.batch, "as it was named")

@@ -41,6 +41,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "regressions": ("comparing:regressions", "What is new in a batch, or worse than in an older one."),
         "improvements": ("comparing:improvements", "What is mended in a batch, or better than in an older one."),
         "check": ("check:check", "Fail where a change has what is new or worse: the gate of CI."),
+        "baseline": ("baseline:baseline", "Findings that are lived with, in a file: for CI without a store."),
         "report": ("report:report", "What a batch found, as one HTML page."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),

@@ -11,7 +11,7 @@ import msgspec
 
 from codebatch.application.asking import Answer
 from codebatch.application.base_selection import Base, NoBase
-from codebatch.application.checking import Checked, Checker, conditions_of
+from codebatch.application.checking import Checked, Checker, KeptBase, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.opened import OpenedStore
@@ -20,12 +20,14 @@ from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_li
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.run import Teller
 from codebatch.compare.conditions import DEFAULT, FORMS, Judged
-from codebatch.errors import BatchIncomplete
+from codebatch.compare.states import State
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.quantities import count_of
 from codebatch.query.fields import JsonRecord
 
 EXIT_FAILED = 1
 _SHOWN_MAX = 50
+_OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +70,9 @@ class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     help=f"{', '.join(FORMS)}; several may be given. Default: {DEFAULT}.",
 )
 @click.option("--changed-lines", is_flag=True, help="Only findings on lines that differ.")
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with this file: see baseline."
+)
 @click.option("--no-base-ok", is_flag=True, help="Where there is nothing to compare with, all is old: no error.")
 @click.option(
     "--allow-incomparable", is_flag=True, help="Compare with a base of other tasks, where it cannot be run again."
@@ -80,21 +85,27 @@ def check(
     head: str | None,
     fail_on: tuple[str, ...],
     changed_lines: bool,
+    baseline: Path | None,
     no_base_ok: bool,
     allow_incomparable: bool,
     jobs: int | None,
 ) -> int:
     """Fail where HEAD, by default the latest batch, has what is new or worse than in BASE.
 
-    Where no BASE is named it is, in git, the batch of the commit at which the change begins: the merge base with the
-    default branch. Its tree is run where there is no batch of it. Exit status 1 where a condition is broken, 3 where
-    HEAD is incomplete or there is nothing to compare with.
+    Where no BASE is named, and no baseline, it is in git the batch of the commit at which the change begins: the merge
+    base with the default branch. Its tree is run where there is no batch of it. Exit status 1 where a condition is
+    broken, 3 where HEAD is incomplete or there is nothing to compare with.
     """
     conditions = conditions_of(fail_on)
     execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
     store = OpenedStore(answering.place.open(), answering.note)
     checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
-    checked = checker.check(conditions, base, head, changed_lines=changed_lines)
+    if baseline is None:
+        checked = checker.check(conditions, base, head, changed_lines=changed_lines)
+    elif changed_lines or head is not None:
+        raise InvalidInput("a baseline stands for BASE, and has no lines: name HEAD alone")
+    else:
+        checked = checker.check_baseline(conditions, baseline, base)
     answering.questions.append(checked.head.question)
     answering.batches.append(checked.head.question.batch)
     if isinstance(checked.base, NoBase) and not (checked.base.is_first or no_base_ok):
@@ -120,6 +131,8 @@ def _answer(answering: Answering, checked: Checked) -> int:
     }
     if isinstance(checked.base, Base):
         answering.note(f"compared with {checked.base.batch.id}: {checked.base.why}")
+    elif isinstance(checked.base, KeptBase):
+        answering.note(f"compared with {checked.base.why}")
     else:
         answering.tell(f"nothing to compare with, so all is old: {checked.base.why}")
     answer = Answer(question=checked.head.question, found=None, whole=checked.head.whole)
@@ -151,6 +164,9 @@ def _lines(checked: Checked) -> Iterator[str]:
 def _counted(checked: Checked) -> Iterator[str]:
     if checked.comparison is not None:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
+    else:
+        new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
+        yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone"
     if checked.not_of_change:
         yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"
     if checked.on_other_lines:

@@ -16,6 +16,7 @@ from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
+from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.batches import StatusAnswer
 from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
@@ -100,6 +101,9 @@ Records = list[Record] | dict[str, int]
 
 ANSWERS: dict[str, object] = {
     "api": Api,
+    "baseline-create": BaselineMade,
+    "baseline-show": list[BaselineRule],
+    "baseline-update": BaselineUpdated,
     "batch-init": answers.BatchMade,
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,

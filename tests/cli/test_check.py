@@ -48,3 +48,34 @@ def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
     told = codebatch("check", "latest~1", "latest", "--json", status=3)
     assert json.loads(told.stdout)["complete"] is False
     assert "incomplete: " in told.notes
+
+
+def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) -> None:
+    here = codebatch.directory
+    write(here / "a.py", "import os\nimport re\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    made = codebatch("baseline", "create", "known.jsonl", "--json")
+    assert (made.json["findings"], (here / "known.jsonl").read_bytes().count(b"\n")) == (2, 2)
+    assert "is there" in codebatch("baseline", "create", "known.jsonl", "--json", status=2).error["message"]
+    assert codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new").lines[-1].startswith("0 new, 2 of the")
+
+    write(here / "b.py", "\n\nimport re\nimport sys\n")
+    (here / "a.py").unlink()
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert [row["message"] for row in told["forbidden"]] == ["`sys` imported but unused"]
+    assert (told["counts"], told["base"]) == ({"unchanged": 1, "new": 1, "fixed": 1}, None)
+    update = codebatch("baseline", "update", "known.jsonl", "--json").json
+    assert [update[name] for name in ("findings", "removed", "moved", "added", "left_out")] == [1, 1, 1, 0, 1]
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", status=1)
+    assert codebatch("baseline", "update", "known.jsonl", "--accept-new").lines == ["known.jsonl: 2 findings, 1 added"]
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")
+    shown = codebatch("baseline", "show", "known.jsonl", "--json").json
+    assert shown == [{"tool": "ruff", "code": "F401", "findings": 2, "files": 1}]
+
+    (here / "known.jsonl").write_text("<<<<<<< HEAD\n")
+    assert (
+        "known.jsonl merge=union" in codebatch("check", "--baseline", "known.jsonl", "--json", status=2).error["hint"]
+    )
+    assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
+    assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "worse", status=2).notes
