@@ -12,6 +12,7 @@ import msgspec
 
 from codebatch.application.comparing import STATES, Comparison
 from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
 from codebatch.application.stores import StorePlace
 from codebatch.cli.asking import answer_compared
@@ -133,15 +134,21 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
+    old = wanted.old or (_OLD if wanted.base_store is None else _NEW)
+    sides = ask_sides(answering, old, wanted.new or _NEW, wanted.base_store)
+    return sides[1].compare(sides[0], **wanted.filters)
+
+
+def ask_sides(
+    answering: Answering, old: str, new: str, base_store: Path | None = None
+) -> tuple[OpenedBatch, OpenedBatch]:
+    """The two that are named, of which parts may be there alone; the older one may be in another store."""
     store = OpenedStore(answering.place.open(), answering.note)
-    base, old = store, wanted.old or _OLD
-    if wanted.base_store is not None:
-        base = OpenedStore(StorePlace(wanted.base_store).open(), answering.note)
-        old = wanted.old or _NEW
-    sides = (find_side(base, old, partial=True), find_side(store, wanted.new or _NEW, partial=True))
+    base = store if base_store is None else OpenedStore(StorePlace(base_store).open(), answering.note)
+    sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)
-    return sides[1].compare(sides[0], **wanted.filters)
+    return sides
 
 
 def _answer(

@@ -135,7 +135,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     counts = comparison.counts
     told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
     reasons = Counter(each.reason for each in comparison.differences() if each.state == "not_comparable")
-    why = ", ".join(f"{number:,} {_REASONS.get(str(reason), reason)}" for reason, number in reasons.most_common())
+    why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
     return ", ".join(told or ["nothing"]) + (f": {why}" if why else "")
 
 
