@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from codebatch.application.asking import Answer, Question
-from codebatch.compare.batches import records_unlike
+from codebatch.compare.batches import records_of, records_unlike
 from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
 from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
-from codebatch.compare.told import Paired, Told, pair_told
+from codebatch.compare.told import Told, pair_told
 from codebatch.compare.tree_files import of_entry
 from codebatch.compare.trees import Trees
 from codebatch.errors import InvalidInput
@@ -56,12 +56,15 @@ class Comparison:
         """Whether both batches say all that is compared, and what was read of the files for it was there."""
         return self.old.is_complete and self.new.is_complete and not self.trees.lost
 
-    def differences(self) -> Iterator[Difference]:
+    def differences(self, *, unchanged: bool = False) -> Iterator[Difference]:
         """What is not as it was, by kind, path and place; of what is gone these are those it had.
 
-        Raises InvalidInput or StoreCorrupt.
+        With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        return (each for each in self._every if each.state != "unchanged" and self._is_asked(each))
+        every = self._every
+        if unchanged and "diagnostic" in self.kinds:
+            every = sorted([*every, *self._untold()], key=place_of)
+        return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
 
     @cached_property
     def counts(self) -> Counts:
@@ -112,7 +115,7 @@ class Comparison:
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
 
     def _paired_diagnostics(self) -> Iterator[Difference]:
-        paired = self._pair()
+        paired = pair_told(self.trees, *self._told)
         for old, new, by in paired.pairs:
             yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
         for told, reason in Reasons(self.trees, "old", paired.old).found():
@@ -127,15 +130,23 @@ class Comparison:
         names = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
         return [name for name in names if self._task in (None, name)]
 
-    def _pair(self) -> Paired:
-        old: list[Told] = []
-        new: list[Told] = []
+    def _untold(self) -> Iterator[Difference]:
+        """The findings of items of which the two say the same."""
         for task in self._tasks:
-            for told, found in zip(
-                (old, new), records_unlike(self.trees.old, self.trees.new, task, Diagnostic), strict=True
-            ):
-                told += (Told(path, task, about) for path, each in found.items() for about in each)
-        return pair_told(self.trees, old, new)
+            told = {each.path for each in self._told[1] if each.task == task}
+            for path, found in records_of(self.trees.new, task, Diagnostic).items():
+                if path not in told:
+                    yield from (Difference("unchanged", about, about, "line") for about in found)
+
+    @cached_property
+    def _told(self) -> tuple[list[Told], list[Told]]:
+        """The findings of both at the paths of which a task does not say the same."""
+        told: tuple[list[Told], list[Told]] = ([], [])
+        for task in self._tasks:
+            sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
+            for side, by_path in zip(told, sides, strict=True):
+                side += (Told(path, task, about) for path, found in by_path.items() for about in found)
+        return told
 
 
 def kinds_of(asked: RecordFilter) -> tuple[str, ...]:

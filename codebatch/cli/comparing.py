@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import click
@@ -32,10 +31,12 @@ from codebatch.cli.filtering import filter_options
 from codebatch.cli.formats import Form, columns_of, write_rows
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
+from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.task import Json
+from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 from codebatch.query.wanted import OutputFilters
 
@@ -50,7 +51,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     old: str | None
     new: str | None
-    base_store: Path | None
+    base_store: str | None
     filters: OutputFilters
     limit: int | None
     form: Form | None
@@ -76,9 +77,7 @@ def comparing(function: F) -> F:
 _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = (
     click.argument("old", metavar="[A]", required=False),
     click.argument("new", metavar="[B]", required=False),
-    click.option(
-        "--base-store", type=click.Path(path_type=Path), metavar="PATH", help="The store that A is in. Default: B's."
-    ),
+    click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
     filter_options(
         "--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
         "--where", "--task", "--output",
@@ -133,15 +132,16 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    store = OpenedStore(answering.place.open(), answering.note)
-    base, old = store, wanted.old or _OLD
+    store = base = OpenedStore(answering.place.open(), answering.note)
+    default = _OLD
     if wanted.base_store is not None:
-        base = OpenedStore(StorePlace(wanted.base_store).open(), answering.note)
-        old = wanted.old or _NEW
-    sides = (find_side(base, old, partial=True), find_side(store, wanted.new or _NEW, partial=True))
-    answering.questions.extend(side.question for side in sides)
-    answering.batches.extend(side.question.batch for side in sides)
-    return sides[1].compare(sides[0], **wanted.filters)
+        base, default = OpenedStore(StorePlace(path_of(wanted.base_store)).open(), answering.note), _NEW
+    old = find_side(base, default if wanted.old is None else wanted.old, partial=True)
+    new = find_side(store, _NEW if wanted.new is None else wanted.new, partial=True)
+    for side in (old, new):
+        answering.questions.append(side.question)
+        answering.batches.append(side.question.batch)
+    return new.compare(old, **wanted.filters)
 
 
 def _answer(
@@ -164,7 +164,8 @@ def _answer(
     if form == "json":
         answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
     elif wanted.form is None:
-        lines = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        every = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        lines = [fitted(line, terminal_width()) for line in every]
         answer_compared(answering, comparison, lambda: answering.print(None, lines))
     else:
         columns = ("state", *columns_of(form, comparison.kinds))

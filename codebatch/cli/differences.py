@@ -21,6 +21,7 @@ COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparabl
 WORDS: dict[str, str] = {"not_comparable": "not comparable"}
 _REASONS = {
     "path": "the other batch is of other paths",
+    "lost": "its file may have been moved: contents are lost",
     "task": "its task is none of the other batch",
     "failed": "in the other batch its task failed, or has not come to the file",
     "rule_off": "the rule is off in the other batch",
@@ -135,7 +136,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     counts = comparison.counts
     told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
     reasons = Counter(each.reason for each in comparison.differences() if each.state == "not_comparable")
-    why = ", ".join(f"{number:,} {_REASONS.get(str(reason), reason)}" for reason, number in reasons.most_common())
+    why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
     return ", ".join(told or ["nothing"]) + (f": {why}" if why else "")
 
 

@@ -41,6 +41,14 @@ def records_unlike(old: BatchRecords, new: BatchRecords, task: str, type_: type[
     return ours, theirs
 
 
+def records_of(records: BatchRecords, task: str, type_: type[R]) -> ByPath[R]:
+    """All records of a type that a task gives so far; none where there is no such task. Raises StoreCorrupt."""
+    if task not in records.task_names:
+        return {}
+    pieces = (piece for piece in records.source.iter_pieces(task) if piece.counts.kinds.get(_kind(type_)))
+    return _by_path((block for piece in pieces for block in records.read(piece)), type_)
+
+
 def read_items(records: BatchRecords, task: str, items: Iterable[int], type_: type[R]) -> ByPath[R]:
     """The records of a type that a task gives of some items so far. Raises StoreCorrupt."""
     items = sorted(items)

@@ -44,7 +44,7 @@ class Reasons:
             if not self._other.looks_at(path if its_other is None else its_other):
                 yield from ((told, "path") for told in left)
             elif its_other is None:
-                yield from ((told, None) for told in left)
+                yield from ((told, "lost" if self._trees.may_have_moved else None) for told in left)
             else:
                 yield from self._of_file(path, its_other, left)
 

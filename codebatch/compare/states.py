@@ -6,6 +6,7 @@ added or removed, which is neither good nor bad. A finding is removed, not fixed
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from codebatch.compare.findings import Pass
@@ -27,11 +28,14 @@ State = Literal[
 
 # Why what is in one batch need not be in the other: there the path is not looked at, the task is not run, or has failed
 # or not come to the file; the rule is off, a note in the source silences it, few rules look in such a file; it is
-# another version that looks, or one that is configured otherwise.
-Reason = Literal["path", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
+# another version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
+Reason = Literal["path", "lost", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
 
 REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
 IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})
+
+# What a message calls a line goes with the lines above it.
+_LINE = re.compile(r"\bline \d+")
 
 _RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
@@ -40,7 +44,7 @@ def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """The state of two findings that are one. What is told is the weightiest: severity, then message, then place."""
     if old.severity != new.severity:
         return "worsened" if _RANK[new.severity] > _RANK[old.severity] else "improved"
-    if old.message != new.message:
+    if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
         return "changed"
     return "unchanged" if by == "line" and old.path_bytes == new.path_bytes else "moved"
 

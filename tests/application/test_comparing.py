@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import codebatch
-from codebatch.application.comparing import Comparison, compare
+from codebatch.application.comparing import STATES, Comparison, compare
 from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.compare.differences import Difference
-from codebatch.errors import InvalidInput
+from codebatch.compare.trees import Trees
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo
 from codebatch.model.record import Diagnostic
 from codebatch.query.filters import RecordFilter
 
+from .histories import History
 from .inline import inline, run
 
 _BEFORE = {
@@ -197,9 +203,111 @@ def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_pat
             assert [(each.state, each.reason) for each in found] == [expected]
 
 
+def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    files = {"src/a.py": _X, "lib/b.py": _X}
+    _run(tmp_path, files)
+    _run(tmp_path, {**files, "src/a.py": "import re\n"}, part="src")
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        whole, part = (opened.batch(each.id) for each in opened.batches())
+        told = [(_row(each)[2], each.state, each.reason) for each in compare(whole, part).differences()]
+        assert told == [
+            ("lib/b.py", "not_comparable", "path"),
+            ("src/a.py", "fixed", None),
+            ("src/a.py", "new", None),
+        ]
+
+
+def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path) -> None:
+    """Of files in one batch alone nothing is said: they may be one that was moved."""
+    (tmp_path / ".git").mkdir()
+    for files in (_BEFORE, _AFTER):
+        _run(tmp_path, files)
+    for pack in (tmp_path / ".codebatch" / "objects").glob("*.pack"):
+        pack.unlink()
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        comparison = _compare(opened)
+        found = [_row(each) for each in comparison.differences() if each.reason != "lost"]
+        assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
+            ("moved", "message", "edited.py", "F401"),
+            ("fixed", None, "edited.py", "F401"),
+            ("moved", "message", "edited.py", "F401"),
+            ("new", None, "edited.py", "B015"),
+            ("new", None, "edited.py", "F821"),
+            ("moved", "message", "edited.py", "F632"),
+        ]
+        assert comparison.counts["not_comparable"] == 8
+        assert not comparison.is_complete
+
+
+def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        with pytest.raises(BatchIncomplete):
+            _compare(opened)
+        assert not compare(opened.batch("latest~1"), opened.batch("latest", partial=True)).is_complete
+
+
 def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     for files in ({"a.py": _X}, {"b.py": "import sys\n"}):
         _run(tmp_path, files)
     with codebatch.open(tmp_path / ".codebatch") as opened, pytest.raises(InvalidInput, match="no file in common"):
         compare(opened.batch("latest~1"), opened.batch("latest"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40, 44))
+def test_history_of_a_tree_is_told_as_it_was(tmp_path: Path, seed: int) -> None:
+    """Whatever is done to a tree: each finding is in one row, nothing in a file that nobody touched is new or mended,
+    the other way round the pairs are the same, and what was taken over is told as what was done anew.
+    """
+    history = History(tmp_path / "tree", seed)
+    stores = [tmp_path / "store", tmp_path / "anew"]
+    for _ in range(4):
+        with contextlib.suppress(InvalidInput, NothingToDo), inline():
+            for store in stores:
+                run(history.tree, store, pipeline="full", reuses=store.name == "store")
+        history.step()
+    with codebatch.open(stores[0]) as kept, codebatch.open(stores[1]) as anew:
+        batches = [[opened.batch(each.id, partial=True) for each in opened.batches()] for opened in (kept, anew)]
+        for (old, new), (old_anew, new_anew) in zip(*(itertools.pairwise(each) for each in batches), strict=True):
+            if not _are_strangers(old, new):
+                _check(old, new)
+                assert _rows_of(compare(old, new)) == _rows_of(compare(old_anew, new_anew))
+
+
+def _are_strangers(old: OpenedBatch, new: OpenedBatch) -> bool:
+    return Trees(old.question.records, new.question.records).are_strangers
+
+
+def _check(old: OpenedBatch, new: OpenedBatch) -> None:
+    comparison, mirrored = compare(old, new), compare(new, old)
+    every = [*comparison.differences(unchanged=True)]
+    sides = ((old, [each.old for each in every]), (new, [each.new for each in every]))
+    for batch, told in sides:
+        rows = [msgspec.json.encode(record) for record in told if record is not None]
+        assert sorted(rows) == sorted(msgspec.json.encode(each) for each in batch.diagnostics())
+    assert sum(comparison.counts.values()) == len(every)
+    assert {state: sum(each.state == state for each in every) for state in STATES} == comparison.counts
+    assert _pairs(every) == {(theirs, ours) for ours, theirs in _pairs(mirrored.differences(unchanged=True))}
+    for each in every:
+        if each.old is None or each.new is None:
+            path = (each.old or each.new).path_bytes  # type: ignore[union-attr]  # one of them is there
+            objects = [_object(side, path) for side in (old, new)]
+            assert each.state in ("suppressed", "not_comparable") or objects[0] != objects[1], each
+
+
+def _object(batch: OpenedBatch, path: bytes) -> str | None:
+    entry = batch.question.records.snapshot.entry(path)
+    return None if entry is None else entry.object
+
+
+def _pairs(every: Iterable[Difference]) -> set[tuple[bytes, bytes]]:
+    return {(msgspec.json.encode(each.old), msgspec.json.encode(each.new)) for each in every if each.old and each.new}
+
+
+def _rows_of(comparison: Comparison) -> list[tuple[object, ...]]:
+    return [tuple(each) for each in comparison.differences(unchanged=True)]
