@@ -86,6 +86,7 @@ class _Stand:
         self.records = records
         self.paths: list[bytes] = []
         self._switches: dict[str, Switch | None] = {}
+        self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
 
     def looks_at(self, path: bytes) -> bool:
@@ -121,7 +122,9 @@ class _Stand:
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
-        return {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        if task not in self._needed:
+            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""
