@@ -186,21 +186,22 @@ def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAns
         return [each for each in found if each.state in states]
 
     counts = comparison.counts
+    added_count = counts["new"] + counts["added"]
     removed_count = counts["fixed"] + counts["removed"]
     changed_count = counts["changed"] + counts["worsened"] + counts["improved"]
     return DiffAnswer(
         **_head(comparison),
-        added=tuple(map(row_of, of("new"))),
+        added=tuple(map(row_of, of("new", "added"))),
         removed=tuple(map(row_of, of("fixed", "removed"))),
         changed=tuple(map(pair_of, of("changed", "worsened", "improved"))),
         moved=tuple(map(pair_of, of("moved"))),
         suppressed=tuple(map(row_of, of("suppressed"))),
         not_comparable=tuple(map(row_of, of("not_comparable"))),
         summary=Summary(
-            added_count=counts["new"],
+            added_count=added_count,
             removed_count=removed_count,
             changed_count=changed_count,
-            total_changes=counts["new"] + removed_count + changed_count,
+            total_changes=added_count + removed_count + changed_count,
             states=dict(counts),
         ),
     )

@@ -1,4 +1,8 @@
-"""What became of a finding: the states, and what makes them (SPEC.md "Comparison")."""
+"""What became of a thing: the states, and what makes those of findings (SPEC.md "Comparison").
+
+A finding is new, and so is a group of copies: somebody should look at it. A symbol, an edge, a file or a metric is
+added or removed, which is neither good nor bad. A finding is removed, not fixed, that went with its file.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ State = Literal[
     "improved",
     "new",
     "fixed",
+    "added",
     "removed",
     "suppressed",
     "not_comparable",
