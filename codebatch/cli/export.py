@@ -50,9 +50,7 @@ class ExportWritten(msgspec.Struct, frozen=True, kw_only=True):
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
 @click.option("--all", "with_hints", is_flag=True, help="Hints too.")
-@click.option(
-    "--base-store", type=click.Path(path_type=Path), metavar="PATH", help="The store that A is in. Default: B's."
-)
+@click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's.")
 @click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
 @click.option("--summary", metavar="FILE", help="github: a summary in Markdown is added to this file.")
 @answering
@@ -62,7 +60,7 @@ def export(
     pair: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
-    base_store: Path | None,
+    base_store: str | None,
     output: str,
     summary: str | None,
     severity: tuple[Severity, ...],

@@ -60,6 +60,13 @@ class Trees:
             return False
         return {each.object for each in ours.values()}.isdisjoint(each.object for each in theirs.values())
 
+    @property
+    def may_have_moved(self) -> bool:
+        """Whether a file without a pair may have one: the content of one of them is lost. Raises StoreCorrupt."""
+        ours, theirs = self.unlike
+        others = {"old": theirs, "new": ours}
+        return any(path not in others[side] for side, path in self.lost)
+
     def new_path(self, old: bytes) -> bytes | None:
         """Where a file of the old tree is in the new one; None where it is gone. Raises StoreCorrupt."""
         ours, theirs = self.unlike
