@@ -58,6 +58,8 @@ if TYPE_CHECKING:
         UnknownId,
         UnreadablePath,
     )
+    from codebatch.exchange.export import Export
+    from codebatch.exchange.making import make_export
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.query.completeness import Completeness
     from codebatch.query.dependencies import Cycle, Dependent, Import
@@ -93,6 +95,7 @@ __all__ = [
     "Duplicate",
     "Edge",
     "EnvironmentBroken",
+    "Export",
     "Failure",
     "File",
     "Fingerprints",
@@ -136,6 +139,7 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "make_export",
     "make_report",
     "open",
     "run",
@@ -164,6 +168,8 @@ _NAMES = {
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
         "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
+    "exchange.export": "Export",
+    "exchange.making": "make_export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",
     "query.dependencies": "Cycle Dependent Import",

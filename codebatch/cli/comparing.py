@@ -11,6 +11,7 @@ import msgspec
 
 from codebatch.application.comparing import STATES, Comparison
 from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
 from codebatch.application.stores import StorePlace
 from codebatch.cli.asking import answer_compared
@@ -132,16 +133,23 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    store = base = OpenedStore(answering.place.open(), answering.note)
-    default = _OLD
-    if wanted.base_store is not None:
-        base, default = OpenedStore(StorePlace(path_of(wanted.base_store)).open(), answering.note), _NEW
-    old = find_side(base, default if wanted.old is None else wanted.old, partial=True)
-    new = find_side(store, _NEW if wanted.new is None else wanted.new, partial=True)
-    for side in (old, new):
-        answering.questions.append(side.question)
-        answering.batches.append(side.question.batch)
-    return new.compare(old, **wanted.filters)
+    old = (_OLD if wanted.base_store is None else _NEW) if wanted.old is None else wanted.old
+    sides = ask_sides(answering, old, _NEW if wanted.new is None else wanted.new, wanted.base_store)
+    return sides[1].compare(sides[0], **wanted.filters)
+
+
+def ask_sides(
+    answering: Answering, old: str, new: str, base_store: str | None = None
+) -> tuple[OpenedBatch, OpenedBatch]:
+    """The two that are named, of which parts may be there alone; the older one may be in another store."""
+    store = OpenedStore(answering.place.open(), answering.note)
+    base = store
+    if base_store is not None:
+        base = OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
+    sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
+    answering.questions.extend(side.question for side in sides)
+    answering.batches.extend(side.question.batch for side in sides)
+    return sides
 
 
 def _answer(

@@ -75,6 +75,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "duplicates": (*_QUESTION, "contents"),
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
+    "export": (*_SEARCH, "contents"),
     "files": _QUESTION,
     "find": (*_QUESTION, "contents"),
     "findings": (*_SEARCH, "contents"),

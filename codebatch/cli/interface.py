@@ -21,6 +21,7 @@ from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
+from codebatch.cli.export import ExportWritten
 from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.helping import HelpShown, VersionShown
@@ -115,6 +116,7 @@ ANSWERS: dict[str, object] = {
     "errors": list[answers.ErrorFound | answers.FailureFound],
     "explain": Explained,
     "explain-miss": MissesAnswer,
+    "export": ExportWritten,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],

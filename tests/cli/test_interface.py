@@ -32,6 +32,7 @@ MORE_WORDS = {
     "callers": "Main",
     "def": "Main",
     "diff": "latest latest",
+    "export": "sarif",
     "improvements": "latest latest",
     "regressions": "latest latest",
     "outline": "src/main.py",
