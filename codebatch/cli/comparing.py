@@ -133,8 +133,9 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    old = (_OLD if wanted.base_store is None else _NEW) if wanted.old is None else wanted.old
-    sides = ask_sides(answering, old, _NEW if wanted.new is None else wanted.new, wanted.base_store)
+    default = _OLD if wanted.base_store is None else _NEW
+    old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
+    sides = ask_sides(answering, old, new, wanted.base_store)
     return sides[1].compare(sides[0], **wanted.filters)
 
 
@@ -143,9 +144,7 @@ def ask_sides(
 ) -> tuple[OpenedBatch, OpenedBatch]:
     """The two that are named, of which parts may be there alone; the older one may be in another store."""
     store = OpenedStore(answering.place.open(), answering.note)
-    base = store
-    if base_store is not None:
-        base = OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
+    base = store if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
     sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)

@@ -16,7 +16,9 @@ from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
+from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.batches import StatusAnswer
+from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
 from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
@@ -26,6 +28,7 @@ from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.helping import HelpShown, VersionShown
 from codebatch.cli.hotspots import HotspotsAnswer
+from codebatch.cli.importing import ImportAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
@@ -100,12 +103,16 @@ Records = list[Record] | dict[str, int]
 
 ANSWERS: dict[str, object] = {
     "api": Api,
+    "baseline-create": BaselineMade,
+    "baseline-show": list[BaselineRule],
+    "baseline-update": BaselineUpdated,
     "batch-init": answers.BatchMade,
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
     "callers": list[answers.CallerRow],
     "cat-object": ObjectShown,
+    "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
@@ -134,6 +141,7 @@ ANSWERS: dict[str, object] = {
     "impact": list[Dependent],
     "impact-tests": list[str],
     "improvements": ImprovementsAnswer,
+    "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": list[Record],

@@ -37,13 +37,13 @@ IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})
 # What a message calls a line goes with the lines above it.
 _LINE = re.compile(r"\bline \d+")
 
-_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
+SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
 def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """The state of two findings that are one. What is told is the weightiest: severity, then message, then place."""
     if old.severity != new.severity:
-        return "worsened" if _RANK[new.severity] > _RANK[old.severity] else "improved"
+        return "worsened" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "improved"
     if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
         return "changed"
     return "unchanged" if by == "line" and old.path_bytes == new.path_bytes else "moved"
