@@ -9,7 +9,7 @@ from typing import TypedDict, TypeVar
 import click
 import msgspec
 
-from codebatch.application.comparing import STATES, Comparison
+from codebatch.application.comparing import KINDS, STATES, Comparison
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
@@ -44,6 +44,7 @@ from codebatch.query.wanted import OutputFilters
 F = TypeVar("F", bound=Callable[..., object])
 
 LINES_SHOWN = 50
+_TOLD = tuple(state for state in STATES if state != "unchanged")
 _OLD, _NEW = "latest~1", "latest"
 
 
@@ -79,8 +80,11 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     click.argument("old", metavar="[A]", required=False),
     click.argument("new", metavar="[B]", required=False),
     click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
+    click.option(
+        "--kind", multiple=True, type=click.Choice(KINDS), help="What is told; may be repeated. Default: diagnostic."
+    ),
     filter_options(
-        "--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
+        "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
         "--where", "--task", "--output",
     ),
     click.option(
@@ -94,11 +98,11 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 @click.command()
 @answering
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only what became this; may be repeated."
+    "--state", "states", multiple=True, type=click.Choice(_TOLD), help="Only what became this; may be repeated."
 )
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
-    """What became of the findings of A in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
+    """What became of what A found in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
 
     For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
     """

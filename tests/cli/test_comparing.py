@@ -128,8 +128,8 @@ def _made(row: dict[str, str]) -> str:
     ("words", "told"),
     [
         (("nosuch",), "there is no batch 'nosuch' in this store"),
-        (("--kind", "nosuch"), "there is no kind"),
-        (("--kind", "ast"), "kind"),
+        (("--kind", "nosuch"), "'nosuch' is not one of"),
+        (("--kind", "ast"), "'ast' is not one of"),
         (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),
         (("snap-0",), "there is no snapshot"),
         (("--json", "-o", "csv"), "-o csv means nothing beside --json"),
