@@ -148,6 +148,7 @@ def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path, capsys: pytest.
         ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
         ("sarif", "-o", str(tmp_path / "null")): "is no plain file",
         ("ctags", "latest", "latest"): "tags are of one batch",
+        ("ctags", "--all"): "--all means nothing for ctags",
         ("ctags", "--tool", "ruff"): "`tool` is of findings",
         ("sariff",): "'sariff' is not one of",
     }
