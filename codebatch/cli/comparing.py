@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import click
@@ -35,7 +36,7 @@ from codebatch.cli.reading import explain_option
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.task import Json
 from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
@@ -58,6 +59,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None
     form: Form | None
     exit_code: bool
+    rerun_base: bool
 
 
 def comparing(function: F) -> F:
@@ -90,6 +92,7 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     click.option(
         "--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {LINES_SHOWN}, for programs all."
     ),
+    click.option("--rerun-base", is_flag=True, help="Where A is of other tasks, run its tree under those of B first."),
     click.option("--exit-code", is_flag=True, help="End with status 1 where something is told."),
     explain_option,
 )  # fmt: skip
@@ -139,8 +142,30 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
     default = _OLD if wanted.base_store is None else _NEW
     old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
-    sides = ask_sides(answering, old, new, wanted.base_store)
-    return sides[1].compare(sides[0], **wanted.filters)
+    before, after = ask_sides(answering, old, new, wanted.base_store)
+    if wanted.rerun_base:
+        if wanted.base_store is not None:
+            raise InvalidInput("--rerun-base means nothing beside --base-store: the tree of A is in another store")
+        before = _rerun(answering, before, after)
+    return after.compare(before, **wanted.filters)
+
+
+def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> OpenedBatch:
+    """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
+    # All that a run takes, for those who want one.
+    from codebatch.application.base_runs import under_tasks_of
+    from codebatch.application.configuration import load_configuration
+    from codebatch.application.execution import Execution
+    from codebatch.cli.run import Teller
+
+    store = after.question.store
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=None)
+    try:
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, execution, Teller(answering))
+    except ToolMismatch as error:
+        hint = "run the tree of B again here; or compare as they are, without --rerun-base"
+        raise BatchIncomplete(error.message, hint=hint) from error
+    return OpenedStore(store, answering.note).batch(batch.id, partial=True)
 
 
 def ask_sides(
