@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_of, records_unlike
-from codebatch.compare.differences import Counts, Difference
+from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
+from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.told import Told, pair_told
+from codebatch.compare.tree_files import of_entry
 from codebatch.compare.trees import Trees
 from codebatch.errors import InvalidInput
-from codebatch.model.record import Diagnostic, Record
+from codebatch.model.record import Diagnostic, Duplicate
 from codebatch.query.arguments import refuse_unknown
 from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
 from codebatch.query.counting import count_records
@@ -27,7 +30,7 @@ from codebatch.query.records import BatchRecords
 if TYPE_CHECKING:
     from codebatch.application.opened_batch import OpenedBatch
 
-KINDS = ("diagnostic",)
+KINDS = ("diagnostic", *COMPARED_KINDS)
 """What can be compared."""
 
 STATES: tuple[State, ...] = get_args(State)
@@ -56,20 +59,34 @@ class Comparison:
     def differences(self, *, unchanged: bool = False) -> Iterator[Difference]:
         """What is not as it was, by kind, path and place; of what is gone these are those it had.
 
-        With `unchanged` what is as it was too. Raises InvalidInput or StoreCorrupt.
+        With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        every = sorted([*self._every, *self._untold()], key=_place) if unchanged else self._every
+        every = sorted([*self._every, *self._untold()], key=place_of) if unchanged else self._every
         return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
 
     @cached_property
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        told = sum(self._passes(self.trees.new, each.new) for each in self._every)
-        asked = msgspec.structs.replace(self._asked, kinds=tuple(self.kinds))
-        names = self.trees.new.choose_tasks(self._task)
-        found["unchanged"] += count_records(self.trees.new, names, asked, "kind").total - told
+        told = [each for each in self._every if self._passes(self.trees.new, each.new)]
+        for kind in self.kinds:
+            found["unchanged"] += self._count_beside(kind, [each for each in told if kind_of(each) == kind])
         return {state: found[state] for state in STATES}
+
+    def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
+        """How much of a kind is in the new batch besides what is told, nothing of which was touched."""
+        new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
+        names = new.choose_tasks(self._task)
+        if kind == "file":
+            every = (
+                len(new.items) if self._asked == _ALL else sum(self._passes(new, of_entry(each)) for each in new.items)
+            )
+            return every - len(told)
+        if kind == "duplicate":
+            return len(
+                groups_of(new, names, asked) - {each.new.group for each in told if isinstance(each.new, Duplicate)}
+            )
+        return count_records(new, names, asked, "kind").total - len(told)
 
     def lines(self, path: bytes) -> Sequence[int] | None:
         """Which line of a file of the new batch is which of the old one, as `compare.lines.pair_lines` has it.
@@ -82,12 +99,15 @@ class Comparison:
     @cached_property
     def _every(self) -> list[Difference]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return sorted(self._paired_diagnostics(), key=_place)
+        return sorted(chain.from_iterable(map(self._of_kind, sorted(self.kinds))), key=place_of)
+
+    def _of_kind(self, kind: str) -> Iterator[Difference]:
+        return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
     def _is_asked(self, each: Difference) -> bool:
         return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
 
-    def _passes(self, records: BatchRecords, record: Record | None) -> bool:
+    def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
         if record is None or self._asked == _ALL:
             return record is not None
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
@@ -103,8 +123,8 @@ class Comparison:
             yield Difference(state_of_new(reason), None, told.about, reason=reason)
 
     def _untold(self) -> Iterator[Difference]:
-        """What is of items of which the two say the same."""
-        for task in self._tasks:
+        """The findings of items of which the two say the same."""
+        for task in self._tasks if "diagnostic" in self.kinds else ():
             told = {each.path for each in self._told[1] if each.task == task}
             for path, found in records_of(self.trees.new, task, Diagnostic).items():
                 if path not in told:
@@ -122,6 +142,7 @@ class Comparison:
 
     @property
     def _tasks(self) -> list[str]:
+        """Those of either batch that are asked for."""
         every = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
         return [task for task in every if self._task in (None, task)]
 
@@ -134,7 +155,7 @@ def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
 def compare(
     old: OpenedBatch,
     new: OpenedBatch,
-    kinds: Collection[str] = KINDS,
+    kinds: Collection[str] = ("diagnostic",),
     *,
     asked: RecordFilter | None = None,
     task: str | None = None,
@@ -161,12 +182,7 @@ def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answ
     """How complete a batch is for what is compared."""
     records = question.records
     names = records.choose_tasks(task)
+    kinds = [kind for kind in kinds if kind != "file"]
     check_kinds(question.catalogue, records, kinds)
-    needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    needed = () if not kinds else names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
     return Answer(question=question, found=None, whole=completeness(records, needed))
-
-
-def _place(each: Difference) -> tuple[str, bytes, int, int, str, str]:
-    record = each.new or each.old
-    assert isinstance(record, Diagnostic), "it is of a kind that can be compared"
-    return "diagnostic", record.path_bytes, record.line, record.column, record.code, record.message

@@ -70,6 +70,11 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
         return next(alike, batch).id == batch.id
 
+    def latest(self) -> Batch | None:
+        """The latest batch of the same place, None where there is none."""
+        place = self.frozen.sources, self.frozen.paths
+        return next((each for each in iter_batches(self.store) if each.about.place == place), None)
+
     def adopt(self, batch: Batch, checkout: Checkout = NO_CHECKOUT) -> Batch:
         """A new batch of what was frozen with the results of one of the plan. On return it is on disk."""
         return adopt_batch(

@@ -51,6 +51,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
         "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
+        "import": ("importing:import_", "Take in what another program found, beside what was found here."),
         "status": ("batches:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),

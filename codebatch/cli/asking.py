@@ -127,12 +127,10 @@ def answer_compared(answering: Answering, comparison: Comparison, write: Callabl
     answering.display.make_way()
     write()
     sys.stdout.flush()
-    for side, path in sorted(comparison.trees.lost):
-        batch = comparison.trees.batch(side).batch
-        answering.tell(
-            f"incomplete: what is in {display_path(path)} of {batch.id} is lost, and its findings are told apart by "
-            "what they say alone"
-        )
+    if lost := sorted(comparison.trees.lost):
+        more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
+        where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
+        answering.tell(f"incomplete: the content of {where} is lost, and its findings are compared by what they say")
     _tell_changes(answering, comparison.new.question)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import click
@@ -33,10 +32,12 @@ from codebatch.cli.filtering import filter_options
 from codebatch.cli.formats import Form, columns_of, write_rows
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
+from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.task import Json
+from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
 from codebatch.query.wanted import OutputFilters
 
@@ -51,7 +52,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     old: str | None
     new: str | None
-    base_store: Path | None
+    base_store: str | None
     filters: OutputFilters
     limit: int | None
     form: Form | None
@@ -77,9 +78,7 @@ def comparing(function: F) -> F:
 _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = (
     click.argument("old", metavar="[A]", required=False),
     click.argument("new", metavar="[B]", required=False),
-    click.option(
-        "--base-store", type=click.Path(path_type=Path), metavar="PATH", help="The store that A is in. Default: B's."
-    ),
+    click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
     filter_options(
         "--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
         "--where", "--task", "--output",
@@ -134,17 +133,18 @@ def improvements(answering: Answering, wanted: Wanted) -> int:
 
 def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
-    old = wanted.old or (_OLD if wanted.base_store is None else _NEW)
-    sides = ask_sides(answering, old, wanted.new or _NEW, wanted.base_store)
+    default = _OLD if wanted.base_store is None else _NEW
+    old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
+    sides = ask_sides(answering, old, new, wanted.base_store)
     return sides[1].compare(sides[0], **wanted.filters)
 
 
 def ask_sides(
-    answering: Answering, old: str, new: str, base_store: Path | None = None
+    answering: Answering, old: str, new: str, base_store: str | None = None
 ) -> tuple[OpenedBatch, OpenedBatch]:
     """The two that are named, of which parts may be there alone; the older one may be in another store."""
     store = OpenedStore(answering.place.open(), answering.note)
-    base = store if base_store is None else OpenedStore(StorePlace(base_store).open(), answering.note)
+    base = store if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
     sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)
@@ -171,7 +171,8 @@ def _answer(
     if form == "json":
         answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
     elif wanted.form is None:
-        lines = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        every = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        lines = [fitted(line, terminal_width()) for line in every]
         answer_compared(answering, comparison, lambda: answering.print(None, lines))
     else:
         columns = ("state", *columns_of(form, comparison.kinds))
@@ -192,21 +193,22 @@ def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAns
         return [each for each in found if each.state in states]
 
     counts = comparison.counts
+    added_count = counts["new"] + counts["added"]
     removed_count = counts["fixed"] + counts["removed"]
     changed_count = counts["changed"] + counts["worsened"] + counts["improved"]
     return DiffAnswer(
         **_head(comparison),
-        added=tuple(map(row_of, of("new"))),
+        added=tuple(map(row_of, of("new", "added"))),
         removed=tuple(map(row_of, of("fixed", "removed"))),
         changed=tuple(map(pair_of, of("changed", "worsened", "improved"))),
         moved=tuple(map(pair_of, of("moved"))),
         suppressed=tuple(map(row_of, of("suppressed"))),
         not_comparable=tuple(map(row_of, of("not_comparable"))),
         summary=Summary(
-            added_count=counts["new"],
+            added_count=added_count,
             removed_count=removed_count,
             changed_count=changed_count,
-            total_changes=counts["new"] + removed_count + changed_count,
+            total_changes=added_count + removed_count + changed_count,
             states=dict(counts),
         ),
     )

@@ -9,18 +9,19 @@ import msgspec
 
 from codebatch.application.comparing import Comparison
 from codebatch.cli.show import record_line
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Difference, Thing
 from codebatch.compare.states import State
-from codebatch.model.record import Diagnostic, Located, Record
+from codebatch.model.record import Diagnostic, Located
 from codebatch.query.fields import JsonRecord
 
 # In this order people read of them; the others are counted.
-SHOWN: tuple[State, ...] = ("new", "worsened", "changed", "improved", "fixed", "removed")
+SHOWN: tuple[State, ...] = ("new", "worsened", "changed", "improved", "fixed", "added", "removed")
 COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
 
 WORDS: dict[str, str] = {"not_comparable": "not comparable"}
 _REASONS = {
     "path": "the other batch is of other paths",
+    "lost": "its file may have been moved: contents are lost",
     "task": "its task is none of the other batch",
     "failed": "in the other batch its task failed, or has not come to the file",
     "rule_off": "the rule is off in the other batch",
@@ -62,7 +63,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 class DiffAnswer(Compared, frozen=True, kw_only=True):
     """`diff`. Rows are records with their `state`; `reason` says why one is `suppressed` or `not_comparable`.
 
-    `added` is what is new, `removed` what was mended or went with its file; `changed` and `moved` are in both batches.
+    `added` is what is new, `removed` what was mended, or went; `changed` and `moved` are in both batches.
     """
 
     added: tuple[JsonRecord, ...]
@@ -139,7 +140,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     return ", ".join(told or ["nothing"]) + (f": {why}" if why else "")
 
 
-def _was(old: Record, new: Record) -> str:
+def _was(old: Thing, new: Thing) -> str:
     """What is another thing than it was: the gravity, the message, the place."""
     if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
         if old.severity != new.severity:

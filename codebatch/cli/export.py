@@ -50,9 +50,7 @@ class ExportWritten(msgspec.Struct, frozen=True, kw_only=True):
 @asked_batch_option
 @filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
 @click.option("--all", "with_hints", is_flag=True, help="Hints too.")
-@click.option(
-    "--base-store", type=click.Path(path_type=Path), metavar="PATH", help="The store that A is in. Default: B's."
-)
+@click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's.")
 @click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
 @click.option("--summary", metavar="FILE", help="github: a summary in Markdown is added to this file.")
 @answering
@@ -62,7 +60,7 @@ def export(
     pair: tuple[str, ...],
     batch_reference: str | None,
     with_hints: bool,
-    base_store: Path | None,
+    base_store: str | None,
     output: str,
     summary: str | None,
     severity: tuple[Severity, ...],
@@ -82,7 +80,7 @@ def export(
     Hints are left out, unless --all or --severity asks for them. A file that is there is replaced, in one step. The
     same batches give the same bytes.
     """
-    _refuse(form, pair, batch_reference, summary, is_severity_twice=with_hints and bool(severity))
+    _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store means nothing without A and B")
     places = _places(form, output, summary, as_json=answering.as_json)
@@ -131,22 +129,28 @@ def _answer(
         answering.tell(told)
     if places.summary is not None:
         _add_summary(answering, places.summary, found)
+    noun = "definition" if form == "ctags" else "finding"
     if places.export is None:
 
         def write() -> None:
             sys.stdout.buffer.write(found.data)
 
-        return answer_written(answering, answer, write)
+        return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
     RealFiles().write_atomic(places.export, found.data)
     size = len(found.data)
     document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
-    noun = "definition" if form == "ctags" else "finding"
     lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
     return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.left_out}, lines)
 
 
 def _refuse(
-    form: Form, pair: tuple[str, ...], batch_reference: str | None, summary: str | None, *, is_severity_twice: bool
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    summary: str | None,
+    *,
+    with_hints: bool,
+    has_severity: bool,
 ) -> None:
     """Raise InvalidInput for what is named twice, or means nothing."""
     if pair and batch_reference is not None:
@@ -154,8 +158,8 @@ def _refuse(
     if len(pair) not in (0, 2):
         hint = f"of one batch: codebatch export {form} --batch ID; of two: codebatch export {form} A B"
         raise InvalidInput("name two batches to compare, or none", hint=hint)
-    if is_severity_twice:
-        raise InvalidInput("--all means nothing beside --severity")
+    if with_hints and (has_severity or form == "ctags"):
+        raise InvalidInput(f"--all means nothing {'beside --severity' if has_severity else 'for ctags'}")
     if summary is not None and form != "github":
         raise InvalidInput(f"--summary means nothing for {form}")
 

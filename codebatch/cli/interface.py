@@ -28,6 +28,7 @@ from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.helping import HelpShown, VersionShown
 from codebatch.cli.hotspots import HotspotsAnswer
+from codebatch.cli.importing import ImportAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
@@ -140,6 +141,7 @@ ANSWERS: dict[str, object] = {
     "impact": list[Dependent],
     "impact-tests": list[str],
     "improvements": ImprovementsAnswer,
+    "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": list[Record],

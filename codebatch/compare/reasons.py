@@ -22,16 +22,16 @@ _PASSED_OVER = frozenset(("binary", "huge", "minified", "generated", "vendored")
 
 
 class Reasons:
-    """Asked of all findings of one batch that are not in the other."""
+    """Asked of all findings of one batch that are not in the other; of other records by their tasks and `paths`."""
 
-    def __init__(self, trees: Trees, side: Side, left: Iterable[Told]) -> None:
+    def __init__(self, trees: Trees, side: Side, left: Iterable[Told], paths: Iterable[bytes] = ()) -> None:
         self._trees = trees
         self._side = side
         self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         for told in left:
             self._files[told.path].append(told)
-        for path in self._files:
+        for path in dict.fromkeys((*self._files, *paths)):
             its_other = trees.path_in_other(side, path)
             if its_other is not None:
                 self._mine.paths.append(path)
@@ -44,9 +44,24 @@ class Reasons:
             if not self._other.looks_at(path if its_other is None else its_other):
                 yield from ((told, "path") for told in left)
             elif its_other is None:
-                yield from ((told, None) for told in left)
+                yield from ((told, "lost" if self._trees.may_have_moved else None) for told in left)
             else:
                 yield from self._of_file(path, its_other, left)
+
+    def of_task(self, task: str, path: bytes) -> Reason | None:
+        """Why a task need not say of a file in the other batch what it says in this one. Raises StoreCorrupt."""
+        its_other = self._trees.path_in_other(self._side, path)
+        if not self._other.looks_at(path if its_other is None else its_other):
+            return "path"
+        if its_other is None:
+            return "lost" if self._trees.may_have_moved else None
+        if task not in self._other.records.task_names:
+            return "task"
+        if not self._other.has_result(task, its_other):
+            return "failed"
+        if self._other.passes_over(its_other) and not self._mine.passes_over(path):
+            return "skipped"
+        return "tool" if self._has_other_tool(task) else None
 
     def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
         notes = silenced(self._trees, self._side, path, its_other, left)
@@ -66,9 +81,9 @@ class Reasons:
 
     def _otherwise(self, told: Told, its_other: bytes) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
-        mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
-        if any(_tool(task) != _tool(others.get(name)) for name, task in mine.items()):
+        if self._has_other_tool(told.task):
             return "tool"
+        mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
         is_alike = all(task.config == others[name].config for name, task in mine.items()) and (
             self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
         )
@@ -78,6 +93,10 @@ class Reasons:
             else "configuration"
         )
 
+    def _has_other_tool(self, task: str) -> bool:
+        others = self._other.needed_for(task)
+        return any(_tool(each) != _tool(others.get(name)) for name, each in self._mine.needed_for(task).items())
+
 
 class _Stand:
     """What was done in a batch, and how. `paths` are those that are asked for."""
@@ -86,6 +105,7 @@ class _Stand:
         self.records = records
         self.paths: list[bytes] = []
         self._switches: dict[str, Switch | None] = {}
+        self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
 
     def looks_at(self, path: bytes) -> bool:
@@ -121,7 +141,9 @@ class _Stand:
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
-        return {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        if task not in self._needed:
+            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""

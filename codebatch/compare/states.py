@@ -1,4 +1,8 @@
-"""What became of a finding: the states, and what makes them (SPEC.md "Comparison")."""
+"""What became of a thing: the states, and what makes those of findings (SPEC.md "Comparison").
+
+A finding is new, and so is a group of copies: somebody should look at it. A symbol, an edge, a file or a metric is
+added or removed, which is neither good nor bad. A finding is removed, not fixed, that went with its file.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ State = Literal[
     "improved",
     "new",
     "fixed",
+    "added",
     "removed",
     "suppressed",
     "not_comparable",
@@ -23,8 +28,8 @@ State = Literal[
 
 # Why what is in one batch need not be in the other: there the path is not looked at, the task is not run, or has failed
 # or not come to the file; the rule is off, a note in the source silences it, few rules look in such a file; it is
-# another version that looks, or one that is configured otherwise.
-Reason = Literal["path", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
+# another version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
+Reason = Literal["path", "lost", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
 
 REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
 IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})

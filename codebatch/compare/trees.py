@@ -26,6 +26,8 @@ class Trees:
         self.old = old
         self.new = new
         self.lost: set[tuple[Side, bytes]] = set()
+        # Who asks for one line of a file asks for others soon.
+        self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
     @cached_property
     def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
@@ -60,6 +62,13 @@ class Trees:
             return False
         return {each.object for each in ours.values()}.isdisjoint(each.object for each in theirs.values())
 
+    @property
+    def may_have_moved(self) -> bool:
+        """Whether a file without a pair may have one: the content of one of them is lost. Raises StoreCorrupt."""
+        ours, theirs = self.unlike
+        others = {"old": theirs, "new": ours}
+        return any(path not in others[side] for side, path in self.lost)
+
     def new_path(self, old: bytes) -> bytes | None:
         """Where a file of the old tree is in the new one; None where it is gone. Raises StoreCorrupt."""
         ours, theirs = self.unlike
@@ -93,6 +102,11 @@ class Trees:
         None where either is lost. Found from the lesser digest to the greater, so that it is the same the other way
         round. Raises StoreCorrupt.
         """
+        if self._last_lines[0] != (side, path, its_other):
+            self._last_lines = (side, path, its_other), self._pair_lines(side, path, its_other)
+        return self._last_lines[1]
+
+    def _pair_lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
         other = other_side(side)
         ours, theirs = self.object(side, path), self.object(other, its_other)
         if ours == theirs:

@@ -20,7 +20,7 @@ _HEAD = (
     b"!_TAG_OUTPUT_MODE\tu-ctags\t/u-ctags or e-ctags/",
     b"!_TAG_PROGRAM_NAME\tcodebatch\t//",
 )
-_SPECIAL = re.compile(rb"[\x01-\x1f\x7f\\]")
+_SPECIAL = re.compile(rb"[\x00-\x1f\x7f\\]")
 _SHORT = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\"}
 _ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"private"}
 
@@ -32,7 +32,7 @@ def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
         kinds: dict[Json, str] = {}
         for symbol in of_file:
             kinds[symbol["qualified"]] = kind = str(symbol["symbol_type"])
-            if kind != "import":
+            if kind != "import" and symbol["name"]:
                 lines.append(_line(symbol, kind, kinds.get(symbol["scope"])))
     lines.sort()
     # All of a big tree is hundreds of megabytes: it is put together once, with the LF of the last line.

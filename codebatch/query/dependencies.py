@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.index.keys import DEPENDENCY, Lookup, make_key
+from codebatch.model.entry import display_path
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.marks import Marks, row_of, starts_of
+from codebatch.query.numbers import numbers_of_files
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
 
@@ -60,6 +63,12 @@ class Imports:
         """All, by path. Raises StoreCorrupt."""
         return self._read(self._pieces(), _EDGES)
 
+    def between(self, files: Collection[str]) -> Iterator[Import]:
+        """Those of some files by others of them, by path. Raises StoreCorrupt."""
+        wanted = set(files)
+        pieces = self._pieces() if wanted else ()
+        return (each for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
+
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
         """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
 
@@ -77,7 +86,7 @@ class Imports:
     def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
 
-    def _read(self, pieces: Iterable[Piece], marks: Marks) -> Iterator[Import]:
+    def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
         for piece in pieces:
             for block in self._records.read(piece):
                 edges = decode_lines(_decoder, marks.find(block))
@@ -85,6 +94,30 @@ class Imports:
                 for edge in edges:
                     if edge.resolution != "external" and edge.path:
                         yield Import(edge.path, edge.target, edge.line, edge.resolution)
+
+
+class _EdgesOf:
+    """The edges of some files. Records come by path: of most blocks only their first and last lines are looked at."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self._paths = sorted(file.encode() for file in files)
+
+    def find(self, block: bytes) -> bytes:
+        """Of a block of whole lines those that are edges of the files, in their order."""
+        ends = decode_lines(_line_decoder, line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
+        if not ends:
+            return b""
+        first, last = bisect_left(self._paths, ends[0].path.encode()), bisect_right(self._paths, ends[-1].path.encode())
+        starts = tuple(
+            b'{"kind":"edge","path":%b,' % msgspec.json.encode(path.decode()) for path in self._paths[first:last]
+        )
+        return Marks(starts=starts).find(block) if starts else b""
+
+
+class _Line(msgspec.Struct, gc=False):
+    """Of which file a line is; no other files have a part in it."""
+
+    path: str
 
 
 class _Edge(msgspec.Struct, gc=False):
@@ -97,6 +130,7 @@ class _Edge(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_Edge)
+_line_decoder = msgspec.json.Decoder(_Line)
 _EDGES = Marks(starts=starts_of(("edge",)))
 _TASK = "dependencies"
 
@@ -137,6 +171,15 @@ def impact(
                 resolution=first.resolution,
             )
     return list(found.values())
+
+
+def find_cycles(records: BatchRecords) -> list[Cycle]:
+    """The cycles of a batch, as `cycles` has them. Raises InvalidInput where it knows of none, or StoreCorrupt."""
+    imports = Imports(records)
+    if records.batch.about.paths:  # Of a part of the snapshot it is not told which files are in a cycle.
+        return cycles(imports)
+    in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
+    return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
 def cycles(imports: Iterable[Import]) -> list[Cycle]:

@@ -24,6 +24,7 @@ from codebatch.errors import (
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.imported import imports_in
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
@@ -69,7 +70,8 @@ class BatchFile(Document, frozen=True, kw_only=True):
     has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
     may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
-    known; `is_clean`: what was frozen is what that commit has, and nothing else.
+    known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
+    other programs found, each with the object that is the file of that.
     """
 
     format: int = BATCH_FORMAT
@@ -83,6 +85,7 @@ class BatchFile(Document, frozen=True, kw_only=True):
     bases: tuple[BatchId, ...] = ()
     commit: str = ""
     is_clean: bool = False
+    imports: dict[str, Digest] = msgspec.field(default_factory=dict)
     created_at_ns: int
     shards: int
     items: int
@@ -170,6 +173,7 @@ def create_batch(
         bases=tuple(bases),
         commit=checkout.commit,
         is_clean=checkout.is_clean,
+        imports=imports_in(plan.tasks),
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,

@@ -16,7 +16,7 @@ from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.compare.differences import Difference
 from codebatch.compare.trees import Trees
-from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.errors import BatchIncomplete, InvalidInput, NothingToDo
 from codebatch.model.record import Diagnostic
 from codebatch.query.filters import RecordFilter
 
@@ -201,6 +201,53 @@ def test_what_nobody_mended_is_not_fixed_and_what_nobody_made_is_not_new(tmp_pat
         for (old, new), expected in zip((pair, pair[::-1]), (told, backwards), strict=True):
             found = [each for each in compare(old, new).differences() if each.old is None or each.new is None]
             assert [(each.state, each.reason) for each in found] == [expected]
+
+
+def test_part_of_a_tree_mends_nothing_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    files = {"src/a.py": _X, "lib/b.py": _X}
+    _run(tmp_path, files)
+    _run(tmp_path, {**files, "src/a.py": "import re\n"}, part="src")
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        whole, part = (opened.batch(each.id) for each in opened.batches())
+        told = [(_row(each)[2], each.state, each.reason) for each in compare(whole, part).differences()]
+        assert told == [
+            ("lib/b.py", "not_comparable", "path"),
+            ("src/a.py", "fixed", None),
+            ("src/a.py", "new", None),
+        ]
+
+
+def test_without_contents_findings_are_compared_by_what_they_say(tmp_path: Path) -> None:
+    """Of files in one batch alone nothing is said: they may be one that was moved."""
+    (tmp_path / ".git").mkdir()
+    for files in (_BEFORE, _AFTER):
+        _run(tmp_path, files)
+    for pack in (tmp_path / ".codebatch" / "objects").glob("*.pack"):
+        pack.unlink()
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        comparison = _compare(opened)
+        found = [_row(each) for each in comparison.differences() if each.reason != "lost"]
+        assert [(state, by, path, code) for state, by, path, _, _, code in found] == [
+            ("moved", "message", "edited.py", "F401"),
+            ("fixed", None, "edited.py", "F401"),
+            ("moved", "message", "edited.py", "F401"),
+            ("new", None, "edited.py", "B015"),
+            ("new", None, "edited.py", "F821"),
+            ("moved", "message", "edited.py", "F632"),
+        ]
+        assert comparison.counts["not_comparable"] == 8
+        assert not comparison.is_complete
+
+
+def test_what_is_not_whole_is_compared_where_a_part_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for files in ({"a.py": "", "codebatch.toml": _OWN, "own.py": text} for text in (_SAYS, _RAISES)):
+        _run(tmp_path, files)
+    with codebatch.open(tmp_path / ".codebatch") as opened:
+        with pytest.raises(BatchIncomplete):
+            _compare(opened)
+        assert not compare(opened.batch("latest~1"), opened.batch("latest", partial=True)).is_complete
 
 
 def test_batches_of_two_projects_are_not_compared(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from urllib.parse import unquote_to_bytes
 import pytest
 
 import codebatch as api
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
 from codebatch.exchange.export import Form
 from codebatch.model.record import SEVERITIES
 from codebatch.store import layout
@@ -133,7 +135,7 @@ def test_of_a_batch_that_lacks_something_sarif_says_so(ran: Ran, tmp_path: Path)
     assert all("partialFingerprints" not in result for result in _results(ended.stdout))
 
 
-def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path) -> None:
+def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.symlink("/dev/null", tmp_path / "null")
     refused = {
         ("sarif", "latest"): "name two batches to compare, or none",
@@ -143,11 +145,14 @@ def test_what_means_nothing_is_refused(ran: Ran, tmp_path: Path) -> None:
         ("sarif", "--summary", "x"): "--summary means nothing for sarif",
         ("github", "-o", "x", "--summary", "x"): "name the same file",
         ("sarif", "--json"): "standard output is taken",
-        ("sarif", "-o", str(ran.codebatch.directory / ran.store / "x.sarif")): "is in the store",
+        ("sarif", "-o", str(ran.store / "x.sarif")): "is in the store",
         ("sarif", "-o", str(tmp_path / "null")): "is no plain file",
         ("ctags", "latest", "latest"): "tags are of one batch",
+        ("ctags", "--all"): "--all means nothing for ctags",
         ("ctags", "--tool", "ruff"): "`tool` is of findings",
         ("sariff",): "'sariff' is not one of",
     }
     for words, message in refused.items():
-        assert message in ran.codebatch("export", *words, "--store", ran.store, status=2).notes
+        assert run_to_exit_status(cli, ["export", *words, "--store", str(ran.store)]) == 2, words
+        said = capsys.readouterr()
+        assert (said.out, message in said.err) == ("", True), said.err

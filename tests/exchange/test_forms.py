@@ -11,22 +11,28 @@ from urllib.parse import unquote_to_bytes
 
 import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codebatch.exchange.checkstyle import NAMESPACE, export_checkstyle
 from codebatch.exchange.ctags import export_ctags
 from codebatch.exchange.export import Export, Told
 from codebatch.exchange.github import ANNOTATIONS_MAX, export_github
 from codebatch.exchange.gitlab import export_gitlab
+from codebatch.exchange.outgoing import Outgoing
 from codebatch.exchange.rdjson import byte_column, export_rdjson
 from codebatch.exchange.sarif import export_sarif
 from codebatch.exchange.scanning_limits import by_tool, cut
 from codebatch.exchange.summary import make_summary
+from codebatch.model.record import SEVERITIES
 from codebatch.query.fields import JsonRecord
 
 from .outgoing import CONTENTS, FINDINGS, HOSTILE, HOSTILE_PATH, Held, outgoing, told
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "exchange"
-SCHEMA = Path(__file__).parent / "vendored" / "sarif-2.1.0-rtm.5.json"
+SARIF = jsonschema.Draft4Validator(
+    json.loads((Path(__file__).parent / "vendored" / "sarif-2.1.0-rtm.5.json").read_bytes())
+)
 SYMBOLS: list[JsonRecord] = [
     {"path": "b.py", "name": "A", "qualified": "A", "scope": "", "symbol_type": "class", "line": 1, "column": 1,
      "end_line": 9, "end_column": 1},
@@ -46,7 +52,7 @@ def _sarif(asked: Told) -> Export:
 
 def _sarif_runs(asked: Told) -> list[dict[str, Any]]:
     log = json.loads(_sarif(asked).data)
-    jsonschema.Draft4Validator(json.loads(SCHEMA.read_bytes())).validate(log)
+    SARIF.validate(log)
     runs = log["runs"]
     assert isinstance(runs, list)
     return runs
@@ -179,6 +185,48 @@ def test_columns_for_reviewdog_are_bytes() -> None:
     (row,) = json.loads(export_rdjson([outgoing()], sources).data)["diagnostics"]
     assert row["location"]["range"] == {"start": {"line": 3}, "end": {"line": 3}}
     assert sources.lost == {b"src/a.py"}
+
+
+ANY_TEXT, ANY_NUMBER = st.text(max_size=40), st.integers(-3, 5)
+ANY_FINDING = st.builds(
+    lambda code, severity, path, tool, message, place: outgoing(
+        code, severity, path=path, tool=tool, message=message, place=place
+    ),
+    ANY_TEXT,
+    st.sampled_from(SEVERITIES),
+    st.binary(min_size=1, max_size=20),
+    ANY_TEXT,
+    ANY_TEXT,
+    st.tuples(ANY_NUMBER, ANY_NUMBER, ANY_NUMBER, ANY_NUMBER),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(ANY_FINDING, min_size=1, max_size=4), st.binary(max_size=60))
+def test_no_record_makes_a_file_that_its_readers_refuse(findings: list[Outgoing], content: bytes) -> None:
+    asked = told(*findings)
+    _sarif_runs(asked)
+    annotations = export_github(asked).data.decode().splitlines()
+    assert [line.partition(" ")[0] in ("::error", "::warning", "::notice") for line in annotations] == [True] * len(
+        findings
+    )
+    assert sum(len(file) for file in ET.fromstring(export_checkstyle(findings).data)) == len(findings)
+    assert len(json.loads(export_gitlab(findings).data)) == len(findings)
+    rows = json.loads(export_rdjson(findings, Held({each.path: content for each in findings})).data)["diagnostics"]
+    positions = [position for row in rows for position in row["location"].get("range", {}).values()]
+    assert all(position["line"] >= 1 and position["column"] >= 1 for position in positions)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(ANY_TEXT, ANY_NUMBER, ANY_NUMBER), max_size=5))
+def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int]]) -> None:
+    symbols: list[JsonRecord] = [
+        {**SYMBOLS[0], "name": name, "qualified": name, "line": line, "end_line": end_line}
+        for name, line, end_line in rows
+    ]
+    lines = export_ctags(symbols).data.split(b"\n")[:-1]
+    assert lines == sorted(lines)
+    assert len(lines) == len(export_ctags([]).data.splitlines()) + sum(name != "" for name, *_ in rows)
 
 
 def test_nothing_is_a_file_of_nothing() -> None:

@@ -41,6 +41,7 @@ from tests.tasks.support import source
         (".bashrc", b"", "bash"),
         ("d/Makefile", b"", "make"),
         ("Dockerfile.dev", b"", "dockerfile"),
+        ("Dockerfile.builder", b"", "dockerfile"),
         ("go.mod", b"", "gomod"),
         ("d/tsconfig.build.json", b"", "jsonc"),
         ("d/.vscode/settings.json", b"", "jsonc"),
