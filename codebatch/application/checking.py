@@ -23,13 +23,19 @@ from codebatch.application.sides import find_side
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
+from codebatch.compare.metrics import UNLESS_0
 from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
+from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
+
+# What some batches have none of, for they have no cycle, or nothing that is copied.
+_KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
 class KeptBase(NamedTuple):
@@ -87,6 +93,8 @@ class Checker(NamedTuple):
         """
         newer = self._head(head)
         store, batch = newer.question.store, newer.question.batch
+        for condition in conditions:
+            _check_metric(newer, condition.metric)
         chosen = (
             self._named(base)
             if base is not None
@@ -172,6 +180,14 @@ class _Lines:
         return lines is None or any(
             line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(found.line, 1), last + 1)
         )
+
+
+def _check_metric(batch: OpenedBatch, metric: str) -> None:
+    """Refuse a metric that there is none of: a condition of it would never be broken."""
+    if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
+        return
+    known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
+    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, {*_KNOWN, *known}))
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:
