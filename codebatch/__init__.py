@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.execution import Listener
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
     from codebatch.application.running import run
+    from codebatch.compare.differences import Difference
     from codebatch.errors import (
         AmbiguousId,
         BatchIncomplete,
@@ -79,6 +81,7 @@ __all__ = [
     "Caller",
     "CodebatchError",
     "CollectedMeanwhile",
+    "Comparison",
     "Completeness",
     "Content",
     "CopiedBlock",
@@ -88,6 +91,7 @@ __all__ = [
     "Cycle",
     "Dependent",
     "Diagnostic",
+    "Difference",
     "Duplicate",
     "Edge",
     "EnvironmentBroken",
@@ -144,6 +148,7 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.comparing": "Comparison",
     "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",
     "application.execution": "Listener",
@@ -156,6 +161,7 @@ _NAMES = {
     "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
+    "compare.differences": "Difference",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
         "InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery NotInStore NothingToDo ObjectMissing "

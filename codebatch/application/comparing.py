@@ -61,9 +61,7 @@ class Comparison:
 
         With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        every = self._every
-        if unchanged and "diagnostic" in self.kinds:
-            every = sorted([*every, *self._untold()], key=place_of)
+        every = sorted([*self._every, *self._untold()], key=place_of) if unchanged else self._every
         return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
 
     @cached_property
@@ -124,15 +122,9 @@ class Comparison:
         for told, reason in Reasons(self.trees, "new", paired.new).found():
             yield Difference(state_of_new(reason), None, told.about, reason=reason)
 
-    @property
-    def _tasks(self) -> list[str]:
-        """Those of either batch that are asked for."""
-        names = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
-        return [name for name in names if self._task in (None, name)]
-
     def _untold(self) -> Iterator[Difference]:
         """The findings of items of which the two say the same."""
-        for task in self._tasks:
+        for task in self._tasks if "diagnostic" in self.kinds else ():
             told = {each.path for each in self._told[1] if each.task == task}
             for path, found in records_of(self.trees.new, task, Diagnostic).items():
                 if path not in told:
@@ -147,6 +139,12 @@ class Comparison:
             for side, by_path in zip(told, sides, strict=True):
                 side += (Told(path, task, about) for path, found in by_path.items() for about in found)
         return told
+
+    @property
+    def _tasks(self) -> list[str]:
+        """Those of either batch that are asked for."""
+        every = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
+        return [task for task in every if self._task in (None, task)]
 
 
 def kinds_of(asked: RecordFilter) -> tuple[str, ...]:

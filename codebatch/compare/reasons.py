@@ -54,7 +54,7 @@ class Reasons:
         if not self._other.looks_at(path if its_other is None else its_other):
             return "path"
         if its_other is None:
-            return None
+            return "lost" if self._trees.may_have_moved else None
         if task not in self._other.records.task_names:
             return "task"
         if not self._other.has_result(task, its_other):
@@ -105,6 +105,7 @@ class _Stand:
         self.records = records
         self.paths: list[bytes] = []
         self._switches: dict[str, Switch | None] = {}
+        self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
 
     def looks_at(self, path: bytes) -> bool:
@@ -140,7 +141,9 @@ class _Stand:
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
-        return {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        if task not in self._needed:
+            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""

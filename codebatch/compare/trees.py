@@ -26,6 +26,8 @@ class Trees:
         self.old = old
         self.new = new
         self.lost: set[tuple[Side, bytes]] = set()
+        # Who asks for one line of a file asks for others soon.
+        self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
     @cached_property
     def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
@@ -100,6 +102,11 @@ class Trees:
         None where either is lost. Found from the lesser digest to the greater, so that it is the same the other way
         round. Raises StoreCorrupt.
         """
+        if self._last_lines[0] != (side, path, its_other):
+            self._last_lines = (side, path, its_other), self._pair_lines(side, path, its_other)
+        return self._last_lines[1]
+
+    def _pair_lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
         other = other_side(side)
         ours, theirs = self.object(side, path), self.object(other, its_other)
         if ours == theirs:
