@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 import msgspec
 
@@ -55,7 +54,6 @@ __all__ = [
     "named_language",
     "references_in",
     "rule_switch",
-    "source_lines",
     "syntax_tree",
     "test_rules",
 ]
@@ -87,15 +85,6 @@ def references_in(
     if name.isascii() and name.encode() not in content and not content.startswith(WIDE):
         return []  # Nearly every file: it need not be decoded.
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
-
-
-def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
-    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    starts = [*file.line_starts, len(file.utf8)]
-    lines = [file.utf8[start:end] for start, end in pairwise(starts[first - 1 : last + 1])]
-    shown = [line.removesuffix(b"\n").decode() for line in lines[: max(file.line_count - first + 1, 0)]]
-    return {"count": file.line_count, "is_binary": file.is_binary, "lines": shown}
 
 
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
