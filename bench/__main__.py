@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from bench.catalogue import SCENARIOS
+from bench.histories import History
 from bench.machine import this_machine
 from bench.markdown import markdown
 from bench.measuring import BrokenSideError, harness_peak_bytes
@@ -53,6 +54,7 @@ def _measure(given: argparse.Namespace) -> Report:
             runs=max(given.runs, RUNS_MIN),
             corpora=chosen,
             old_codebatch=given.old_codebatch,
+            histories=[_history(text) for text in given.history],
         )
         for name in given.scenarios or SCENARIOS:
             print(f"{name} …", file=sys.stderr, flush=True)
@@ -75,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         "--scratch", type=Path, metavar="DIR", help="where to work; its file system is what is measured"
     )
     parser.add_argument("--old-codebatch", type=Path, metavar="VENV", help="where CodeBatch 1.0.2 is installed")
+    parser.add_argument(
+        "--history", action="append", default=[], metavar="GIT_DIR:OLD..NEW", help="two commits whose findings to match"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     return parser
 
@@ -84,6 +89,14 @@ def _sdist(text: str) -> tuple[str, str]:
     if not separator:
         raise SystemExit(f"error: --sdist wants NAME==VERSION, not {text}")
     return name, version
+
+
+def _history(text: str) -> History:
+    path, _, commits = text.rpartition(":")
+    old, separator, new = commits.partition("..")
+    if not (path and separator):
+        raise SystemExit(f"error: --history wants GIT_DIR:OLD..NEW, not {text}")
+    return History(repository=Path(path).resolve(), old=old, new=new)
 
 
 if __name__ == "__main__":

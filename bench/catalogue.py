@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.scenarios import answers, command_line, dispatch, execute, fuzzing, indexes, schedules, snapshots, whole_runs
+from bench.scenarios import (
+    answers,
+    command_line,
+    dispatch,
+    execute,
+    fuzzing,
+    indexes,
+    matching,
+    schedules,
+    snapshots,
+    whole_runs,
+)
 from bench.setting import Scenario
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -21,6 +32,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "fuzz": fuzzing.fuzz,
     "makespan": schedules.makespan,
     "skews": schedules.skews,
+    "matching": matching.matching,
     "peers": whole_runs.peers,
     "store-size": snapshots.store_size,
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.histories import History
 from bench.measuring import Side, environment
 from bench.rows import Row
 from bench.trees import Corpus
@@ -24,6 +25,7 @@ class Setting:
     runs: int
     corpora: Sequence[Corpus]
     old_codebatch: Path | None = None
+    histories: Sequence[History] = ()
 
     @property
     def runs_of_short(self) -> int:

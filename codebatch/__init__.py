@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.execution import Listener
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
     from codebatch.application.running import run
+    from codebatch.compare.differences import Difference
     from codebatch.errors import (
         AmbiguousId,
         BatchIncomplete,
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
         UnknownId,
         UnreadablePath,
     )
+    from codebatch.exchange.export import Export
+    from codebatch.exchange.making import make_export
     from codebatch.model.record import Ast, Diagnostic, Duplicate, Edge, Failure, File, Fingerprints, Metric, Symbol
     from codebatch.query.completeness import Completeness
     from codebatch.query.dependencies import Cycle, Dependent, Import
@@ -77,6 +81,7 @@ __all__ = [
     "Caller",
     "CodebatchError",
     "CollectedMeanwhile",
+    "Comparison",
     "Completeness",
     "Content",
     "CopiedBlock",
@@ -86,9 +91,11 @@ __all__ = [
     "Cycle",
     "Dependent",
     "Diagnostic",
+    "Difference",
     "Duplicate",
     "Edge",
     "EnvironmentBroken",
+    "Export",
     "Failure",
     "File",
     "Fingerprints",
@@ -132,6 +139,7 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "make_export",
     "make_report",
     "open",
     "run",
@@ -140,6 +148,7 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.comparing": "Comparison",
     "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",
     "application.execution": "Listener",
@@ -152,12 +161,15 @@ _NAMES = {
     "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
+    "compare.differences": "Difference",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
         "InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery NotInStore NothingToDo ObjectMissing "
         "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
         "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
     ),
+    "exchange.export": "Export",
+    "exchange.making": "make_export",
     "model.record": "Ast Diagnostic Duplicate Edge Failure File Fingerprints Metric Symbol",
     "query.completeness": "Completeness",
     "query.dependencies": "Cycle Dependent Import",

@@ -58,7 +58,7 @@ class Question:
         """What the installed tasks give. Own tasks are not loaded for a question: they may give any kind."""
         from codebatch.system.task_catalogue import TaskCatalogue
 
-        return TaskCatalogue()
+        return TaskCatalogue(imports=self.batch.about.imports)
 
     @cached_property
     def changes(self) -> Changes | None:

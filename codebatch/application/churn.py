@@ -29,7 +29,7 @@ def churn(question: Question) -> Churn:
     directory = sources[0] if len(sources) == 1 else os.path.commonpath(sources)
     if not os.path.isdir(directory):
         return Churn(None, "changes are not known: the tree that the batch is of is not there")
-    if not _may_have_history(directory):
+    if not is_in_repository(directory):
         return Churn(None, "changes are not known: the tree is in no git repository")
     from codebatch.application.kept_history import GitError, find_history  # 8 ms, with `subprocess`
 
@@ -45,7 +45,7 @@ def churn(question: Question) -> Churn:
     return Churn(history.changes, told)
 
 
-def _may_have_history(directory: bytes) -> bool:
+def is_in_repository(directory: bytes) -> bool:
     """Whether there is a `.git` in a directory or above it."""
     while not os.path.lexists(os.path.join(directory, b".git")):
         if directory == (directory := os.path.dirname(directory)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -61,8 +62,8 @@ class Copies(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-class _Duplicate(msgspec.Struct, gc=False):
-    """What of a `duplicate` record is asked for."""
+class Duplicate(msgspec.Struct, gc=False):
+    """What of a `duplicate` record is asked for: that a block is here and there."""
 
     line: int
     end_line: int
@@ -75,8 +76,16 @@ class _Duplicate(msgspec.Struct, gc=False):
     other_path: str | UnsetType = UNSET
     other_path_b64: str | UnsetType = UNSET
 
+    @property
+    def path_bytes(self) -> bytes:
+        return path_from_fields(self.path, self.path_b64)
 
-_decoder = msgspec.json.Decoder(_Duplicate)
+    @property
+    def other_path_bytes(self) -> bytes:
+        return path_from_fields(self.other_path, self.other_path_b64)
+
+
+_decoder = msgspec.json.Decoder(Duplicate)
 
 
 def find_copies(
@@ -97,25 +106,21 @@ def find_copies(
     records = question.records
     if "duplicates" not in records.task_names:
         raise InvalidInput("the batch does not know what is copied", hint="run the pipeline `full`")
-    paths = PathFilter(path)
     apart = None if everything else FilesApart(records)
-    found: list[CopiedBlock] = []
-    left_out = 0
-    for block in _blocks(records, least):
-        if not any(paths.matches(place.path_bytes) for place in block.places):
-            continue
-        if apart is not None and all(apart.of(place.path_bytes) for place in block.places):
-            left_out += 1
-        else:
-            found.append(block)
-    found.sort(key=lambda block: (-block.lines, -block.copies, block.places[0].path_bytes, block.places[0].line))
-    end = None if limit is None else first - 1 + limit
+    best = MostLines(
+        None if limit is None else first - 1 + limit,
+        PathFilter(path).matches if path else lambda _: True,
+        lambda each: apart is not None and apart.of(each) is not None,
+    )
+    for each in _duplicates(records):
+        if each.lines >= least:
+            best.add(each)
     chosen = [
-        msgspec.structs.replace(block, number=number) for number, block in enumerate(found[first - 1 : end], first)
+        msgspec.structs.replace(block, number=number) for number, block in enumerate(best.blocks()[first - 1 :], first)
     ]
     needed = {"parse", "analyze", "duplicates"} & {*records.task_names}
     whole = completeness(records, needed, lacks_files=bool(question.batch.about.paths))
-    copies = Copies(blocks=tuple(chosen), count=len(found), left_out=left_out)
+    copies = Copies(blocks=tuple(chosen), count=len(best.found), left_out=best.left_out)
     return Answer(question=question, found=copies, whole=whole)
 
 
@@ -141,26 +146,73 @@ def read_copies(question: Question, block: CopiedBlock) -> list[tuple[CopiedPlac
     return found
 
 
-def _blocks(records: BatchRecords, least: int) -> Iterable[CopiedBlock]:
-    groups: dict[str, list[_Duplicate]] = {}
-    for each in _duplicates(records):
-        if each.lines >= least:
-            groups.setdefault(each.group, []).append(each)
-    for group, told in groups.items():
-        places = {(path_from_fields(each.path, each.path_b64), each.line): each.end_line for each in told}
-        known: dict[tuple[bytes, int], int | None] = {**places}
-        for each in told:
-            known.setdefault((path_from_fields(each.other_path, each.other_path_b64), each.other_line), None)
-        yield CopiedBlock(
-            number=0,
-            group=group,
-            lines=told[0].lines,
-            copies=max(each.copies for each in told),
-            places=tuple(_place(path, line, known[path, line]) for path, line in sorted(known)),
-        )
+class MostLines:
+    """Of groups of copies those of most lines. Of the others, which may be a hundred thousand, names alone are kept."""
+
+    def __init__(
+        self, number: int | None, is_asked: Callable[[bytes], bool], stands_apart: Callable[[bytes], bool]
+    ) -> None:
+        """So many, or all. Groups of which no place `is_asked` for are passed over, and left out where all stand apart.
+
+        Those that are `found` are neither.
+        """
+        self.found: set[str] = set()
+        self._number = number
+        self._is_asked = is_asked
+        self._stands_apart = stands_apart
+        self._asked: set[str] = set()
+        self._plain: set[str] = set()
+        self._most_lines: list[int] = []
+        self._told: dict[str, list[Duplicate]] = {}
+
+    @property
+    def left_out(self) -> int:
+        """How many groups are asked for and stand apart."""
+        return len(self._asked - self._plain)
+
+    def add(self, each: Duplicate) -> None:
+        if each.group not in self.found:
+            self._look_at(each)
+        if len(self._most_lines) != self._number or each.lines >= self._most_lines[0]:
+            self._told.setdefault(each.group, []).append(each)
+
+    def blocks(self) -> list[CopiedBlock]:
+        """The best first."""
+        blocks = (_block(group, told) for group, told in self._told.items() if group in self.found)
+        return sorted(blocks, key=lambda block: (-block.lines, -block.copies, *_first_place(block)))[: self._number]
+
+    def _look_at(self, each: Duplicate) -> None:
+        for path in (each.path_bytes, each.other_path_bytes):
+            if self._is_asked(path):
+                self._asked.add(each.group)
+            if not self._stands_apart(path):
+                self._plain.add(each.group)
+        if each.group in self._asked and each.group in self._plain:
+            self.found.add(each.group)
+            if self._number is not None:
+                heapq.heappush(self._most_lines, each.lines)
+                if len(self._most_lines) > self._number:
+                    heapq.heappop(self._most_lines)
 
 
-def _duplicates(records: BatchRecords) -> Iterable[_Duplicate]:
+def _block(group: str, told: Sequence[Duplicate]) -> CopiedBlock:
+    ends: dict[tuple[bytes, int], int | None] = {(each.path_bytes, each.line): each.end_line for each in told}
+    for each in told:
+        ends.setdefault((each.other_path_bytes, each.other_line), None)
+    return CopiedBlock(
+        number=0,
+        group=group,
+        lines=told[0].lines,
+        copies=max(each.copies for each in told),
+        places=tuple(_place(path, line, ends[path, line]) for path, line in sorted(ends)),
+    )
+
+
+def _first_place(block: CopiedBlock) -> tuple[bytes, int]:
+    return block.places[0].path_bytes, block.places[0].line
+
+
+def _duplicates(records: BatchRecords) -> Iterable[Duplicate]:
     for piece in records.pieces("duplicates", RecordFilter(kinds=("duplicate",)), ()):
         for block in records.read(piece):
             lines = [line for line in block.splitlines() if line.startswith(b'{"kind":"duplicate"')]

@@ -8,7 +8,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
-from codebatch.query.dependencies import Cycle, Import, Imports, cycles, needed_tasks
+from codebatch.query.dependencies import Cycle, Import, Imports, find_cycles, needed_tasks
 from codebatch.query.dependencies import impact as dependents_of
 
 
@@ -38,6 +38,6 @@ def imports(question: Question) -> Answer[list[Import]]:
 
 def import_cycles(question: Question) -> Answer[list[Cycle]]:
     """Files that import one another, most files first. Raises InvalidInput or StoreCorrupt."""
-    found = cycles(Imports(question.records))
+    found = find_cycles(question.records)
     whole = completeness(question.records, needed_tasks(question.records), lacks_files=bool(question.batch.about.paths))
     return Answer(question=question, found=found, whole=whole)

@@ -13,7 +13,7 @@ from codebatch.application.hotspots import Hotspot, hotspots
 from codebatch.model.counts import add_counts
 from codebatch.model.record import SEVERITIES
 from codebatch.query.apart import FilesApart
-from codebatch.query.dependencies import Cycle, Imports, cycles
+from codebatch.query.dependencies import Cycle, find_cycles
 from codebatch.query.file_states import file_states
 from codebatch.query.filters import RecordFilter
 
@@ -66,8 +66,8 @@ def headline(question: Question) -> Headline:
     copies = Copies(blocks=(), count=0, left_out=0)
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
-    imports = Imports(records) if "dependencies" in records.task_names else ()
-    tangled = [each for each in cycles(imports) if not all(is_apart(path.encode()) for path in each.files)]
+    every = find_cycles(records) if "dependencies" in records.task_names else ()
+    tangled = [each for each in every if not all(is_apart(path.encode()) for path in each.files)]
     return Headline(
         bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         bugs_count=sum(rule.count for rule in bugs),

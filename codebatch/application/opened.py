@@ -45,6 +45,12 @@ class OpenedStore:
         """Where it is."""
         return self._store.root
 
+    @property
+    def store(self) -> Store:
+        """The store, as use cases take it. Raises InvalidInput where it was closed."""
+        self.check_open()
+        return self._store
+
     def batch(self, reference: str | None = None, *, partial: bool = False) -> OpenedBatch:
         """A batch by its id, a unique prefix, `latest`, `latest~N` or `@NAME`; else the latest of the whole project.
 

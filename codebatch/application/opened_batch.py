@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from codebatch.application import questions
 from codebatch.application.asking import Answer, Question
 from codebatch.application.looked_at import LookedAt, looked_at
@@ -15,12 +17,13 @@ from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
 from codebatch.query.summary import Summary
-from codebatch.query.wanted import KINDS_FOR_PEOPLE, Filters, Several, filter_of, several
+from codebatch.query.wanted import KINDS_FOR_PEOPLE, Filters, OutputFilters, Several, filter_of, several
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from codebatch.application.batches import BatchStatus
+    from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.findings import Findings
@@ -289,6 +292,18 @@ class OpenedBatch(Nouns):
         from codebatch.application.copies import read_copies
 
         return read_copies(self.question, block)
+
+    def compare(self, old: OpenedBatch, **filters: Unpack[OutputFilters]) -> Comparison:
+        """What became of what another batch says, which may be of another store; diagnostics, where no kind is named.
+
+        The filters are those of `outputs`: of what is told either record passes.
+        """
+        from codebatch.application.comparing import compare, kinds_of
+
+        asked = filter_of(filters)
+        kinds = kinds_of(asked)
+        asked = msgspec.structs.replace(asked, kinds=())
+        return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 
     def impact(self, path: str, depth: int | None = None) -> Answer[Impact]:
         """What depends on a file, in at most so many steps, in any number where none is given."""

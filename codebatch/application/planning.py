@@ -7,6 +7,7 @@ import os
 import msgspec
 
 from codebatch.application import Note, ignore_note
+from codebatch.application.checkouts import asking_checkout
 from codebatch.application.configuration import Configuration
 from codebatch.application.freezing import Frozen, thaw
 from codebatch.coordinator.planning import check_overrides, find_pipeline, make_plan, prepare_tasks, resolve_tasks
@@ -18,7 +19,7 @@ from codebatch.model.task import Pipeline
 from codebatch.query.standing import Standing, standing
 from codebatch.store.adoption import adopt_batch, is_adoptable
 from codebatch.store.bases import find_bases
-from codebatch.store.batches import Batch, create_batch, iter_batches
+from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.task_catalogue import TaskCatalogue
@@ -34,6 +35,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
     shard_rule: ShardRule
     catalogue: TaskCatalogue
     note: Note
+    commit: str = ""
 
     @property
     def digest(self) -> Digest:
@@ -45,7 +47,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         frozen = self.frozen
         return make_plan(self.catalogue, frozen.snapshot, self.pipeline, self.tasks, self.shard_rule, frozen.paths)
 
-    def make(self, plan: Plan, *, reuses: bool = True) -> Batch:
+    def make(self, plan: Plan, checkout: Checkout = NO_CHECKOUT, *, reuses: bool = True) -> Batch:
         """A new batch of the plan, which takes results over where it `reuses` any. On return it is on disk."""
         bases = find_bases(self.store, self.frozen.sources, self.pipeline) if reuses else ()
         return create_batch(
@@ -54,6 +56,7 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
             sources=self.frozen.sources,
             stat_cache=self.frozen.stat_cache,
             bases=bases,
+            checkout=checkout,
             at_ns=wall_ns(),
         )
 
@@ -67,10 +70,20 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
         return next(alike, batch).id == batch.id
 
-    def adopt(self, batch: Batch) -> Batch:
+    def latest(self) -> Batch | None:
+        """The latest batch of the same place, None where there is none."""
+        place = self.frozen.sources, self.frozen.paths
+        return next((each for each in iter_batches(self.store) if each.about.place == place), None)
+
+    def adopt(self, batch: Batch, checkout: Checkout = NO_CHECKOUT) -> Batch:
         """A new batch of what was frozen with the results of one of the plan. On return it is on disk."""
         return adopt_batch(
-            self.store, batch, sources=self.frozen.sources, stat_cache=self.frozen.stat_cache, at_ns=wall_ns()
+            self.store,
+            batch,
+            sources=self.frozen.sources,
+            stat_cache=self.frozen.stat_cache,
+            checkout=checkout,
+            at_ns=wall_ns(),
         )
 
     def find(self, note: Note = ignore_note) -> Batch | None:
@@ -113,28 +126,36 @@ class Planner(msgspec.Struct, frozen=True, kw_only=True):
         """
         found = None if again else self.find(self.note)
         if found is None:
-            plan = self.plan()
+            with asking_checkout(self.frozen, self.commit, self.note) as checkout:
+                plan = self.plan()
+                told = checkout()
             with self.store.making_batch():
                 found = None if again else self.find()
                 if found is None:
-                    return self.make(plan, reuses=reuses and not again), True
+                    return self.make(plan, told, reuses=reuses and not again), True
         return self.answering_one(found), False
 
     def answering_one(self, batch: Batch) -> Batch:
         """The batch that answers for what was frozen: this one of its plan, or one that adopts its results.
 
-        One that is not final yet answers when it is; one that nobody may adopt, by itself.
+        One that is not final yet answers when it is; one that nobody may adopt, by itself, be it of another commit.
         """
-        if self.is_answered_by(batch):
+        if self._is_told_by(batch):
             return batch
-        with self.store.making_batch():
+        with asking_checkout(self.frozen, self.commit, self.note) as checkout, self.store.making_batch():
             found = self.find()  # Another may have adopted it meanwhile.
             if found is None:
                 return batch
             stands = standing(found)
-            if stands.is_over and not stands.holders and not self.is_answered_by(found):
-                found = self.adopt(found)
+            if stands.is_over and not stands.holders and not self._is_told_by(found):
+                if self.is_answered_by(found) and not self._may_answer_elsewhere(found, stands):
+                    return found
+                found = self.adopt(found, checkout())
         return found
+
+    def _is_told_by(self, batch: Batch) -> bool:
+        """Whether questions go to a batch, and it says of which commit what was frozen is."""
+        return self.is_answered_by(batch) and self.commit in ("", batch.about.commit)
 
 
 def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
@@ -148,7 +169,9 @@ def choose_pipeline(configuration: Configuration, name: str | None) -> Pipeline:
     return chosen
 
 
-def planner_of(configuration: Configuration, store: Store, frozen: Frozen, pipeline: Pipeline, note: Note) -> Planner:
+def planner_of(
+    configuration: Configuration, store: Store, frozen: Frozen, pipeline: Pipeline, note: Note, commit: str = ""
+) -> Planner:
     """What a pipeline over what was frozen is planned from. Raises InvalidInput or InvalidConfiguration."""
     settings, file, catalogue = configuration.settings, configuration.file, configuration.catalogue
     is_of_project = file is not None and (os.fsencode(file.parent.resolve()),) == frozen.sources
@@ -163,6 +186,7 @@ def planner_of(configuration: Configuration, store: Store, frozen: Frozen, pipel
         shard_rule=settings.shard,
         catalogue=catalogue,
         note=note,
+        commit=commit,
     )
 
 

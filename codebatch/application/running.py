@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from codebatch.application import ignore_note
 from codebatch.application.asking import Question
+from codebatch.application.checkouts import find_commit
 from codebatch.application.collecting import tidy
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
@@ -110,8 +111,13 @@ def run_paths(
         frozen = freeze(store, paths, rules, listener.note, allow_empty=allow_empty, phase=listener.phase)
         listener.frozen(frozen)
         listener.phase("planning")
-        planner = planner_of(configuration, store, frozen, chosen, listener.note)
+        planner = planner_of(configuration, store, frozen, chosen, listener.note, find_commit(frozen.sources))
+        before = planner.latest()
         batch, is_new = planner.find_or_make(again=again, reuses=execution.reuses)
+        if before is not None and (left := sorted(before.about.imports.keys() - batch.about.imports.keys())):
+            listener.note(
+                f"what {', '.join(left)} said is in {before.id} alone: import what is said of the tree as run"
+            )
         stands = standing(batch)
         action: Action = "ran" if is_new else _found(stands)
         listener.chosen(batch, action)
@@ -273,7 +279,7 @@ def _ran(
     question = Question(store, batch, is_named=True, note=ignore_note)
     records = question.records
     summary = summarise(records)
-    catalogue = execution.configuration.catalogue
+    catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
     missing = missing_tools(catalogue, records.plan.tasks).keys() & summary.languages.keys()
     own = [name for name in records.task_names if name in catalogue.own_places and catalogue.own_places[name].reuse]
     return Ran(

@@ -60,7 +60,8 @@ def verify(execution: Execution, store: Store, batch: Batch, share: float, liste
         if not chosen:
             return Verified(files=0)
         paths = batch.about.paths if share >= 1 else tuple(entry.path for entry in chosen)
-        with _hidden(execution.configuration.catalogue, said, paths, is_whole=share >= 1) as again:
+        catalogue = execution.configuration.catalogue.with_imports(batch.about.imports)
+        with _hidden(catalogue, said, paths, is_whole=share >= 1) as again:
             executed = execution.execute(store, lock, again, Scope(), listener)
             if executed.signal_status:
                 return Verified(files=len(chosen), signal_status=executed.signal_status)

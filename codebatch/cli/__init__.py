@@ -37,7 +37,13 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("definitions:callers", "What calls a name."),
         "outline": ("definitions:outline", "What a file defines, in its order."),
         "query": ("queries:query", "Records of a batch, filtered."),
+        "diff": ("comparing:diff", "What became of the findings of one batch in another."),
+        "regressions": ("comparing:regressions", "What is new in a batch, or worse than in an older one."),
+        "improvements": ("comparing:improvements", "What is mended in a batch, or better than in an older one."),
+        "check": ("check:check", "Fail where a change has what is new or worse: the gate of CI."),
+        "baseline": ("baseline:baseline", "Findings that are lived with, in a file: for CI without a store."),
         "report": ("report:report", "What a batch found, as one HTML page."),
+        "export": ("export:export", "What was found, for GitHub, GitLab, reviewdog and others; tags for editors."),
         "sql": ("sql:sql", "What SQL answers over the records of a batch."),
         "ast": ("syntax:ast", "The syntax tree of a file."),
         "files": ("snapshots:files", "Files of a batch or snapshot; why a path is in or out."),
@@ -45,6 +51,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
         "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
+        "import": ("importing:import_", "Take in what another program found, beside what was found here."),
         "status": ("batches:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),
         "config": ("setup:config", "Show the effective configuration."),
@@ -97,9 +104,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 MEANT = {
     "analyze": "run",
     "analyse": "run",
-    "check": "findings",
     "clean": "gc",
     "complexity": "hotspots",
+    "ctags": "export ctags",
     "clones": "duplicates",
     "copies": "duplicates",
     "cycles": "graph --cycles",
@@ -110,6 +117,7 @@ MEANT = {
     "ls": "files",
     "metrics": "query metrics",
     "prune": "gc",
+    "sarif": "export sarif",
     "scan": "run",
     "search": "references",
     "show": "inspect",
@@ -150,9 +158,9 @@ class LazyGroup(Group):
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit status: 0 done, 1 an example of a rule is wrong, a file is told otherwise the second time, or a gate "
-    "fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, 70 a bug, "
-    "129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; with --json "
-    "it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
+    "or a check fails, 2 wrong usage, 3 the batch or the answer is incomplete, 4 the store or disk, 5 nothing to do, "
+    "70 a bug, 129, 130 and 143 stopped by a signal. An answer that is not the whole one says so on standard error; "
+    "with --json it is {complete, percent, batch_id, stale, paths, records}, and summary has `complete` false.",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="codebatch", message="%(prog)s %(version)s")
 @answering_group

@@ -27,6 +27,7 @@ from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
+    from codebatch.application.comparing import Comparison
     from codebatch.snapshotting.staleness import Changes
 
 
@@ -114,6 +115,23 @@ def answer_document(
     answering.print(document, lines, name=name)
     _tell_changes(answering, question)
     return _status(whole)
+
+
+def answer_compared(answering: Answering, comparison: Comparison, write: Callable[[], None]) -> None:
+    """Answer with what two batches were compared for, which `write` puts on standard output.
+
+    The older one is knowingly old: whether its tree has changed since is not asked.
+    """
+    for answer in (comparison.old, comparison.new):
+        _tell(answering, answer.question, answer.whole)
+    answering.display.make_way()
+    write()
+    sys.stdout.flush()
+    if lost := sorted(comparison.trees.lost):
+        more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
+        where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
+        answering.tell(f"incomplete: the content of {where} is lost, and its findings are compared by what they say")
+    _tell_changes(answering, comparison.new.question)
 
 
 def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:

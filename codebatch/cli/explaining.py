@@ -62,6 +62,8 @@ _ABOUT = (*_STANDING, "snapshot", "entries")
 _QUESTION = (*_ABOUT, "records", "change")
 _SEARCH = (*_QUESTION, "index")
 
+_COMPARED = (*_QUESTION, "contents", "names")
+
 _READS: dict[str, tuple[str, ...]] = {
     "ast": (*_ABOUT, "contents", "file"),
     "batch-list": (*_STANDING, "names"),
@@ -69,15 +71,18 @@ _READS: dict[str, tuple[str, ...]] = {
     "callers": _SEARCH,
     "cat-object": ("store", "contents"),
     "def": _SEARCH,
+    "diff": _COMPARED,
     "duplicates": (*_QUESTION, "contents"),
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
+    "export": (*_SEARCH, "contents"),
     "files": _QUESTION,
     "find": (*_QUESTION, "contents"),
     "findings": (*_SEARCH, "contents"),
     "graph": _QUESTION,
     "hotspots": (*_SEARCH, "history"),
     "impact": _SEARCH,
+    "improvements": _COMPARED,
     "inspect": (*_QUESTION, "contents"),
     "outline": _QUESTION,
     "query-diagnostics": _SEARCH,
@@ -90,6 +95,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "query-stats": _SEARCH,
     "query-symbols": _SEARCH,
     "references": (*_SEARCH, "contents"),
+    "regressions": _COMPARED,
     "report": (*_SEARCH, "contents", "history"),
     "rules-show": _QUESTION,
     "shards": _ABOUT,

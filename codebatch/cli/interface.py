@@ -16,14 +16,19 @@ from codebatch.application.misses import MissesAnswer
 from codebatch.application.starting import NewRule, NewTask
 from codebatch.cli import answers
 from codebatch.cli.asking import PartAnswer
+from codebatch.cli.baseline import BaselineMade, BaselineRule, BaselineUpdated
 from codebatch.cli.batches import StatusAnswer
+from codebatch.cli.check import CheckAnswer
 from codebatch.cli.collection import CollectedAnswer, StoreStatsAnswer
 from codebatch.cli.copies import CopiesAnswer
+from codebatch.cli.differences import DiffAnswer, ImprovementsAnswer, RegressionsAnswer
 from codebatch.cli.explaining import EXPLAINED, Explained
+from codebatch.cli.export import ExportWritten
 from codebatch.cli.findings import FindingsAnswer
 from codebatch.cli.groups import FLAGS, schema_of
 from codebatch.cli.helping import HelpShown, VersionShown
 from codebatch.cli.hotspots import HotspotsAnswer
+from codebatch.cli.importing import ImportAnswer
 from codebatch.cli.objects import ObjectShown
 from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
@@ -98,21 +103,27 @@ Records = list[Record] | dict[str, int]
 
 ANSWERS: dict[str, object] = {
     "api": Api,
+    "baseline-create": BaselineMade,
+    "baseline-show": list[BaselineRule],
+    "baseline-update": BaselineUpdated,
     "batch-init": answers.BatchMade,
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
     "callers": list[answers.CallerRow],
     "cat-object": ObjectShown,
+    "check": CheckAnswer,
     "completion": answers.Completion,
     "config-show": dict[str, answers.Setting],
     "def": list[Record],
     "diagnose": Diagnosis,
+    "diff": DiffAnswer,
     "duplicates": CopiesAnswer,
     "error": answers.ErrorAnswer,
     "errors": list[answers.ErrorFound | answers.FailureFound],
     "explain": Explained,
     "explain-miss": MissesAnswer,
+    "export": ExportWritten,
     "files": list[answers.FileRow],
     "files-why": answers.WhyTaken,
     "find": list[answers.FoundPlace] | dict[str, int],
@@ -129,6 +140,8 @@ ANSWERS: dict[str, object] = {
     "hotspots": HotspotsAnswer,
     "impact": list[Dependent],
     "impact-tests": list[str],
+    "improvements": ImprovementsAnswer,
+    "import": ImportAnswer,
     "index-build": IndexAnswer,
     "init": answers.StoreMade,
     "inspect": list[Record],
@@ -149,6 +162,7 @@ ANSWERS: dict[str, object] = {
     "query-stats": dict[str, int],
     "query-symbols": Records,
     "references": list[answers.ReferenceRow],
+    "regressions": RegressionsAnswer,
     "report": ReportWritten,
     "resume": RunAnswer,
     "rules-list": list[answers.RuleRow],

@@ -113,7 +113,7 @@ class Teller(Listener):
         self.note(f"{collected_line(collected)}{named}")
 
 
-def _running(function: Callable[..., int]) -> Callable[..., int]:
+def executing(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command the options that every execution has, as one `execution` argument."""
 
     @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes. Default: the usable cores.")
@@ -166,7 +166,7 @@ def _running(function: Callable[..., int]) -> Callable[..., int]:
     "--shuffle", "shuffle_seed", type=int, metavar="SEED", help="Work in a random order; results are the same."
 )
 @answering
-@_running
+@executing
 def run(
     answering: Answering,
     execution: Execution,
@@ -226,7 +226,7 @@ def run(
 @click.command()
 @batch_option
 @answering
-@_running
+@executing
 def resume(answering: Answering, execution: Execution, batch_reference: str | None) -> int:
     """Continue a batch that was interrupted, and do again what failed in it."""
     store, batch = answering.batch(batch_reference)
@@ -240,7 +240,7 @@ def resume(answering: Answering, execution: Execution, batch_reference: str | No
 @click.option("--task", "task", metavar="NAME", required=True, help="The task to run.")
 @click.option("--shard", "prefix", metavar="PREFIX", required=True, help="Every shard whose id begins with this.")
 @answering
-@_running
+@executing
 def run_shard(answering: Answering, execution: Execution, batch_reference: str | None, task: str, prefix: str) -> int:
     """Run one task of the shards whose id begins with a prefix."""
     store, batch = answering.batch(batch_reference)

@@ -41,6 +41,8 @@ def record_parts(record: JsonRecord) -> tuple[str, str, str]:
         case "duplicate":
             other = f"{record_path(record, 'other_path')}:{record['other_line']}"
             told = f"{path}:{record['line']}: {record['lines']} code lines as in {other}, {record['copies']} copies"
+        case "file" if "lang" not in record:  # As a snapshot knows it.
+            told = f"{path}: {record['size']:,} bytes{', executable' * bool(record['executable'])}"
         case "file":
             told = f"{path}: {record['lang']}, {record['lines']} lines, {record['class']}, parse {record['parse']}"
         case "failure":

@@ -7,20 +7,67 @@ from typing import NamedTuple
 
 from codebatch.compare.findings import Pass
 from codebatch.compare.states import State
-from codebatch.model.record import Record
+from codebatch.model.record import Diagnostic, Duplicate, Edge, Located, Metric, Record, Symbol
+
+
+class TreeFile(Located, frozen=True, kw_only=True, tag="file"):
+    """A file of a snapshot, as it is known without a batch: `object` is the digest of its content."""
+
+    size: int
+    executable: bool
+    object: str
+
+
+Thing = Record | TreeFile
 
 
 class Difference(NamedTuple):
     """What became of one thing: `old` and `new` are its records, None on the side where it is not.
 
+    Of a group of copies each is the record of the first that is told; where blocks were split or joined, rows share it.
     `by` is the pass that paired a finding, `reason` why it is not comparable; None where there is none.
     """
 
     state: State
-    old: Record | None
-    new: Record | None
+    old: Thing | None
+    new: Thing | None
     by: Pass | None = None
     reason: str | None = None
+
+
+Place = tuple[str, bytes, int, int, tuple[str, ...]]
+
+
+def kind_of(each: Difference) -> str:
+    """The kind of record that it is of."""
+    return str(_record(each).__struct_config__.tag)
+
+
+def place_of(each: Difference) -> Place:
+    """Where it is told: by kind, path, line, column, and by what tells apart what stands at one place."""
+    record = _record(each)
+    names: tuple[str, ...]
+    match record:
+        case Diagnostic():
+            names = record.code, record.message
+        case Metric():
+            names = record.symbol, record.metric
+        case Symbol():
+            names = record.symbol_type, record.qualified
+        case Edge():
+            names = record.edge_type, record.source, record.target
+        case Duplicate():
+            names = (record.group,)
+        case _:
+            names = ()
+    line, column = (getattr(record, field, 0) for field in ("line", "column"))
+    return kind_of(each), record.path_bytes, line, column, names
+
+
+def _record(each: Difference) -> Thing:
+    record = each.new or each.old
+    assert record is not None, "it is on one side"
+    return record
 
 
 # How many of each state there are, `unchanged` among them.

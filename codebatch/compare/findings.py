@@ -65,8 +65,13 @@ class Pairing(NamedTuple):
 _Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
 
 
-def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int]) -> Pairing:
-    """Pair the findings of two files that are one; `paired_lines` as `lines.pair_lines` says of their texts."""
+def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int] | None) -> Pairing:
+    """Pair the findings of two files that are one; `paired_lines` as `lines.pair_lines` says of their texts.
+
+    None where a text is lost: then what they say is all that pairs them.
+    """
+    if paired_lines is None:
+        return _pair(old, new, {"message": _by(_message)})
 
     def by_line(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
         return _on_one_line(left, right, paired_lines)

@@ -1,7 +1,12 @@
-"""What became of a finding: the states, and what makes them (SPEC.md "Comparison")."""
+"""What became of a thing: the states, and what makes those of findings (SPEC.md "Comparison").
+
+A finding is new, and so is a group of copies: somebody should look at it. A symbol, an edge, a file or a metric is
+added or removed, which is neither good nor bad. A finding is removed, not fixed, that went with its file.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from codebatch.compare.findings import Pass
@@ -15,21 +20,44 @@ State = Literal[
     "improved",
     "new",
     "fixed",
+    "added",
     "removed",
     "suppressed",
     "not_comparable",
 ]
 
+# Why what is in one batch need not be in the other: there the path is not looked at, the task is not run, or has failed
+# or not come to the file; the rule is off, a note in the source silences it, few rules look in such a file; it is
+# another version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
+Reason = Literal["path", "lost", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
+
 REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
 IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})
 
-_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
+# What a message calls a line goes with the lines above it.
+_LINE = re.compile(r"\bline \d+")
+
+SEVERITY_RANK: dict[Severity, int] = {"hint": 0, "info": 1, "warning": 2, "error": 3}
 
 
 def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
     """The state of two findings that are one. What is told is the weightiest: severity, then message, then place."""
     if old.severity != new.severity:
-        return "worsened" if _RANK[new.severity] > _RANK[old.severity] else "improved"
-    if old.message != new.message:
+        return "worsened" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "improved"
+    if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
         return "changed"
     return "unchanged" if by == "line" and old.path_bytes == new.path_bytes else "moved"
+
+
+def state_of_new(reason: Reason | None) -> State:
+    """The state of a finding that the older batch has not."""
+    return "new" if reason is None else "not_comparable"
+
+
+def state_of_old(reason: Reason | None, *, is_file_gone: bool) -> State:
+    """The state of a finding that the newer batch has not. What is silenced is mended by nobody."""
+    if reason in ("rule_off", "silenced"):
+        return "suppressed"
+    if reason is not None:
+        return "not_comparable"
+    return "removed" if is_file_gone else "fixed"

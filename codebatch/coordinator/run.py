@@ -65,6 +65,7 @@ def execute(
     StoreUnwritable, or StoreCorrupt, which is Stopped after a signal; what was committed before is kept.
     """
     plan = batch.plan()
+    catalogue = catalogue.with_imports(batch.about.imports)
     check_tools(catalogue, plan)
     snapshot = snapshot or snapshot_of(store, batch)
     assert snapshot.id == plan.snapshot_id

@@ -57,6 +57,20 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
         """How much of what is needed is there, of 100, to one decimal; never rounded up."""
         return percent_of(max(self.done - self.failed - self.lost, 0), self.planned)
 
+    @property
+    def lacking(self) -> str:
+        """What lacks of the whole answer, in words; empty where nothing does."""
+        told: list[str] = []
+        if self.done < self.planned:
+            told.append(f"{self.percent} % of the batch is done")
+        if self.failed:
+            told.append(f"{self.failed:,} of {self.planned:,} results failed ({', '.join(self.failed_tasks)})")
+        if self.lost:
+            told.append(f"{count_of(self.lost, 'file')} could not be read")
+        if self.lacks_files:
+            told.append("it is of a part of the project alone, and what other files hold is not known")
+        return "; ".join(told)
+
 
 def completeness(
     records: BatchRecords,

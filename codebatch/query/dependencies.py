@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from codebatch.errors import InvalidInput
 from codebatch.index.keys import DEPENDENCY, Lookup, make_key
+from codebatch.model.entry import display_path
 from codebatch.model.graph import components
 from codebatch.model.record import Resolution
-from codebatch.query.decoding import decode_lines
+from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.marks import Marks, row_of
+from codebatch.query.numbers import numbers_of_files
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
 
@@ -58,8 +61,13 @@ class Imports:
 
     def __iter__(self) -> Iterator[Import]:
         """All, by path. Raises StoreCorrupt."""
-        for each in self._read(self._pieces(), Marks()):
-            yield Import(each.source, each.target, each.line, each.resolution)
+        return map(_as_import, self._read(self._pieces(), Marks()))
+
+    def between(self, files: Collection[str]) -> Iterator[Import]:
+        """Those of some files by others of them, by path. Raises StoreCorrupt."""
+        wanted = set(files)
+        pieces = self._pieces() if wanted else ()
+        return (_as_import(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
         """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
@@ -78,7 +86,7 @@ class Imports:
     def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
         return self._records.pieces(_TASK, RecordFilter(kinds=("edge",)), lookups)
 
-    def _read(self, pieces: Iterable[Piece], marks: Marks) -> Iterator[Import]:
+    def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
         for piece in pieces:
             for block in self._records.read(piece):
                 edges = [each for each in decode_lines(_decoder, marks.find(block)) if isinstance(each, _Edge)]
@@ -88,10 +96,38 @@ class Imports:
                         yield edge
 
 
+class _EdgesOf:
+    """The edges of some files. Records come by path: of most blocks only their first and last lines are looked at."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self._paths = sorted(file.encode() for file in files)
+
+    def find(self, block: bytes) -> bytes:
+        """Of a block of whole lines those that are edges of the files, in their order."""
+        ends = decode_lines(_line_decoder, line_at(block, 0) + b"\n" + line_at(block, len(block) - 2))
+        if not ends:
+            return b""
+        first, last = bisect_left(self._paths, ends[0].path.encode()), bisect_right(self._paths, ends[-1].path.encode())
+        starts = tuple(
+            b'{"kind":"edge","path":%b,' % msgspec.json.encode(path.decode()) for path in self._paths[first:last]
+        )
+        return Marks(starts=starts).find(block) if starts else b""
+
+
+class _Line(msgspec.Struct, gc=False):
+    """Of which file a line is; no other files have a part in it."""
+
+    path: str
+
+
 class _Edge(Import, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"):
     """A `depends` edge, of which no more is read. Without a `source` where that is no UTF-8."""
 
     source: str = ""
+
+
+def _as_import(edge: Import) -> Import:
+    return Import(edge.source, edge.target, edge.line, edge.resolution)
 
 
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
@@ -103,6 +139,7 @@ class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
 
 
 _decoder = msgspec.json.Decoder(_Edge | _Metric | _Failure)
+_line_decoder = msgspec.json.Decoder(_Line)
 _TASK = "dependencies"
 
 
@@ -144,6 +181,15 @@ def impact(
                 resolution=first.resolution,
             )
     return list(found.values())
+
+
+def find_cycles(records: BatchRecords) -> list[Cycle]:
+    """The cycles of a batch, as `cycles` has them. Raises InvalidInput where it knows of none, or StoreCorrupt."""
+    imports = Imports(records)
+    if records.batch.about.paths:  # Of a part of the snapshot it is not told which files are in a cycle.
+        return cycles(imports)
+    in_cycles = numbers_of_files(records, ("cycle",))["cycle"]
+    return cycles(imports.between([display_path(path) for path in in_cycles]))
 
 
 def cycles(imports: Iterable[Import]) -> list[Cycle]:

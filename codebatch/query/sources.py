@@ -49,6 +49,10 @@ class RecordSource(Protocol):
         """Where it reads, for people."""
 
     @property
+    def outputs(self) -> Outputs | None:
+        """The merged outputs, None where nothing is merged yet."""
+
+    @property
     def task_names(self) -> tuple[str, ...]:
         """The batch's tasks, in plan order."""
 
@@ -117,6 +121,10 @@ class Merged:
     @property
     def place(self) -> str:
         return str(self._outputs.root)
+
+    @property
+    def outputs(self) -> Outputs:
+        return self._outputs
 
     @property
     def task_names(self) -> tuple[str, ...]:

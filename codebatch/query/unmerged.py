@@ -42,6 +42,10 @@ class Unmerged:
         return "the outcomes so far (nothing is merged yet)"
 
     @property
+    def outputs(self) -> None:
+        return None
+
+    @property
     def task_names(self) -> tuple[str, ...]:
         return self._plan().task_names
 

@@ -17,7 +17,6 @@ from codebatch.application.findings import Findings
 from codebatch.application.hotspots import Hotspot, Hotspots
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.model.entry import display_path, path_from_fields
-from codebatch.model.quantities import count_of
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.dependencies import Cycle, Import
 from codebatch.report.contents import Contents, Cut, FileCycle, Function, Numbers
@@ -98,7 +97,7 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         made_at=f"{at:%Y-%m-%d %H:%M} UTC",
         pipeline=about.pipeline,
         paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
-        incomplete=_told(_whole(batch, excerpts)),
+        incomplete=_whole(batch, excerpts).lacking,
         changes_told=cut(found.history.told, text),
         asked=sorted(kinds_asked(batch)),
         numbers=_numbers(batch, found.files, files, limits),
@@ -159,17 +158,3 @@ def _numbers(batch: OpenedBatch, found: Files, files: Sequence[FileSums], limits
         languages=told,
         left_out=dict(sorted(found.left_out.items())),
     )
-
-
-def _told(whole: Completeness) -> str:
-    """What lacks of the whole, in words; empty where nothing does."""
-    told: list[str] = []
-    if whole.done < whole.planned:
-        told.append(f"{whole.percent} % of the batch is done")
-    if whole.failed:
-        told.append(f"{whole.failed:,} of {whole.planned:,} results failed ({', '.join(whole.failed_tasks)})")
-    if whole.lost:
-        told.append(f"{count_of(whole.lost, 'file')} could not be read")
-    if whole.lacks_files:
-        told.append("it is of a part of the project alone, and what other files hold is not known")
-    return "; ".join(told)

@@ -92,7 +92,7 @@ class TreeLister:
         self._git = find_git()
         self._running: dict[bytes, GitList] = {}
         self._raw: dict[bytes, bytes] = {}
-        self._failed: dict[bytes, GitError] = {}
+        self._failed: dict[bytes, str] = {}
         self._unheard: dict[bytes, str] = {}
         self._patience = _GIT_SECONDS
         self._answers: dict[bytes, Answer] = {}
@@ -284,12 +284,13 @@ class TreeLister:
     def _git_raw(self, directory: bytes) -> bytes:
         """git's answer for a directory. Raises GitError, and SourceUnreadable for what git could not read."""
         if directory in self._failed:
-            raise self._failed[directory]
+            raise GitError(self._failed[directory])
         if directory not in self._raw:
             try:
                 self._raw[directory] = self._hear_git(directory)
             except GitError as error:
-                self._failed[directory] = error
+                # Not the error: it leads to the frames of all who called, which then go with the collector alone.
+                self._failed[directory] = str(error)
                 raise
         return self._raw[directory]
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from codebatch.model.digest import DIGEST_PATTERN
 from codebatch.model.outcome import first_unkeyed
 from codebatch.store import layout
-from codebatch.store.batches import Batch, building_batch, new_batch_id
+from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, building_batch, new_batch_id
 from codebatch.store.outcomes import Outcomes
 from codebatch.store.outputs import Manifest
 from codebatch.store.sharing import share
@@ -35,14 +35,28 @@ def is_adoptable(batch: Batch, manifest: Manifest) -> bool:
     return not any(first_unkeyed(commit.outcomes) for commit in Outcomes(batch.files, batch.root).scan().commits)
 
 
-def adopt_batch(store: Store, batch: Batch, *, sources: tuple[bytes, ...], stat_cache: str, at_ns: int) -> Batch:
+def adopt_batch(
+    store: Store,
+    batch: Batch,
+    *,
+    sources: tuple[bytes, ...],
+    stat_cache: str,
+    checkout: Checkout = NO_CHECKOUT,
+    at_ns: int,
+) -> Batch:
     """Make a batch of the same plan and results, of these sources as this stat cache knows them.
 
     Nobody may be at work on the one that is adopted. Files are shared by hard links, for all of them are write-once;
     one that gets no further name is copied. On return it is on disk.
     """
     about = replace(
-        batch.about, batch_id=new_batch_id(store, at_ns), sources=sources, stat_cache=stat_cache, created_at_ns=at_ns
+        batch.about,
+        batch_id=new_batch_id(store, at_ns),
+        sources=sources,
+        stat_cache=stat_cache,
+        commit=checkout.commit,
+        is_clean=checkout.is_clean,
+        created_at_ns=at_ns,
     )
     files = store.files
     found = (name for name, _ in files.listing(batch.root / layout.OUTPUTS))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import itertools
-import os
 import re
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NewType
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,9 +24,13 @@ from codebatch.errors import (
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
+from codebatch.model.imported import imports_in
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES
 from codebatch.store import layout
+from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
+from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, instant_of
+from codebatch.store.batch_ids import BatchId as BatchId
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver, latest_offset, resolve_prefix
 from codebatch.store.snapshots import SNAPSHOT_HINT, Snapshot, load_snapshot
@@ -36,14 +38,10 @@ from codebatch.store.store import Store
 from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
 
-BatchId = NewType("BatchId", str)
-
 BATCH_FORMAT = 2
-BATCH_ID_PATTERN = re.compile(r"batch-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-(\d{6})-[0-9a-f]{6}\Z", re.ASCII)
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _SUBDIRECTORIES = (
     layout.HOLDERS,
     layout.JOURNAL,
@@ -55,13 +53,25 @@ _SUBDIRECTORIES = (
 )
 
 
+class Checkout(NamedTuple):
+    """Of which commit a tree is, empty where that is not known, and whether it is that commit's and nothing else."""
+
+    commit: str
+    is_clean: bool
+
+
+NO_CHECKOUT = Checkout("", False)
+
+
 class BatchFile(Document, frozen=True, kw_only=True):
     """batch.json: what the batch is, for listings.
 
     `sources` is the absolute root of the project it was taken from, where known; several, sorted, where what was named
     has no project in common. `paths` are the plan's. `stat_cache` names the file in `cache/` that knows what the
     tree looked like, and is empty where the batch was not made of a tree. `bases` are the older batches that results
-    may be taken over from.
+    may be taken over from. `commit` is the newest one of the git work tree when that was frozen, empty where it is not
+    known; `is_clean`: what was frozen is what that commit has, and nothing else. `imports` are the tasks that say what
+    other programs found, each with the object that is the file of that.
     """
 
     format: int = BATCH_FORMAT
@@ -73,6 +83,9 @@ class BatchFile(Document, frozen=True, kw_only=True):
     paths: tuple[bytes, ...] = ()
     stat_cache: str = ""
     bases: tuple[BatchId, ...] = ()
+    commit: str = ""
+    is_clean: bool = False
+    imports: dict[str, Digest] = msgspec.field(default_factory=dict)
     created_at_ns: int
     shards: int
     items: int
@@ -117,15 +130,19 @@ def check_is_there(files: FileReader, batch_root: Path) -> None:
         raise CollectedMeanwhile(batch_root.name)
 
 
-def new_batch_id(store: Store, at_ns: int) -> BatchId:
-    """A new id, which sorts behind those that there are, be it that the clock was set back since."""
-    at = _EPOCH + datetime.timedelta(microseconds=at_ns // 1000)
+def new_batch_id(store: Store, at_ns: int, before: BatchId | None = None) -> BatchId:
+    """A new id, which sorts behind those that there are, be it that the clock was set back since.
+
+    One `before` another sorts ahead of it. Raises ValueError where that other one is of no instant.
+    """
+    if before is not None:
+        return id_at(instant_of(before) - MICROSECOND)
+    at = instant_after_1970(at_ns)
     for known in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
-            instant = datetime.datetime.fromisoformat(BATCH_ID_PATTERN.sub(r"\1-\2-\3T\4:\5:\6.\7+00:00", known))
-            at = max(at, instant + datetime.timedelta(microseconds=1))
+            at = max(at, instant_of(known) + MICROSECOND)
             break
-    return BatchId(f"batch-{at:%Y%m%d-%H%M%S}-{at.microsecond:06d}-{os.urandom(3).hex()}")
+    return id_at(at)
 
 
 def create_batch(
@@ -135,15 +152,18 @@ def create_batch(
     sources: Sequence[bytes],
     stat_cache: str = "",
     bases: Sequence[BatchId] = (),
+    checkout: Checkout = NO_CHECKOUT,
     at_ns: int,
+    before: BatchId | None = None,
     is_hidden: bool = False,
 ) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk.
 
-    One that `is_hidden` is found by nobody, and a leftover once its maker is dead.
+    One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
+    it, and so is not the latest.
     """
     about = BatchFile(
-        batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns),
+        batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
         snapshot_id=plan.snapshot_id,
         pipeline=plan.pipeline,
         plan_digest=plan.digest,
@@ -151,6 +171,9 @@ def create_batch(
         paths=plan.paths,
         stat_cache=stat_cache,
         bases=tuple(bases),
+        commit=checkout.commit,
+        is_clean=checkout.is_clean,
+        imports=imports_in(plan.tasks),
         created_at_ns=at_ns,
         shards=len(plan.shards),
         items=plan.items,

@@ -282,8 +282,9 @@ def _needed_objects(
 def objects_of_records(batch: Batch) -> Iterator[str]:
     """The objects that `ast` records name: merged ones, and where work is open or may be done again, all others too.
 
-    Raises StoreCorrupt.
+    So are the files that were imported: what is executed again is made of them. Raises StoreCorrupt.
     """
+    yield from batch.about.imports.values()
     try:
         yield from _named_by_records(batch)
     except ValueError as error:

@@ -70,7 +70,7 @@ class GitList:
 
     def wait(self, seconds: float) -> GitListing:
         """The answer. Raises GitError, and GitSilent, after which it may be waited for again."""
-        output, errors = _finish(self._process, seconds)
+        output, errors = finish_git(self._process, seconds)
         found = [(name, reason.decode("utf-8", "replace")) for name, reason in _UNREADABLE.findall(errors)]
         # git cuts its warnings at 4096 bytes, and so the reason off a path that is too long for it.
         if len(found) < sum(map(errors.count, _WARNINGS)) or any(reason == _NAME_TOO_LONG for _, reason in found):
@@ -136,7 +136,8 @@ def start_git(
         raise GitError(f"git does not start: {error.strerror}") from error
 
 
-def _finish(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+def finish_git(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """What git said and what it warned of, at its end. Raises GitError, and GitSilent where that takes longer."""
     try:
         output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
@@ -150,7 +151,7 @@ def ask_git(git: str, directory: bytes, arguments: tuple[str | bytes, ...], seco
     """What git says, whole. Raises GitError, and GitSilent where that takes longer."""
     process = start_git(git, directory, arguments, is_top=is_top)
     try:
-        return _finish(process, seconds)[0]
+        return finish_git(process, seconds)[0]
     finally:
         end_git(process)
 

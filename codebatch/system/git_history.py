@@ -57,7 +57,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 def find_head(git: str, directory: bytes) -> Head:
     """The newest commit that has files below a directory. Raises GitError where there is none."""
     try:
-        told = ask_git(git, directory, _STANDING, _HEAD_SECONDS, is_top=_is_top(directory)).split()
+        told = ask_git(git, directory, _STANDING, _HEAD_SECONDS, is_top=begins_in(directory)).split()
     except GitError as error:
         if str(error).startswith("ambiguous argument"):  # So git says that it does not know it.
             raise GitError("the git repository has no commit that can be read") from error
@@ -77,7 +77,7 @@ def read_history(
     bytes_max: int = HISTORY_BYTES_MAX,
 ) -> History:
     """How often what lies below a directory was changed in the year before a commit. Raises GitError."""
-    is_top = _is_top(directory)
+    is_top = begins_in(directory)
     newest = ask_git(
         git, directory, ("log", "-1", *_QUIET, "--format=%ct", head.commit, "--"), _HEAD_SECONDS, is_top=is_top
     )
@@ -141,5 +141,6 @@ def _iter_output(process: subprocess.Popen[bytes], end_ns: int) -> Iterator[byte
                     yield data
 
 
-def _is_top(directory: bytes) -> bool:
+def begins_in(directory: bytes) -> bool:
+    """Whether a repository begins in a directory, and not above it."""
     return os.path.lexists(os.path.join(directory, b".git"))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
+from codebatch.model.imported import IMPORT_TASK
 from codebatch.model.likeness import closest
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
@@ -33,7 +34,10 @@ _EXTRA = re.compile(r"\bextra\s*==")
 
 
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
-    """The declaration of an installed task, or of one of the project's own. Raises InvalidConfiguration."""
+    """The declaration of an installed task, of one of the project's own, or of an import.
+
+    Raises InvalidConfiguration.
+    """
     own = catalogue.own_task(name)
     if own is not None:
         if name in catalogue.installed:
@@ -41,6 +45,8 @@ def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:
                 f"an installed package declares the task {name!r}", hint="give yours another name"
             )
         return _with_all_that_decides(own, load_declaration(catalogue, "parse"))
+    if name in catalogue.imports and name not in catalogue.installed:
+        return replace(load_declaration(catalogue, IMPORT_TASK), name=name)
     entry_point = catalogue.installed.get(name)
     if entry_point is None or not TASK_NAME_PATTERN.match(name):
         meant = closest(name, [*catalogue.installed, *catalogue.own_places])

@@ -5,7 +5,7 @@ A catalogue is made once, where the configuration is read or a worker starts, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -22,12 +22,19 @@ ENTRY_POINT_GROUP = "codebatch.tasks"
 class TaskCatalogue:
     """Tasks by name. Nothing is loaded before it is asked for, and nothing twice.
 
-    `own_places`: where each own task lies; `watch` hears what they look at as they are loaded.
+    `own_places`: where each own task lies; `watch` hears what they look at as they are loaded. `imports` are the names
+    that imports have in a batch (model/imported.py).
     """
 
-    def __init__(self, own_places: Mapping[str, OwnPlace] | None = None, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        own_places: Mapping[str, OwnPlace] | None = None,
+        watch: Watch | None = None,
+        imports: Iterable[str] = (),
+    ) -> None:
         self.own_places = dict(own_places or {})
         self.watch = watch
+        self.imports = frozenset(imports)
         self._own: dict[str, OwnTask] = {}
 
     @cached_property
@@ -44,6 +51,11 @@ class TaskCatalogue:
                 )
             found[entry_point.name] = entry_point
         return found
+
+    def with_imports(self, names: Iterable[str]) -> TaskCatalogue:
+        """A catalogue that knows these imports besides."""
+        more = frozenset(names) - self.imports
+        return TaskCatalogue(self.own_places, self.watch, self.imports | more) if more else self
 
     def own_task(self, name: str) -> OwnTask | None:
         """The own task of that name, None where there is none. Raises InvalidConfiguration if it cannot be loaded."""

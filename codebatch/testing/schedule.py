@@ -6,6 +6,7 @@ pause others, or cut the power; after that the seed says who goes on. Equal seed
 
 from __future__ import annotations
 
+import queue
 import random
 import threading
 from collections.abc import Callable
@@ -40,7 +41,7 @@ class Process:
         self.paused_until = 0
         self.condition: Callable[[], bool] | None = None
         self.is_patient = True
-        self.baton = threading.Semaphore(0)
+        self.baton: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._disk_calls = schedule.disk.calls()
         self.calls: SystemCalls = WatchedCalls(self._disk_calls, self.step)
         self._schedule = schedule
@@ -99,7 +100,7 @@ class Process:
     def kill(self) -> None:
         """SIGKILL. Only for the process that has the baton, or for the owner of the simulation in `before`."""
         self._end()
-        self.baton.release()
+        self.baton.put(None)
 
     def _end(self) -> None:
         if self.is_alive:
@@ -114,7 +115,7 @@ class Process:
             raise Killed
 
     def _run(self) -> None:
-        self.baton.acquire()
+        self.baton.get()
         error: BaseException | None = None
         try:
             self._go_on()
@@ -148,7 +149,7 @@ class Schedule:
         self._before = before
         self._switch_rate = switch_rate
         self._steps_max = steps_max
-        self._main = threading.Semaphore(0)
+        self._main: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._error: BaseException | None = None
         self._threads: list[threading.Thread] = []
 
@@ -164,8 +165,8 @@ class Schedule:
         """Run until every process has ended. Raises what a process raised, or SimulationError."""
         chosen = self._choose()
         if chosen is not None:
-            chosen.baton.release()
-            self._main.acquire()
+            chosen.baton.put(None)
+            self._main.get()
         for process in self.processes:
             if process.is_alive:
                 process.kill()
@@ -199,15 +200,15 @@ class Schedule:
         chosen = self._choose()
         if chosen is process:
             return
-        (chosen.baton if chosen else self._main).release()
+        (chosen.baton if chosen else self._main).put(None)
         if process.is_alive:
-            process.baton.acquire()
+            process.baton.get()
 
     def leave(self, error: BaseException | None) -> None:
         """A process has ended and gives its baton on; an error ends the simulation."""
         self._error = self._error or error
         chosen = self._choose()
-        (chosen.baton if chosen else self._main).release()
+        (chosen.baton if chosen else self._main).put(None)
 
     def _choose(self) -> Process | None:
         """Who goes on: at random who can; else a tick passes; else the sleepers wake. None where nobody is left."""

@@ -140,9 +140,10 @@ class InlineCrew:
         self._batch.files.make_directory(scratch)
         store = open_store(self._batch.files, Path(self._store_root))
         tasks = self._batch.plan().tasks
-        catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root))
+        catalogue = TaskCatalogue(self._own_places, _DeafWatch(self._store_root), self._batch.about.imports)
         keep = terms_keeper(self._batch.files, store.root, self._batch.plan()) if self._keeps_terms else None
-        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(store.objects()), store.root, keep)
+        objects = store.objects()
+        runner = TaskRunner(catalogue, tasks, scratch, PackWriter(objects), store.root, keep, objects.read)
         channel, cell = _InlineChannel(), SimulatedCell(lambda: None)
         started = _InlineWorker(launch, channel, pid=os.getpid(), files=self._batch.files, cell=cell, runner=runner)
         self._workers[worker] = started, channel, cell

@@ -18,6 +18,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
 
+from .forking import LOCALE, run_forked
+
 SCHEMAS = Path(__file__).parent.parent.parent / "schemas"
 SCRIPT = Path(sys.executable).with_name("codebatch")
 DEADLINE_SECONDS = 180.0
@@ -83,7 +85,7 @@ class CommandLine:
         self.environment = {
             "PATH": f"{SCRIPT.parent}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(directory),
-            "LC_ALL": "C.UTF-8",
+            "LC_ALL": LOCALE,
             "TMPDIR": str(directory),
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -97,17 +99,9 @@ class CommandLine:
 
         `has_answer`: an error comes after an answer, which no other status allows.
         """
-        process = subprocess.run(
-            [*self.prefix, SCRIPT, *arguments],
-            cwd=cwd or self.directory,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=DEADLINE_SECONDS,
-            check=False,
-        )
         shown = " ".join(os.fsdecode(argument) for argument in arguments)
-        return self.check(shown, process.returncode, process.stdout, process.stderr, status, has_answer=has_answer)
+        returned, stdout, stderr = self._run(arguments, cwd or self.directory)
+        return self.check(shown, returned, stdout, stderr, status, has_answer=has_answer)
 
     def shell(self, line: str, *, status: int = 0) -> Ended:
         """Run a line of shell."""
@@ -139,6 +133,23 @@ class CommandLine:
         """Wait for a started process, as `__call__` does."""
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
         return self.check(str(process.args), process.returncode, stdout, stderr, status)
+
+    def _run(self, arguments: Sequence[str | bytes | Path], directory: Path) -> tuple[int, bytes, bytes]:
+        """The status, standard output and standard error of a command."""
+        if not self.prefix:
+            forked = run_forked([SCRIPT, *arguments], directory, self.environment, DEADLINE_SECONDS)
+            if forked is not None:
+                return forked
+        process = subprocess.run(
+            [*self.prefix, SCRIPT, *arguments],
+            cwd=directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
+        )
+        return process.returncode, process.stdout, process.stderr
 
     @staticmethod
     def check(

@@ -58,6 +58,9 @@ def test_graph_tells_edges_and_cycles(codebatch: CommandLine) -> None:
     assert metrics["app/top.py", "cycle"] == 3
     assert (metrics["web/main.ts", "dependencies"], metrics["web/util.ts", "dependents"]) == (1, 1)
     assert ("web/main.ts", "cycle") not in metrics
+    codebatch("run", "app", "--quiet")
+    answer = codebatch("graph", "--cycles", "--json", "--batch", "latest", status=3)
+    assert {"files": files, "shortest": shortest} in answer.json["records"], "of a part that is not told by numbers"
 
 
 def test_what_leads_out_of_the_tree_is_told_as_external(codebatch: CommandLine) -> None:

@@ -98,7 +98,8 @@ def _install(site: Path, version: str, value: int) -> None:
         old.parent.rmdir()
     metadata = f"Metadata-Version: 2.1\nName: tool_of_theirs\nVersion: {version}\n"
     write(site / f"tool_of_theirs-{version}.dist-info" / "METADATA", metadata)
-    write(site / "tool_of_theirs.py", f"X = {value}\n")
+    # Of another length each time: within one second Python takes what it compiled of as long a file for this one.
+    write(site / "tool_of_theirs.py", f"X = {value}  # {version}\n")
 
 
 def test_its_configuration_and_the_version_of_what_it_imports_decide_too(project: CommandLine) -> None:

@@ -27,7 +27,15 @@ def _started(directory: Path, commits: int) -> tuple[CommandLine, list[str], sub
     """A run that has committed so much and has more to do."""
     write_shard_rule(directory, average=24, least=8, most=64)
     run = CommandLine(directory)
-    arguments = ["run", str(sdist(*DJANGO)), "--store", str(directory / "store"), "-j", "1", "--json"]
+    arguments = [
+        "run",
+        str(sdist(*DJANGO) / "django" / "contrib"),
+        "--store",
+        str(directory / "store"),
+        "-j",
+        "1",
+        "--json",
+    ]
     process = run.start(*arguments)
     store = directory / "store"
     while process.poll() is None and sum(1 for _ in store.glob(f"batches/batch-*/{layout.OUTCOMES}/*")) < commits:

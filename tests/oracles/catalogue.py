@@ -260,6 +260,18 @@ _COUNTED: Mapping[tuple[str, ...], Corpora] = {
     **{(language,): roots for language, roots in _COMPILED.items()},
 }
 
+# What eslint says of a tree is asked for once where its comparisons follow each other.
+_ESLINT: dict[str, Comparison] = {}
+for _name, _root in SCRIPT.items():
+    _ESLINT[f"eslint: complexity of {_name}"] = _eslint(_root, eslint_oracle.agree_on_complexity, 0.99)
+    if _name != "eslint":  # To measure its own source twice takes long.
+        _ESLINT[f"sonarjs: cognitive complexity of {_name}"] = _eslint(
+            _root, eslint_oracle.agree_on_cognitive_complexity, 0.92
+        )
+for _name, _root in UNLINTED.items():
+    _ESLINT[f"eslint: unused names of {_name}"] = _eslint(_root, eslint_oracle.agree_on_unused, 0.99, 0.95)
+    _ESLINT[f"eslint: shadowing names of {_name}"] = _eslint(_root, eslint_oracle.agree_on_shadowing, 0.99, 0.85)
+
 COMPARISONS: Mapping[str, Comparison] = {
     **{f"ast: definitions, imports, bases, calls of {name}": _python(root) for name, root in PYTHON.items()},
     **{f"tsc: definitions of {name}": _script(root) for name, root in SCRIPT.items()},
@@ -274,23 +286,7 @@ COMPARISONS: Mapping[str, Comparison] = {
         for language, roots in _COMPILED.items()
         for name, root in roots.items()
     },
-    **{
-        f"eslint: complexity of {name}": _eslint(root, eslint_oracle.agree_on_complexity, 0.99)
-        for name, root in SCRIPT.items()
-    },
-    **{
-        f"sonarjs: cognitive complexity of {name}": _eslint(root, eslint_oracle.agree_on_cognitive_complexity, 0.92)
-        for name, root in SCRIPT.items()
-        if name != "eslint"  # To measure its own source twice takes long.
-    },
-    **{
-        f"eslint: unused names of {name}": _eslint(root, eslint_oracle.agree_on_unused, 0.99, 0.95)
-        for name, root in UNLINTED.items()
-    },
-    **{
-        f"eslint: shadowing names of {name}": _eslint(root, eslint_oracle.agree_on_shadowing, 0.99, 0.85)
-        for name, root in UNLINTED.items()
-    },
+    **_ESLINT,
     **{
         f"cloc: lines of {languages[0]} in {name}": _cloc(root, languages)
         for languages, roots in _COUNTED.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 from collections import Counter
@@ -142,6 +143,14 @@ def _defaults(file: SourceFile) -> Counter[int]:
 def ask(root: Path, files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, list[Message]]]:
     """The files that eslint can parse, with what it says."""
     sources = {file.path.decode(): file for file in files}
+    for path, messages in _answers(root, tuple(sources)):
+        if not any(rule == "fatal" for rule, *_ in messages):
+            yield sources[path], messages
+
+
+@functools.lru_cache(maxsize=1)
+def _answers(root: Path, paths: tuple[str, ...]) -> list[tuple[str, list[Message]]]:
+    """All that eslint says of files: two comparisons of a tree that follow each other share it."""
     modules = corpora.npm_installed(
         "eslint-9.14.0-and-plugins",
         "eslint@9.14.0",
@@ -152,9 +161,12 @@ def ask(root: Path, files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, l
     )
     script = Path(__file__).with_name("eslint.mjs")
     command: list[str | Path] = ["node", script, modules, root]
-    done = subprocess.run(command, input="\n".join(sources), check=True, capture_output=True, encoding="utf-8")
-    for line in done.stdout.splitlines():
-        answer = json.loads(line)
-        messages = [(str(rule), int(line), int(column), str(text)) for rule, line, column, text in answer["messages"]]
-        if not any(rule == "fatal" for rule, *_ in messages):
-            yield sources[answer["path"]], messages
+    done = subprocess.run(command, input="\n".join(paths), check=True, capture_output=True, encoding="utf-8")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return [
+        (
+            answer["path"],
+            [(str(rule), int(line), int(column), str(text)) for rule, line, column, text in answer["messages"]],
+        )
+        for answer in answers
+    ]

@@ -6,6 +6,7 @@ A fact is (resolution, file that imports, target, file that it leads to). What o
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.machinery
 import json
 import os
@@ -122,7 +123,7 @@ def _found(root: Path, source: str, level: int, choices: list[list[str]], roots:
             package = directory / "__init__.py"
             return package if package.exists() else None
         for path in [[str(directory)]] if level else [[str(top)], roots]:
-            found = _by_path_finder(parts, path)
+            found = _by_path_finder(tuple(parts), tuple(path))
             if found is not None:
                 return found
             if parts[0] in sys.stdlib_module_names and not level:
@@ -130,18 +131,21 @@ def _found(root: Path, source: str, level: int, choices: list[list[str]], roots:
     return None
 
 
-def _by_path_finder(parts: Sequence[str], path: Sequence[str]) -> Path | None:
-    locations: Sequence[str] | None = path
-    origin = None
-    for part in parts:
-        spec = None if locations is None else importlib.machinery.PathFinder.find_spec(part, list(locations))
-        if spec is None:
+def _by_path_finder(parts: tuple[str, ...], path: tuple[str, ...]) -> Path | None:
+    found = _spec(parts, path)
+    return None if found is None or found.origin is None else Path(found.origin)
+
+
+@functools.cache
+def _spec(parts: tuple[str, ...], path: tuple[str, ...]) -> importlib.machinery.ModuleSpec | None:
+    locations: Sequence[str] = path
+    if parts[:-1]:
+        package = _spec(parts[:-1], path)
+        if package is None or package.submodule_search_locations is None:
             return None
         # A namespace package's own list of places looks its parent up by name; here it has none.
-        places = spec.submodule_search_locations
-        locations = list(getattr(places, "_path", places)) if places is not None else None
-        origin = spec.origin
-    return None if origin is None else Path(origin)
+        locations = getattr(package.submodule_search_locations, "_path", package.submodule_search_locations)
+    return importlib.machinery.PathFinder.find_spec(parts[-1], list(locations))
 
 
 # -- JavaScript, TypeScript -------------------------------------------------------------------------------------------

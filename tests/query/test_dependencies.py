@@ -82,6 +82,26 @@ def test_importers_are_looked_up_where_there_is_an_index(tmp_path: Path, monkeyp
         monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
 
 
+@pytest.mark.parametrize("resolution", ["exact", "external"])
+def test_imports_between_some_files_are_those_of_all_that_lie_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolution: Resolution
+) -> None:
+    monkeypatch.setattr("codebatch.query.dependencies._TASK", "symbols")
+    chance = random.Random(0)
+
+    def depends(source: int) -> Edge:
+        line, target = chance.randrange(9), f"{chance.randrange(30):03}"
+        path = f"{source:03}"
+        return Edge(path=path, edge_type="depends", source="", target=target, line=line, resolution=resolution)
+
+    said = [[depends(item) for _ in range(chance.randrange(3))] for item in range(30)]
+    store = make_store(tmp_path)
+    imports = Imports(BatchRecords(store, make_saying(store, len(said), {"symbols": said})))
+    for size in (0, 1, 3, 10, 30):
+        some = {f"{item:03}" for item in chance.sample(range(30), size)}
+        assert list(imports.between(some)) == [each for each in imports if {each.source, each.target} <= some]
+
+
 def _depends(source: int, target: int) -> Edge:
     resolution: Resolution = "external" if source % 7 == 6 else "exact"
     path = f"p{source}"

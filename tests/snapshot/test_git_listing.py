@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import SourceUnreadable
+from codebatch.snapshotting.listing import Tree
 from codebatch.snapshotting.take import SourceRules
 from codebatch.snapshotting.why import why
 
@@ -369,3 +371,15 @@ def test_why_names_the_file_line_and_pattern(bench: Workbench) -> None:
         ".git/HEAD": (False, "git", "it is in .git, which is never taken"),
     }
     assert why([bench.source / "out"], Path("/etc/passwd"), SourceRules()).rule == "it lies outside what was named"
+
+
+def test_of_a_tree_without_git_nothing_stays_for_the_collector(bench: Workbench) -> None:
+    """Of a large one that is a third of all memory, and goes late."""
+    bench.write("a.py")
+    gc.collect()
+    gc.disable()
+    try:
+        assert "not a git repository" in bench.take(bench.source).notes[0]
+        assert not [each for each in gc.get_objects() if isinstance(each, Tree)]
+    finally:
+        gc.enable()

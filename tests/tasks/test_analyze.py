@@ -154,6 +154,67 @@ def test_elif_chain_counts_all_its_branches() -> None:
         ("a.ts", "class A { m(a?: T, b = 1) { try {} catch { a ??= b } } }\n",
          "1 A.m complexity=3 cognitive=1 nesting=1 parameters=2"),
         ("a.sh", "f() { case $x in a) ;; esac; }\n", "1 f complexity=2 cognitive=1 nesting=1"),
+        (
+            "a.cs",
+            """class A { int F(int a, int b = 1) {
+while (a) { if (b && (c && d) || e) goto x; else if (b) { } else { } }
+switch (a) { case 1: case 2: break; default: break; } return l.Select(q => q ? 1 : 2); } }
+""",
+            "1 A.F complexity=10 cognitive=11 nesting=2 parameters=2",
+        ),
+        (
+            "a.kt",
+            """fun f(a: Int, b: Int = 1) {
+o@ for (i in a) { if (b && (c && d) || e) { break@o } else if (b) { } else { } }
+when (a) { 1 -> 2
+else -> l.map { if (it) 1 else 2 } } }
+""",
+            "1 f complexity=10 cognitive=13 nesting=3 parameters=2",
+        ),
+        (
+            "a.swift",
+            """func f(a: Int, _ b: Int) {
+o: for i in a { if b > 1 && c > 2 && d > 3 || e { break o } else if b { } else { } }
+guard a else { return }; switch a { case 1: x(); default: l.map { $0 ? 1 : 2 } } }
+""",
+            "1 f complexity=10 cognitive=13 nesting=3 parameters=2",
+        ),
+        (
+            "a.scala",
+            """object A { def f(a: Int, b: Int)(c: Int) = {
+for (i <- a) { if (b && (c && d) || e) 1 else if (b) 2 else 3 }
+try { a match { case 1 => 2 } } catch { case e => l.map { case x => if (x) 1 else 2 } } } }
+""",
+            "1 A.f complexity=11 cognitive=13 nesting=3 parameters=3",
+        ),
+        (
+            "a.php",
+            """<?php function f(int $a, ...$b) {
+while ($a) { if ($b && ($c && $d) || $e) { break 2; } elseif ($b) { } else { } }
+switch ($a) { case 1: goto x; default: } $x = fn ($q) => match ($q) { 1 => $q ?: 2 }; }
+""",
+            "1 f complexity=10 cognitive=15 nesting=3 parameters=2",
+        ),
+        (
+            "a.rb",
+            """def f(a, b = 1, *c, d:, &e)
+while a do if b && (c && d) || e then 1 elsif b then 2 else 3 end end
+case a when 1 then 2 else 3 end
+l.each { |q| q unless q }
+rescue
+end
+""",
+            "1 f complexity=10 cognitive=11 nesting=2 parameters=5",
+        ),
+        (
+            "a.lua",
+            """function f(a, ...)
+while a do if b and (c and d) or e then goto x elseif b then else end end
+repeat until a; l(function(q) if q then end end) end
+""",
+            ("1 f complexity=8 cognitive=9 nesting=2 parameters=2|"
+            "3 f.<anonymous> complexity=2 cognitive=1 nesting=1 parameters=1"),
+        ),
     ],
 )  # fmt: skip
 def test_each_function_is_measured(path: str, content: str, expected: str, tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ TOLD = [
     ("import os\nos.nice(c)\nc.a = 1\n", ["2:9 F821"]),
     ("import os\nexec(os.environ['a'])\nos.nice(c)\n", ["2:1 S102"]),
     ("import sys\nif sys.version_info[0] < 3:\n    def f():\n        return unicode('a')\n", []),
+    ("def f(a):\n    while a:\n        a(b)\n        c, b = a()\n", []),
+    ("def f(a):\n    while a:\n        a(b)\n    b = a()\n", ["3:11 F821", "4:5 F841"]),
+    ("def f(a):\n    a(b)\n    b = a()\n", ["2:7 F821", "3:5 F841"]),
     # PLE0302: a method without self, in an interface.
     ("class A:\n    def a(b): ...\n    def __contains__(b): ...\n", []),
     ("class A:\n    def a(self): ...\n    def __contains__(b): ...\n", ["3:9 PLE0302"]),

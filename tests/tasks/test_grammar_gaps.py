@@ -45,6 +45,12 @@ GAPS = [
     ("a.ts", "import { type as as d } from 'x'\n", ["d", "x"]),
     ("a.ts", "interface A {\n  'b'?: C\n  in2?: C\n  in?: C\n}\n", ["A", "b", "in2", "in"]),
     ("a.js", "export * as function from 'a';\nexport { default as if, class } from 'b';\n", ["a", "b"]),
+    (
+        "a.js",
+        "function f(a) { let using; if (a) { using = g(); using.b(); } return using ? using[0] : 1 }\n",
+        ["f", "g", "using.b"],
+    ),
+    ("a.php", '<?php\nf(new Binary($a, Binary::B));\n$c = "a $d->class b";\n', ["f", "Binary"]),
     ("a.yaml", 'a:\n- b: "c\n  d"\n- e: "f\n  g"  # h\n', []),
     ("a.yaml", "a:\n  b: 'c\n  d ''e'\n  f: g\n", []),
     ("a.js", "function f() {\n  let a\n  [b, c] = g();\n}\n", ["f", "g"]),

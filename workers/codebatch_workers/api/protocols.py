@@ -40,6 +40,10 @@ class MemoryDirectory(Protocol):
         """Remove it; a second call does nothing."""
 
 
+def _without_store(_digest: str) -> bytes:
+    raise RuntimeError("there is no store to read objects of")
+
+
 def _no_memory() -> MemoryDirectory | None:
     return None
 
@@ -50,14 +54,17 @@ class TaskEnvironment(msgspec.Struct, Generic[Config], frozen=True, kw_only=True
     `shared` is the same for all tasks of a process: a tool that several of them ask is asked once. Keys are names of
     modules. No answer may depend on who else is there. `put_object` stores bytes that an `ast` record names by their
     digest; they are on disk before the records are, and go when no such record names them. `try_memory` makes a
-    directory for thousands of small files that live for a second, None where there is no memory to have it in.
+    directory for thousands of small files that live for a second, None where there is no memory to have it in. `name`
+    is the task's in the plan; `read_object` gives an object by its digest, and raises ObjectMissing.
     """
 
     config: Config
     scratch: Path
+    name: str = ""
     shared: dict[str, object] = msgspec.field(default_factory=dict)
     put_object: Callable[[bytes], Digest] = _refuse_object
     try_memory: Callable[[], MemoryDirectory | None] = _no_memory
+    read_object: Callable[[str], bytes] = _without_store
 
 
 @runtime_checkable
@@ -77,6 +84,15 @@ class ProjectTask(Protocol):
 
         Any exception fails this task.
         """
+
+
+@runtime_checkable
+class TellingTask(ProjectTask, Protocol):
+    """A built-in project task that has something to tell of what it did that is no record. The journal keeps it."""
+
+    @property
+    def told(self) -> str:
+        """What it tells of the last call of `run_project`."""
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ text in `Literal[…]` is no name where a project takes `Literal` from a module 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ _FILLED = re.compile(rb"(?m)^(\w+)[ \t]*[.\[][^\n=]*=(?!=)")
 _AT_TOP = re.compile(rb"^(?:import|from|def|class|async[ \t]+def|@)\b", re.MULTILINE)
 _DEFINITIONS = frozenset({"class_definition", "decorated_definition", "function_definition"})
 _IMPORTS = ("import_", "future_import_")
+_TARGETS = re.compile(rb"^[ \t]+((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*=(?!=)", re.MULTILINE)
 _PYTHON_2 = frozenset(
     b"apply basestring buffer cmp execfile file intern long raw_input reduce reload unichr unicode xrange".split()
 )
@@ -53,13 +55,18 @@ def _is_literal_text(file: SourceFile, node: Node) -> bool:
 
 def is_given(file: SourceFile, node: Node) -> bool:
     """Whether a name that a file does not define is given by somebody else, or is none."""
-    return _is_literal_text(file, node) or _is_of_python_2(file, node) or _is_of_who_runs_it(file, node)
+    return (
+        _is_literal_text(file, node)
+        or _is_of_python_2(file, node)
+        or _is_of_turn_before(file, node)
+        or _is_of_who_runs_it(file, node)
+    )
 
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
     told = file.derived(_told_by_text)
-    if told.may_run or told.may_be_literal or (name in _PYTHON_2 and told.may_choose):
+    if told.may_run or told.may_be_literal or (name in _PYTHON_2 and told.may_choose) or name in file.derived(_bound):
         return None
     return told.sets_names or (not told.defines and name in file.derived(_filled))
 
@@ -106,6 +113,26 @@ def _defines_and_runs(file: SourceFile) -> tuple[bool, bool]:
         _EXEC.search(file.utf8, each.start_byte, each.end_byte) for is_one, each in top if not is_one
     )
     return any(is_one or each.type.startswith(_IMPORTS) for is_one, each in top), runs
+
+
+def _is_of_turn_before(file: SourceFile, node: Node) -> bool:
+    """A name that the loop around binds further down, for its next turn."""
+    loop = None
+    for each in around(node):
+        if each.type in ("for_statement", "while_statement"):
+            loop = each
+    bound = file.derived(_bound).get(file.utf8[node.start_byte : node.end_byte], [])
+    behind = bisect_left(bound, node.end_byte)
+    return loop is not None and behind < len(bound) and bound[behind] < loop.end_byte
+
+
+def _bound(file: SourceFile) -> dict[bytes, list[int]]:
+    """Where names are given a value in blocks: a line begins with them, and `=` follows."""
+    found: dict[bytes, list[int]] = {}
+    for match in _TARGETS.finditer(file.utf8):
+        for name in match[1].split(b","):
+            found.setdefault(name.strip(), []).append(match.start())
+    return found
 
 
 def _is_of_python_2(file: SourceFile, node: Node) -> bool:

@@ -13,6 +13,7 @@ from codebatch.model.record import Severity
 from codebatch_workers.lint.rule import Finding, TextRule
 from codebatch_workers.lint.settings import TodoPolicy
 from codebatch_workers.lint.unused import shadowed_names, unused_imports, unused_variables
+from codebatch_workers.syntax.languages import has_grammar
 from codebatch_workers.syntax.source import SourceFile
 
 HUGE_LINE_BYTES_MIN = 10_000
@@ -27,7 +28,7 @@ _LOOKED_AT_BYTES = 8192
 # The line must end, as written or as an escape in a literal, and base64 or a header must follow.
 _PRIVATE_KEY = re.compile(
     rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-    rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4}"
+    rb"[ \t\"'+,;]{0,8}(?:\\r)?(?:\\n|\r?\n)[\s\"'+\\]{0,64}[A-Za-z0-9+/=]{4,}(?![\w.(\[])"
 )
 _TRAILING = re.compile(rb"[ \t]+(?=\r?(?:\n|\Z))")
 _LINE_END = re.compile(rb"\r?\n")
@@ -37,6 +38,7 @@ _INDENT_BOTH = re.compile(rb"^(?: +\t|\t+ +\t)[ \t]*", re.MULTILINE)
 _PROSE = frozenset(
     {"csv", "gettext", "html", "json", "markdown", "properties", "rst", "svg", "text", "tsv", "xml", "yaml"}
 )
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
 def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
@@ -55,8 +57,16 @@ def _merge_conflict(file: SourceFile) -> Iterator[Finding]:
 
 
 def _invalid_encoding(file: SourceFile) -> Iterator[Finding]:
-    if file.encoding_problem and not _is_likely_binary(file.content):
+    """Of what is parsed: what is read by people may be in the encoding that these agreed on, or that it declares."""
+    if not file.encoding_problem or not _is_parsed(file) or _is_likely_binary(file.content):
+        return
+    declared = _CHARSET.search(file.content, 0, _LOOKED_AT_BYTES) if file.language == "html" else None
+    if declared is None or declared[1].lower() in (b"utf-8", b"utf8"):
         yield 0, 0, file.encoding_problem
+
+
+def _is_parsed(file: SourceFile) -> bool:
+    return file.language != "markdown" and has_grammar(file.language)
 
 
 def _is_likely_binary(content: bytes) -> bool:
@@ -66,8 +76,9 @@ def _is_likely_binary(content: bytes) -> bool:
 
 
 def _nul_character(file: SourceFile) -> Iterator[Finding]:
-    offset = file.utf8.index(b"\0")
-    yield offset, offset + 1, "NUL character in a text file"
+    if _is_parsed(file):
+        offset = file.utf8.index(b"\0")
+        yield offset, offset + 1, "NUL character in a text file"
 
 
 def _bidi_control(file: SourceFile) -> Iterator[Finding]:

@@ -33,7 +33,14 @@ from codebatch.system.memory_scratch import try_memory_scratch
 from codebatch.system.own_tasks import said
 from codebatch.system.plugins import check_planned, load_declaration, load_implementation, look_again
 from codebatch.system.task_catalogue import TaskCatalogue
-from codebatch_workers.api.protocols import BatchedFileTask, FileTask, ProjectTask, TaskEnvironment, UpdatingTask
+from codebatch_workers.api.protocols import (
+    BatchedFileTask,
+    FileTask,
+    ProjectTask,
+    TaskEnvironment,
+    TellingTask,
+    UpdatingTask,
+)
 from codebatch_workers.runtime.before import BatchBefore
 from codebatch_workers.runtime.given import check_records, named
 from codebatch_workers.runtime.own import OwnTasks
@@ -65,13 +72,17 @@ class TaskRunner:
         objects: PackWriter | None = None,
         store: Path | None = None,
         keep: Keep | None = None,
+        read_object: Callable[[Digest], bytes] | None = None,
     ) -> None:
-        """`store` is that of the batch, which a project's records are read from. `keep`: an index is to be made."""
+        """`store` is that of the batch, which a project's records are read from. `keep`: an index is to be made.
+        `read_object` reads what imports are made of.
+        """
         self._catalogue = catalogue
         self._planned = {task.name: task for task in tasks}
         self._seen = contexts_seen(tasks)
         self._scratch = scratch
         self._objects = objects
+        self._read_object = read_object
         self._loaded: dict[str, Task] = {}
         self._foreign: set[str] = set()
         self._unchecked: set[str] = set()
@@ -181,6 +192,8 @@ class TaskRunner:
                 )
             unkeyed = self._own.unkeyed(name)
             parts = [made_part(name, shard, said, self._frames, unkeyed, self._keep) for shard in shards]
+            task = self._task(name)
+            evidence = evidence or (task.told if isinstance(task, TellingTask) and name not in self._foreign else "")
         if self._objects is not None:
             self._objects.seal()
         whole = Outcome(shard=unit.shard, task=name, start=0, end=1, type="result", inputs=inputs)
@@ -339,8 +352,10 @@ class TaskRunner:
             if not callable(factory):
                 raise TypeError(f"{declaration.implementation} is not callable")
             environment = TaskEnvironment(
-                config=config, scratch=scratch, shared=self._shared, try_memory=try_memory_scratch
+                config=config, scratch=scratch, name=name, shared=self._shared, try_memory=try_memory_scratch
             )
+            if self._read_object is not None:
+                environment = replace(environment, read_object=self._read_object)
             if self._objects is not None:
                 environment = replace(environment, put_object=self._objects.add)
             task: object = factory(environment)

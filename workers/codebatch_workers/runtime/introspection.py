@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
+from codebatch_workers.lint.ruff_notes import is_noted_for_ruff
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -31,11 +32,19 @@ from codebatch_workers.syntax.languages import (
     language_of_path,
 )
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import without_unwanted
+from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
-from codebatch_workers.tasks.lint import NOT_WRITTEN_BY_HAND, apply_rule, is_on, rules_of, severity_of
+from codebatch_workers.tasks.lint import (
+    NOT_WRITTEN_BY_HAND,
+    apply_rule,
+    is_on,
+    rules_of,
+    settings_at,
+    severity_of,
+)
 
 __all__ = [
+    "are_silenced",
     "example_rule",
     "explain_rule",
     "find_in",
@@ -44,6 +53,7 @@ __all__ = [
     "list_rules",
     "named_language",
     "references_in",
+    "rule_switch",
     "syntax_tree",
     "test_rules",
 ]
@@ -94,6 +104,36 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
             "summary": summary,
         }
         for code, severity, default, tool, summary in every
+    ]
+
+
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None where the settings are not ours."""
+    try:
+        config = msgspec.convert(dict(settings), LintConfig)
+    except msgspec.ValidationError:
+        return None
+    known = {rule.code: rule.is_on for rule in rules_of(config)}
+    if config.ruff.config == "pinned":
+        known.update(dict.fromkeys(SEVERITIES, True))
+
+    def is_off(path: bytes, tool: str, code: str) -> bool:
+        if code not in known and (tool == "ruff" and config.ruff.config == "project"):
+            return not is_on(code, settings_at(config, path), default=True)
+        return not (code in known and is_on(code, settings_at(config, path), default=known[code]))
+
+    return is_off
+
+
+def are_silenced(
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
+) -> list[bool]:
+    """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
+    file = SourceFile(path, content, executable=False, contexts=contexts)
+    ours = suppressions(file)
+    return [
+        ours.has(line, code) or (tool == "ruff" and is_noted_for_ruff(file, line, code))
+        for line, tool, code in findings
     ]
 
 

@@ -113,12 +113,13 @@ class Worker:
         self._committer = Committer(files, batch.root, launch.holder)
         self._journal = journal.Journal(files, batch.root, launch.holder, wall_ns)
         self._runner = runner or TaskRunner(
-            TaskCatalogue(launch.own_tasks, Watch(str(store.root)) if launch.own_tasks else None),
+            TaskCatalogue(launch.own_tasks, Watch(str(store.root)) if launch.own_tasks else None, batch.about.imports),
             self._plan.tasks,
             Path.cwd(),
             PackWriter(self._objects),
             store.root,
             terms_keeper(files, store.root, self._plan) if launch.keeps_terms else None,
+            self._objects.read,
         )
         self._bases = Bases(store)
         self._task_numbers = {name: number for number, name in enumerate(self._plan.task_names)}

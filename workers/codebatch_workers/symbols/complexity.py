@@ -40,6 +40,10 @@ _CODES = {
     "parameter": _PARAMETER,
     "aside": _ASIDE,
 }
+# What stands between logical operators of one expression; Swift's grammar puts the second below a comparison.
+_BETWEEN = frozenset(
+    {"parenthesized_expression", "parenthesized_statements", "tuple_expression", "comparison_expression"}
+)
 # To ask a node for its parent takes longer the more siblings it has. With more operators each counts as a run.
 _LOGICAL_MAX = 2_000
 
@@ -64,7 +68,7 @@ def functions_of(captures: Mapping[str, Sequence[Node]], utf8: bytes, language: 
     are_all_named = language not in ("c", "cpp")
     outside = Function(0, len(utf8), 0)
     functions: list[Function] = []
-    runs = _run_starts(captures.get("logical", ()))
+    runs = _run_starts(captures.get("logical", ()), utf8)
     continued = {node.start_byte for node in captures.get("elseif", ())}
     # Ends of what is open, with the function that is then in force and the depth in it.
     stack: list[tuple[int, Function, int]] = []
@@ -119,7 +123,7 @@ def _is_no_parameter(text: bytes) -> bool:
     return text == b"void" or text.startswith((b"/*", b"//"))
 
 
-def _run_starts(tokens: Sequence[Node]) -> set[int]:
+def _run_starts(tokens: Sequence[Node], utf8: bytes) -> set[int]:
     """Where the runs of like operators begin in each expression, read from left to right."""
     if len(tokens) > _LOGICAL_MAX:
         return {token.start_byte for token in tokens}
@@ -127,7 +131,7 @@ def _run_starts(tokens: Sequence[Node]) -> set[int]:
     logical = {parent.id for parent in parents}
     roots: dict[int, int] = {}
     found = set()
-    last: dict[int, str] = {}
+    last: dict[int, bytes] = {}
     end = 0
     # Outer before inner, for an expression's root is known by what is around it.
     for parent in sorted(parents, key=_outer_first):
@@ -135,14 +139,15 @@ def _run_starts(tokens: Sequence[Node]) -> set[int]:
             roots[parent.id], end = parent.id, parent.end_byte
             continue
         outer = parent.parent
-        while outer is not None and outer.type == "parenthesized_expression":
+        while outer is not None and outer.type in _BETWEEN:
             outer = outer.parent
         roots[parent.id] = roots[outer.id] if outer is not None and outer.id in logical else parent.id
     for token, parent in zip(tokens, parents, strict=True):
         root = roots[parent.id]
-        if last.get(root) != token.type:
+        operator = utf8[token.start_byte : token.end_byte]
+        if last.get(root) != operator:
             found.add(token.start_byte)
-        last[root] = token.type
+        last[root] = operator
     return found
 
 

@@ -112,7 +112,17 @@ _SCRIPT_GAPS: tuple[Gap, ...] = (
     gap(rb"(\0)", lambda _: b"\1", needs=(b"\0",)),
 )
 
-JAVASCRIPT_GAPS: tuple[Gap, ...] = (*_SCRIPT_GAPS, *_ELEMENTS)
+JAVASCRIPT_GAPS: tuple[Gap, ...] = (
+    *_SCRIPT_GAPS,
+    # `using = a;`: a name, as it was before it began declarations.
+    gap(
+        rb"\b(using)(?=\s*[-+*/%^\[?:,=.;|&(<]|[ \t]*$)",
+        plain_name,
+        needs=(b"using",),
+        behind=rb"(?:^|[;{})]|\belse)[ \t]*",
+    ),
+    *_ELEMENTS,
+)
 
 # -- TypeScript -------------------------------------------------------------------------------------------------------
 

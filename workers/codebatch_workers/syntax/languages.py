@@ -319,7 +319,8 @@ def language_of_path(path: bytes) -> str | None:
         return "jsonc"
     # `.bashrc` has no extension.
     known = _language_of_extensions(name.lstrip(b".").partition(b".")[2])
-    if known is None and name.startswith((b"Dockerfile.", b"Containerfile.")):
+    # `Dockerfile.builder`: templates of Ruby end so.
+    if known in (None, "ruby") and name.startswith((b"Dockerfile.", b"Containerfile.")):
         return "dockerfile"
     return known
 

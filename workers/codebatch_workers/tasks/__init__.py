@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codebatch.model.imported import IMPORT_TASK, ImportConfig
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.ruff_files import contexts_of_ruff, pinned_elsewhere
@@ -91,4 +92,16 @@ DUPLICATES = TaskDeclaration(
     needs=("analyze",),
 )
 
-__all__ = ["ANALYZE", "DEPENDENCIES", "DUPLICATES", "LINT", "PARSE", "SYMBOLS"]
+IMPORT = TaskDeclaration(
+    name=IMPORT_TASK,
+    version="1",
+    summary="what another program found, from the file that it wrote",
+    implementation="codebatch_workers.tasks.imported:create",
+    sources=_SOURCES,
+    records=("diagnostic",),
+    scope="project",
+    config=ImportConfig,
+    contexts={"attributes": attributes_context, "language": language_context},
+)
+
+__all__ = ["ANALYZE", "DEPENDENCIES", "DUPLICATES", "IMPORT", "LINT", "PARSE", "SYMBOLS"]

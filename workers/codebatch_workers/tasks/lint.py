@@ -169,6 +169,12 @@ class Lint:
         }
 
 
+def settings_at(config: LintConfig, path: bytes) -> tuple[Settings, ...]:
+    """The settings that hold at a path; later ones come on top of earlier ones."""
+    at_path = (each for each in config.paths if _is_below(parse_arguments(each.match, "match"), path))
+    return (config, *at_path)
+
+
 def _without_fragments(found: list[Diagnostic]) -> list[Diagnostic]:
     """Where many names are undefined the first alone: the file is a part of another, or an example that begins late."""
     undefined = [each for each in found if each.code == _UNDEFINED]

@@ -26,12 +26,22 @@
 (invocation_expression function: (_) @call)
 (object_creation_expression type: (_) @call)
 
+(method_declaration parameters: (parameter_list (parameter) @parameter))
+(local_function_statement parameters: (parameter_list (parameter) @parameter))
+(constructor_declaration parameters: (parameter_list (parameter) @parameter))
+(operator_declaration parameters: (parameter_list (parameter) @parameter))
+
 [
   (if_statement) (conditional_expression)
   (for_statement) (foreach_statement) (while_statement) (do_statement)
-  (catch_clause) (switch_expression_arm)
-] @decision
+  (catch_clause)
+] @branch
+(if_statement "else" @else)
+(if_statement alternative: (if_statement) @elseif)
+[(switch_statement) (switch_expression)] @switch
 (switch_section "case") @decision
-["&&" "||"] @decision
+(switch_expression_arm) @decision
+["&&" "||"] @logical
+(goto_statement) @jump
 
 (comment) @comment

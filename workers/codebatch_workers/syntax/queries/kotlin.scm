@@ -16,9 +16,15 @@
 (delegation_specifier (user_type) @base)
 (call_expression . (_) @call)
 
-[
-  (if_expression) (for_statement) (while_statement) (do_while_statement) (when_entry) (catch_block)
-] @decision
-["&&" "||"] @decision
+(function_declaration (function_value_parameters (parameter) @parameter))
+(secondary_constructor (function_value_parameters (parameter) @parameter))
+
+[(if_expression) (for_statement) (while_statement) (do_while_statement) (catch_block)] @branch
+(if_expression "else" @else)
+(if_expression "else" . (if_expression) @elseif)
+(when_expression) @switch
+(when_entry) @decision
+["&&" "||"] @logical
+((labeled_expression (label) @_label) @jump (#any-of? @_label "break@" "continue@"))
 
 [(line_comment) (block_comment)] @comment

@@ -23,11 +23,22 @@
 (scoped_call_expression name: (name) @tail)
 (object_creation_expression . [(name) (qualified_name)] @call)
 
+(function_definition parameters: (formal_parameters [(simple_parameter) (variadic_parameter)] @parameter))
+(method_declaration parameters: (formal_parameters
+  [(simple_parameter) (variadic_parameter) (property_promotion_parameter)] @parameter
+))
+
 [
-  (if_statement) (else_if_clause) (conditional_expression)
+  (if_statement) (conditional_expression)
   (for_statement) (foreach_statement) (while_statement) (do_statement)
-  (case_statement) (catch_clause) (match_conditional_expression)
-] @decision
-["&&" "||" "and" "or"] @decision
+  (catch_clause)
+] @branch
+(else_if_clause) @elif
+(else_clause) @else
+(else_clause body: (if_statement) @elseif)
+[(switch_statement) (match_expression)] @switch
+[(case_statement) (match_conditional_expression)] @decision
+["&&" "||" "and" "or"] @logical
+[(goto_statement) (break_statement (integer)) (continue_statement (integer))] @jump
 
 (comment) @comment

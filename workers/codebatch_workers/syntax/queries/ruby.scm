@@ -11,11 +11,22 @@
 (call method: (_) @tail)
 ((call !receiver method: (identifier) @_name) @import (#any-of? @_name "require" "require_relative" "load" "autoload"))
 
+(method_parameters [
+  (identifier) (optional_parameter) (splat_parameter) (keyword_parameter) (hash_splat_parameter)
+  (block_parameter) (destructured_parameter)
+] @parameter)
+
 [
-  (if) (unless) (elsif) (if_modifier) (unless_modifier) (conditional)
+  (if) (unless) (if_modifier) (unless_modifier) (conditional)
   (while) (until) (for) (while_modifier) (until_modifier)
-  (when) (in_clause) (rescue)
-] @decision
-["&&" "||" "and" "or"] @decision
+  (rescue)
+] @branch
+(elsif) @elif
+(if alternative: (else) @else)
+(unless alternative: (else) @else)
+(elsif alternative: (else) @else)
+[(case) (case_match)] @switch
+[(when) (in_clause)] @decision
+["&&" "||" "and" "or"] @logical
 
 (comment) @comment

@@ -19,7 +19,14 @@
 (call_expression function: (_) @call)
 (instance_expression . (_) @call)
 
-[(if_expression) (for_expression) (while_expression) (do_while_expression) (case_clause)] @decision
-((operator_identifier) @decision (#any-of? @decision "&&" "||"))
+(function_definition (parameters (parameter) @parameter))
+
+[(if_expression) (for_expression) (while_expression) (do_while_expression)] @branch
+(if_expression "else" @else)
+(if_expression alternative: (if_expression) @elseif)
+[(match_expression) (catch_clause)] @switch
+(case_clause) @decision
+(call_expression arguments: (case_block) @block)
+((operator_identifier) @logical (#any-of? @logical "&&" "||"))
 
 [(comment) (block_comment)] @comment

@@ -16,12 +16,20 @@
 (inheritance_specifier inherits_from: (_) @base)
 (call_expression . (_) @call)
 
+(function_declaration (parameter) @parameter)
+(init_declaration (parameter) @parameter)
+(subscript_declaration (parameter) @parameter)
+
 [
   (if_statement) (guard_statement) (ternary_expression)
   (for_statement) (while_statement) (repeat_while_statement)
   (catch_block)
-] @decision
+] @branch
+(if_statement (else) @else)
+(if_statement (else) . (if_statement) @elseif)
+(switch_statement) @switch
 (switch_entry "case") @decision
-["&&" "||"] @decision
+["&&" "||"] @logical
+(control_transfer_statement ["break" "continue"] result: (_)) @jump
 
 [(comment) (multiline_comment)] @comment

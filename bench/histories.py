@@ -1,0 +1,122 @@
+"""Two commits of a repository: their trees, and which line of the one is which of the other, as git says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_QUOTED = re.compile(rb'\\([0-7]{3}|["\\abfnrtv])')
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """`repository` is a git directory; `old` and `new` are what git calls commits."""
+
+    repository: Path
+    old: str
+    new: str
+
+    @property
+    def name(self) -> str:
+        """What the rows of a result call it."""
+        return f"{self.repository.parent.name or self.repository.name} {self.old}..{self.new}"
+
+    def git(self, *arguments: str) -> bytes:
+        """What git says. Raises CalledProcessError."""
+        return subprocess.run(["git", *self.command(*arguments)[1:]], check=True, capture_output=True).stdout
+
+    def command(self, *arguments: str) -> list[str]:
+        """A call of git in the repository."""
+        return ["git", "--git-dir", str(self.repository), *arguments]
+
+    def diff(self) -> list[str]:
+        """The call that tells which line is which."""
+        return self.command(
+            "diff", "-M", "-l0", "--histogram", "-U0", "--no-color", "--no-ext-diff", self.old, self.new
+        )
+
+    def write_tree(self, commit: str, root: Path) -> None:
+        """Write the files of a commit. Raises CalledProcessError."""
+        archive = subprocess.Popen(self.command("archive", commit), stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", str(root)], stdin=archive.stdout, check=True)
+        if archive.wait():
+            raise subprocess.CalledProcessError(archive.returncode, archive.args)
+
+
+class LineMap:
+    """Of each line of the old tree where it is in the new one, if nobody touched it."""
+
+    def __init__(self, diff: bytes) -> None:
+        self._files = {old: (new, hunks) for old, new, hunks in _files_of(diff) if old}
+        self._come = {new for old, new, _ in _files_of(diff) if new and not old}
+
+    def new_path(self, path: bytes) -> bytes | None:
+        """Where a file is now; None where it is gone."""
+        return self._files[path][0] if path in self._files else path
+
+    def renamed(self) -> Mapping[bytes, bytes]:
+        """The new path of each file that has another one than it had."""
+        return {old: new for old, (new, _) in self._files.items() if new and new != old}
+
+    def place(self, path: bytes, line: int) -> tuple[bytes, int] | None:
+        """Where a line is now, None where it was touched."""
+        if path not in self._files:
+            return path, line
+        new, hunks = self._files[path]
+        if new is None:
+            return None
+        shift = 0
+        for start, count, _, other_count in hunks:
+            if line < start + (count == 0):
+                break
+            if line < start + count:
+                return None
+            shift += other_count - count
+        return new, line + shift
+
+
+_Hunk = tuple[int, int, int, int]
+
+
+def _files_of(diff: bytes) -> Iterator[tuple[bytes | None, bytes | None, Sequence[_Hunk]]]:
+    for each in re.split(rb"^diff --git ", diff, flags=re.MULTILINE)[1:]:
+        head, *_ = re.split(rb"^@@ ", each, maxsplit=1, flags=re.MULTILINE)
+        old, new = _paths(head)
+        hunks = []
+        for found in _HUNK.finditer(each) if b"\n@@ " in each else ():
+            if each[: found.start()].endswith(b"\n"):
+                start, count, other, other_count = (int(number or 1) for number in found.groups(b"1"))
+                hunks.append((start, count, other, other_count))
+        yield old, new, hunks
+
+
+def _paths(head: bytes) -> tuple[bytes | None, bytes | None]:
+    lines = head.split(b"\n")
+    said = dict(line.split(b" ", 1) for line in lines[1:] if line.startswith((b"--- ", b"+++ ")))
+    if b"---" in said:
+        return _path(said[b"---"]), _path(said[b"+++"])
+    moved = {line.split(b" ")[1]: line.split(b" ", 2)[2] for line in lines if line.startswith(b"rename ")}
+    if moved:
+        return _unquoted(moved[b"from"]), _unquoted(moved[b"to"])
+    # Of a mode that changed, or of a binary or empty file, both paths are one, and have no line.
+    path = _path(lines[0][: len(lines[0]) // 2])
+    is_new, is_gone = (any(line.startswith(word) for line in lines) for word in (b"new file", b"deleted file"))
+    return None if is_new else path, None if is_gone else path
+
+
+def _path(name: bytes) -> bytes | None:
+    found = _unquoted(name.rstrip(b"\t"))
+    return None if found == b"/dev/null" else found.partition(b"/")[2]
+
+
+def _unquoted(name: bytes) -> bytes:
+    if not name.startswith(b'"'):
+        return name
+    return _QUOTED.sub(
+        lambda found: _ESCAPES.get(found[1], found[1]) if len(found[1]) == 1 else bytes([int(found[1], 8)]), name[1:-1]
+    )

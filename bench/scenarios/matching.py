@@ -1,0 +1,202 @@
+"""Which finding of one commit is which of another, hundreds of commits later: ours beside those of others."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import codebatch
+from bench.histories import History, LineMap
+from bench.matchers import Found, Matches, Sides, by_github, by_place, by_sonarqube
+from bench.measuring import Side, alternate
+from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
+from bench.setting import Setting, answer, without
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.compare.batches import records_unlike
+from codebatch.compare.told import Told, pair_told
+from codebatch.compare.trees import Trees
+from codebatch.model.record import Diagnostic
+
+_SOURCE = "issue 15"
+_CPU = 6
+# Of what nobody touched, in percent.
+_FALSE_NEW, _MISPAIRED, _HIDDEN_NEW = 0.02, 0.01, 0.02
+
+# As many findings as can be had: all of ruff's rules, and of other languages all that is called.
+_RUFF = '[lint]\nselect = ["ALL"]\n'
+_CONFIGURATION = """
+[tasks.lint]
+on = ["todo-comment", "trailing-whitespace", "unused-import", "unused-variable", "shadowed-name", "mixed-indentation"]
+[tasks.lint.ruff]
+config = "project"
+"""
+_CALLS = {
+    "c": "(call_expression function: (identifier) @name) @report",
+    "javascript": "(call_expression function: (_) @name) @report",
+    "typescript": "(call_expression function: (_) @name) @report",
+    "tsx": "(call_expression function: (_) @name) @report",
+    "java": "(method_invocation name: (identifier) @name) @report",
+    "rust": "(call_expression function: (_) @name) @report",
+    "go": "(call_expression function: (_) @name) @report",
+}
+
+
+class Score(NamedTuple):
+    """What a way to match gets wrong, in findings."""
+
+    untouched: int
+    false_new: int
+    mispaired: int
+    hidden_new: int
+    new: int
+
+
+def matching(setting: Setting) -> Iterator[Row]:
+    """Findings that nobody touched and that are called new, or another one, and new ones that are called old."""
+    if not setting.histories:
+        yield SkippedRow(scenario="matching", what="findings", why="no --history was given")
+    for history in setting.histories:
+        tree, store = setting.scratch / "tree", setting.scratch / "store"
+        try:
+            for commit in (history.old, history.new):
+                _run(setting, history, commit, tree, store)
+            yield from _of_history(setting, history, store)
+        finally:
+            without(tree)()
+            without(store)()
+
+
+def _run(setting: Setting, history: History, commit: str, tree: Path, store: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    (tree / ".git").mkdir(parents=True)
+    history.write_tree(commit, tree)
+    rules = [
+        f'[[tasks.lint.rules]]\nid = "call-{language}"\nlanguage = "{language}"\nquery = \'{query}\'\n'
+        f'message = "calls {{name}}"\n'
+        for language, query in _CALLS.items()
+    ]
+    (tree / ".ruff.toml").write_text(_RUFF)
+    (tree / "codebatch.toml").write_text(_CONFIGURATION + "".join(rules))
+    without(tree / ".codebatch")()
+    side = setting.codebatch("run", "run", ".", "--store", store, "--quiet")
+    answer(Side(name=side.name, command=["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command], cwd=tree))
+
+
+def _of_history(setting: Setting, history: History, store: Path) -> Iterator[Row]:
+    lines = LineMap(history.git(*history.diff()[3:]))
+    with codebatch.open(store) as opened:
+        old, new = opened.batch("latest~1", partial=True), opened.batch("latest", partial=True)
+        sides, ours = _compared(old, new)
+    ways = {
+        "ours": ours,
+        "GitHub's": by_github(sides),
+        "SonarQube's": by_sonarqube(sides, lines),
+        "path, rule, line": by_place(sides),
+    }
+    truth = _truth(sides, lines)
+    for name, matches in ways.items():
+        score = _score(sides, lines, truth, matches)
+        found = f"{len(sides.old):,} findings, then {len(sides.new):,}; {score.untouched:,} untouched"
+        for what, wrong, limit in (
+            ("false new", score.false_new, _FALSE_NEW),
+            ("mispaired", score.mispaired, _MISPAIRED),
+            ("hidden new", score.hidden_new, _HIDDEN_NEW),
+        ):
+            target = Target(limit=limit, source=_SOURCE) if name == "ours" else None
+            yield figure_row(
+                "matching", f"{name}: {what}", history.name, [100 * wrong / max(score.untouched, 1)], "%",
+                target=target, note=f"{wrong:,} of {found}; {score.new:,} called new",
+            )  # fmt: skip
+    side = setting.codebatch("diff", "diff", "--store", store, "--quiet")
+    command = ["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command]
+    diff = Side(name="git diff -M --histogram", command=history.diff())
+    turns = alternate([Side(name="codebatch diff", command=command, cwd=side.cwd), diff], setting.runs)
+    yield pair_row(
+        "matching", "cost", history.name, ours=("codebatch diff", turns[0]), theirs=(diff.name, turns[1]), by="cpu",
+        target=Target(limit=_CPU, source=_SOURCE),
+    )  # fmt: skip
+
+
+def _compared(old: OpenedBatch, new: OpenedBatch) -> tuple[Sides, Matches]:
+    """All findings of both, and which are one: those that both batches say alike at one path, and those paired."""
+    trees = Trees(old.question.records, new.question.records)
+    told: tuple[list[Told], list[Told]] = ([], [])
+    for task in trees.new.task_names:
+        for side, found in zip(told, records_unlike(trees.old, trees.new, task, Diagnostic), strict=True):
+            side.extend(Told(path, task, about) for path, each in found.items() for about in each)
+    paired = pair_told(trees, *told)
+    every = [sorted(map(_found, batch.diagnostics())) for batch in (old, new)]
+    numbers = [_numbers(found) for found in every]
+    matches = {}
+    for pair in paired.pairs:
+        matches[numbers[1][_found(pair.new.about)].pop()] = numbers[0][_found(pair.old.about)].pop()
+    left = [Counter(map(_found, (each.about for each in side))) for side in (paired.old, paired.new)]
+    for each, places in numbers[1].items():
+        there = numbers[0].get(each, [])
+        for _ in range(left[1][each]):
+            places.pop()
+        for _ in range(left[0][each]):
+            there.pop()
+        while places and there:
+            matches[places.pop()] = there.pop()
+    contents = [_contents(trees, side, every[side]) for side in (0, 1)]
+    return Sides(every[0], every[1], *contents), matches
+
+
+def _numbers(every: Sequence[Found]) -> dict[Found, list[int]]:
+    numbers: dict[Found, list[int]] = defaultdict(list)
+    for number in reversed(range(len(every))):
+        numbers[every[number]].append(number)
+    return numbers
+
+
+def _found(about: Diagnostic) -> Found:
+    return Found(about.path_bytes, about.line, about.column, about.tool, about.code, about.message)
+
+
+def _contents(trees: Trees, side: int, every: Sequence[Found]) -> dict[bytes, bytes]:
+    paths = {found.path for found in every}
+    return {path: trees.content("new" if side else "old", path) or b"" for path in paths}
+
+
+def _truth(sides: Sides, lines: LineMap) -> Matches:
+    """Those of one rule in one column of a line that nobody touched; of several those of one message, in order."""
+    there: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number in reversed(range(len(sides.old))):
+        found = sides.old[number]
+        place = lines.place(found.path, found.line)
+        if place is not None:
+            there[place, found.rule, found.column].append(number)
+    matches: Matches = {}
+    for number, found in enumerate(sides.new):
+        left = there.get(((found.path, found.line), found.rule, found.column))
+        if left:
+            same = [each for each in left if sides.old[each].message == found.message]
+            matches[number] = same[-1] if same else left[-1]
+            left.remove(matches[number])
+    return matches
+
+
+def _score(sides: Sides, lines: LineMap, truth: Matches, matches: Matches) -> Score:
+    known = {*truth.values()}
+    said = {(found.rule, place) for found in sides.old if (place := lines.place(found.path, found.line))}
+    untouched = {
+        place for path, line in {(found.path, found.line) for found in sides.old} if (place := lines.place(path, line))
+    }
+    false_new = mispaired = hidden = 0
+    for number, found in enumerate(sides.new):
+        match = matches.get(number)
+        if number in truth:
+            false_new += match is None
+            mispaired += match is not None and not _are_alike(sides, match, truth[number])
+        elif match is not None:
+            place = (found.path, found.line)
+            hidden += match in known or (place in untouched and (found.rule, place) not in said)
+    return Score(len(truth), false_new, mispaired, hidden, len(sides.new) - len(matches))
+
+
+def _are_alike(sides: Sides, one: int, other: int) -> bool:
+    return sides.old[one][:5] == sides.old[other][:5]

@@ -1,0 +1,135 @@
+"""With which batch a batch is compared, where none is named (SPEC.md "The gate"). What is chosen is told, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from codebatch.application.base_runs import freeze_commit, run_snapshot_as
+from codebatch.application.change import Beginning, beginning_of
+from codebatch.application.checkouts import repository_of
+from codebatch.application.execution import Execution, Listener
+from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
+from codebatch.model.plan import Plan
+from codebatch.query.standing import standing
+from codebatch.store.batches import Batch, Checkout, iter_batches, snapshot_of
+from codebatch.store.store import Store
+from codebatch.system.git import GitError
+from codebatch.system.git_ancestry import Repository
+
+
+class Base(NamedTuple):
+    """A batch to compare with, and why it is that one.
+
+    `change_begins` is where the change begins, where that is after the commit of the batch: what lies between is not of
+    the change.
+    """
+
+    batch: Batch
+    why: str
+    change_begins: str | None = None
+
+
+class NoBase(NamedTuple):
+    """That there is none, and why. `is_first`: the store has no batch of another tree of this source."""
+
+    why: str
+    is_first: bool = False
+
+
+def choose_base(
+    store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
+) -> Base | NoBase:
+    """The batch that one is compared with. Raises StoreError, and Stopped at a signal while it is made."""
+    others = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
+    if not others:
+        return NoBase("the store has no batch of another tree of this source", is_first=True)
+    found = repository_of(head.about.sources)
+    if found is None:
+        return _before(head, others)
+    repository = Repository(*found)
+    try:
+        begins = beginning_of(head, repository, environment)
+    except GitError as error:
+        return NoBase(str(error))
+    return _of_commit(store, head, others, repository, begins, execution, listener)
+
+
+def _of_commit(
+    store: Store,
+    head: Batch,
+    others: list[Batch],
+    repository: Repository,
+    begins: Beginning,
+    execution: Execution,
+    listener: Listener,
+) -> Base | NoBase:
+    nearest = next(_nearest(head, others, repository, begins.commit), None)
+    told = f"commit {begins.commit[:12]}, {begins.told}"
+    if nearest is not None and nearest.about.commit == begins.commit:
+        return Base(nearest, f"the batch of {told}")
+    try:
+        at_hand = next((each for each in others if each.about.is_clean and each.about.commit == begins.commit), None)
+        if at_hand is not None:
+            snapshot = snapshot_of(store, at_hand)
+        else:
+            listener.note(f"there is no batch of {told}: its tree is run")
+            snapshot = freeze_commit(store, head, begins.commit, execution, listener)
+        made = run_snapshot_as(store, head, snapshot, execution, listener, Checkout(begins.commit, True))
+        return Base(made, f"the batch of {told}, which was run for this")
+    except Stopped:
+        raise
+    except (GitError, CodebatchError, OSError) as error:
+        why = f"the tree of {told}, cannot be run: {error}"
+    if nearest is None:
+        fetch = "; fetch more: git fetch --deepen=1, or with actions/checkout `fetch-depth: 2`"
+        return NoBase(why + (fetch if repository.is_shallow else ""))
+    return Base(nearest, f"the batch of commit {nearest.about.commit[:12]}, the nearest one; {why}", begins.commit)
+
+
+def _nearest(head: Batch, others: list[Batch], repository: Repository, commit: str) -> Iterator[Batch]:
+    """The batches that stand for a commit or one before it, under the same tasks, the nearest first."""
+    of_commits: dict[str, list[Batch]] = defaultdict(list)
+    for each in others:
+        if each.about.is_clean and each.about.commit:
+            of_commits[each.about.commit].append(each)
+    plan = head.plan()
+    yield from filter(lambda each: _is_like(each, plan), of_commits.pop(commit, []))
+    if of_commits:
+        try:
+            before = repository.ancestors(commit)
+        except GitError:  # It is not in this clone, be it shallow.
+            return
+        for ancestor in before:
+            yield from filter(lambda each: _is_like(each, plan), of_commits.get(ancestor, []))
+
+
+def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
+    """Outside of git: the one before, of the same source, paths and pipeline."""
+    alike = (each for each in others if each.about.pipeline == head.about.pipeline and each.id < head.id)
+    found = next(filter(_has_ended, alike), None)
+    if found is None:
+        return NoBase("no older batch of this source and pipeline has ended")
+    return Base(found, "the batch before, for the tree is in no git repository")
+
+
+def _is_of_another_tree(batch: Batch, head: Batch) -> bool:
+    mine, its = head.about, batch.about
+    return its.place == mine.place and its.snapshot_id != mine.snapshot_id and its.stat_cache in ("", mine.stat_cache)
+
+
+def _is_like(batch: Batch, plan: Plan) -> bool:
+    """Whether a batch has ended, under just these tasks."""
+    try:
+        keys = {task.key for task in batch.plan().tasks}
+        return keys == {task.key for task in plan.tasks} and _has_ended(batch)
+    except (StoreCorrupt, UnknownId):
+        return False
+
+
+def _has_ended(batch: Batch) -> bool:
+    try:
+        return standing(batch).is_over
+    except (StoreCorrupt, UnknownId):
+        return False

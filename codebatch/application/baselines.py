@@ -1,0 +1,157 @@
+"""Baselines: files of the findings that a team lives with, for CI without a store (compare/baselines.py)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.application.asking import Answer
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.compare.baselines import BaselineError, Kept, decode_baseline, encode_baseline, kept_of, pair_kept
+from codebatch.compare.findings import Finding
+from codebatch.compare.scopes import NO_SCOPES, have_scopes, read_scopes
+from codebatch.compare.texts import Texts
+from codebatch.errors import InvalidInput, StoreCorrupt
+from codebatch.model.entry import display_path
+from codebatch.model.record import Diagnostic
+from codebatch.system.files import RealFiles
+
+BASELINE_BYTES_MAX = 256 << 20
+
+
+class HeldFindings(NamedTuple):
+    """The findings of a batch, in the order of their paths and lines, and what a baseline says of each."""
+
+    findings: Sequence[Diagnostic]
+    kept: Sequence[Kept]
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a baseline: how many findings it has now, and how many went, moved, and came; `left_out` are new
+    ones that were not accepted.
+    """
+
+    findings: int
+    removed: int
+    moved: int
+    added: int
+    left_out: int
+
+
+def findings_held(batch: OpenedBatch) -> Answer[HeldFindings]:
+    """All findings of a batch, as a baseline has them. Raises StoreCorrupt, also where what is in a file is lost, and
+    BatchIncomplete where they are not all, unless it was opened with `partial`.
+    """
+    answer = batch.diagnostics()
+    records = batch.question.records
+    of_paths: dict[bytes, list[Diagnostic]] = defaultdict(list)
+    for each in answer:
+        of_paths[each.path_bytes].append(each)
+    scopes = read_scopes(records, of_paths) if have_scopes(records) else {}
+    found: list[Diagnostic] = []
+    told: list[tuple[bytes, Finding]] = []
+    for path, diagnostics in of_paths.items():
+        entry = records.snapshot.entry(path)
+        if entry is None:
+            raise StoreCorrupt(f"a record is of {display_path(path)}, which the snapshot has not")
+        texts, around = Texts(records.read_object(entry)), scopes.get(path, NO_SCOPES)
+        diagnostics.sort(key=lambda each: (each.line, each.column))
+        found += diagnostics
+        told += ((path, texts.finding(each, around.at(each.line))) for each in diagnostics)
+    held = HeldFindings(found, kept_of(told))
+    return Answer(question=answer.question, found=held, whole=answer.whole)
+
+
+def read_baseline(path: Path) -> list[Kept]:
+    """What a baseline says. Raises InvalidInput where it is not there, or none: the text says in which line."""
+    shown = display_path(os.fsencode(path))
+    try:
+        with open(path, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidInput(f"{shown} is no plain file")
+            data = file.read(BASELINE_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else error
+        hint = "make one with: codebatch baseline create FILE"
+        raise InvalidInput(f"cannot read {shown}: {told}", hint=hint) from error
+    if len(data) > BASELINE_BYTES_MAX:
+        raise InvalidInput(f"{shown} is too long for a baseline")
+    try:
+        return decode_baseline(data)
+    except BaselineError as error:
+        hint = "make it anew with: codebatch baseline create FILE"
+        if "conflict" in str(error):
+            hint = f"keep the lines of both sides; git does so where .gitattributes says: {path.name} merge=union"
+        raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
+
+
+def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
+    """Write a baseline of all findings of a batch; returns how many lines. On return it is on disk.
+
+    Raises InvalidInput where the file is there, BatchIncomplete, StoreCorrupt or StoreUnwritable.
+    """
+    if os.path.lexists(path):
+        hint = "bring it up to date with: codebatch baseline update FILE"
+        raise InvalidInput(f"{display_path(os.fsencode(path))} is there", hint=hint)
+    _check_place(batch, path)
+    answer = findings_held(batch)
+    RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
+    return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
+
+
+def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False) -> Answer[Update]:
+    """Bring a baseline up to date: what is gone goes, what moved is told where it is; what is new only if accepted.
+
+    On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
+    """
+    before = read_baseline(path)
+    _check_place(batch, path)
+    answer = findings_held(batch)
+    held = answer.found.kept
+    pairs = pair_kept(before, held)
+    known = {pair.found for pair in pairs}
+    new = [each for place, each in enumerate(held) if place not in known]
+    kept = {*(held[place] for place in known), *(new if accept_new else ())}
+    data = encode_baseline(kept)
+    if data != encode_baseline(before):
+        RealFiles().write_atomic(path, data)
+    update = Update(
+        findings=len(kept),
+        removed=len(before) - len(pairs),
+        moved=sum(pair.by != "all" for pair in pairs),
+        added=len(new) if accept_new else 0,
+        left_out=0 if accept_new else len(new),
+    )
+    return Answer(question=answer.question, found=update, whole=answer.whole)
+
+
+def counted_by_rule(kept: Sequence[Kept]) -> list[tuple[str, str, int, int]]:
+    """Of each tool and code how many findings a baseline has, and in how many files; the most first."""
+    of_rules: dict[tuple[str, str], list[Kept]] = defaultdict(list)
+    for each in kept:
+        of_rules[each.tool, each.code].append(each)
+    rows = [(*rule, len(found), len({each.path for each in found})) for rule, found in of_rules.items()]
+    return sorted(rows, key=lambda row: (-row[2], row[:2]))
+
+
+def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], list[Diagnostic], int]:
+    """The findings of a batch that a baseline has not, and how many that it has are gone. Raises StoreCorrupt."""
+    answer = findings_held(batch)
+    pairs = pair_kept(kept, answer.found.kept)
+    known = {pair.found for pair in pairs}
+    found = [each for place, each in enumerate(answer.found.findings) if place not in known]
+    return answer, found, len(kept) - len(pairs)
+
+
+def _check_place(batch: OpenedBatch, path: Path) -> None:
+    store = os.path.realpath(batch.question.store.root)
+    if Path(os.path.realpath(path)).is_relative_to(store):
+        raise InvalidInput(f"{display_path(os.fsencode(path))} is in the store", hint="name a file outside of it")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"there is no directory {display_path(os.fsencode(path.parent))}")

@@ -1,0 +1,61 @@
+"""From which commit a change is counted: where its branch left the one that it is to be merged into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from codebatch.store.batches import Batch
+from codebatch.system.git import GitError
+from codebatch.system.git_ancestry import Repository, is_commit
+
+_MERGE_OF_GITHUB = re.compile(r"refs/pull/\d+/merge\Z", re.ASCII)
+_DEFAULT_BRANCH = "origin/HEAD"
+
+
+class Beginning(NamedTuple):
+    """The commit that a change begins at, and in words what that is: "the merge base with origin/main"."""
+
+    commit: str
+    told: str
+
+
+def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, str]) -> Beginning:
+    """Where the change begins that a batch has. `environment` is that of GitHub's jobs, or anybody's.
+
+    Raises GitError where it is not known; the text says what to fetch where the clone is shallow.
+    """
+    commit = head.about.commit
+    if not is_commit(commit):
+        raise GitError(f"it is not known of which commit batch {head.id} is")
+    parents = repository.parents(commit)
+    is_merge = _MERGE_OF_GITHUB.match(environment.get("GITHUB_REF", "")) and environment.get("GITHUB_SHA") == commit
+    if is_merge and len(parents) == 2:
+        return Beginning(parents[0], "the first parent of GitHub's merge commit")
+    branch = environment.get("GITHUB_BASE_REF", "")
+    name = f"origin/{branch}" if branch else _DEFAULT_BRANCH
+    other = repository.find(f"refs/remotes/{name}")
+    if other is None and branch:
+        raise GitError(f"there is no {name} in this clone; fetch it: {_fetch(repository)}")
+    if other is not None:
+        try:
+            base = repository.merge_base(other, commit)
+        except GitError as error:
+            raise GitError(
+                f"the merge base with {name} is not known: {error}; fetch more: {_fetch(repository)}"
+            ) from error
+        if base != commit:
+            return Beginning(base, f"the merge base with {name}")
+    if not head.about.is_clean:
+        return Beginning(commit, "the commit below what is not committed yet")
+    if not parents:
+        raise GitError(f"commit {commit[:12]} is the first one")
+    why = f"{name} has it" if other is not None else f"there is no {name}"
+    return Beginning(parents[0], f"the commit before HEAD, for {why}")
+
+
+def _fetch(repository: Repository) -> str:
+    if repository.is_shallow:
+        return "git fetch --unshallow origin, or with actions/checkout `fetch-depth: 0`"
+    return "git fetch origin"

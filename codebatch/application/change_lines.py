@@ -1,0 +1,44 @@
+"""Which lines of a batch its change touched, where it is compared with what was before that change's beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from codebatch.application.checkouts import repository_of
+from codebatch.errors import BatchIncomplete
+from codebatch.model.record import Diagnostic
+from codebatch.store.batches import Batch
+from codebatch.system.git import GitError
+from codebatch.system.git_ancestry import Repository
+from codebatch.system.git_changes import touched_lines
+
+
+class TouchedLines(NamedTuple):
+    """By path the lines, 1-based, that a change made or changed."""
+
+    lines: Mapping[bytes, list[range]]
+
+    def has(self, found: Diagnostic) -> bool:
+        """Whether a finding stands on one of them."""
+        first, last = found.line, max(found.end_line or found.line, found.line)
+        return any(lines.start <= last and first < lines.stop for lines in self.lines.get(found.path_bytes, ()))
+
+
+def touched_since(head: Batch, commit: str | None) -> TouchedLines | None:
+    """The lines of a batch that differ from a commit; None where none is asked for, so that all may.
+
+    Raises BatchIncomplete where git cannot tell.
+    """
+    if commit is None:
+        return None
+    found = repository_of(head.about.sources)
+    try:
+        if found is None:
+            raise GitError("the tree is in no git repository any more")
+        return TouchedLines(
+            touched_lines(Repository(*found), commit, head.about.commit if head.about.is_clean else None)
+        )
+    except GitError as error:
+        told = f"which lines changed since commit {commit[:12]} is not known: {error}"
+        raise BatchIncomplete(told, hint="name what to compare with: codebatch check BASE") from error

@@ -1,0 +1,189 @@
+"""The gate: what a change did that it may not (SPEC.md "The gate").
+
+HEAD is compared with the batch that stands for what was before the change; what is new or worse is held against
+conditions. What is not of the change is counted, and forbids nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codebatch.application.base_runs import run_snapshot_as
+from codebatch.application.base_selection import Base, NoBase, choose_base
+from codebatch.application.baselines import new_beside, read_baseline
+from codebatch.application.change_lines import TouchedLines, touched_since
+from codebatch.application.comparing import Comparison
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.sides import find_side
+from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
+from codebatch.compare.differences import Difference
+from codebatch.compare.lines import NOWHERE
+from codebatch.compare.states import REGRESSIONS, State
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
+from codebatch.model.entry import display_path
+from codebatch.model.quantities import count_of
+from codebatch.model.record import Diagnostic
+from codebatch.store.batches import Batch, Checkout, snapshot_of
+from codebatch.store.store import Store
+
+
+class KeptBase(NamedTuple):
+    """A baseline that HEAD is held against, and why."""
+
+    why: str
+
+
+class Checked(NamedTuple):
+    """What a check found. Without a base nothing was compared: `judged` and `forbidden` are empty, and so are counts.
+
+    `forbidden` are the differences that a condition forbids. Of what is new or worse so many are left out:
+    `not_of_change`, for they stand on lines that the change did not touch; `on_other_lines`, for they stand on lines
+    that are as they were, where only the others are wanted.
+    """
+
+    head: OpenedBatch
+    base: Base | NoBase | KeptBase
+    comparison: Comparison | None
+    judged: Sequence[Judged]
+    forbidden: Sequence[Difference]
+    counts: Mapping[State, int]
+    not_of_change: int = 0
+    on_other_lines: int = 0
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether no condition is broken."""
+        return all(each.verdict == "passed" for each in self.judged)
+
+
+class Checker(NamedTuple):
+    """How a check is done. `environment` is where CI says what it builds; `allow_incomparable`: a base is taken whose
+    tasks are others, where it cannot be run under those of HEAD.
+    """
+
+    store: OpenedStore
+    execution: Execution
+    listener: Listener
+    environment: Mapping[str, str]
+    allow_incomparable: bool = False
+
+    def check(
+        self,
+        conditions: Sequence[Condition],
+        base: str | None = None,
+        head: str | None = None,
+        *,
+        changed_lines: bool = False,
+    ) -> Checked:
+        """Hold what HEAD has against conditions, in comparison with a base, which is chosen where none is named.
+
+        Raises BatchIncomplete where the base is of other tasks and cannot be run under those of HEAD, InvalidInput,
+        UnknownId, Stopped or StoreError.
+        """
+        newer = self._head(head)
+        store, batch = newer.question.store, newer.question.batch
+        chosen = (
+            self._named(base)
+            if base is not None
+            else choose_base(store, batch, self.execution, self.listener, self.environment)
+        )
+        if isinstance(chosen, NoBase):
+            return Checked(newer, chosen, None, (), (), {})
+        chosen = self._under_tasks_of(store, batch, chosen)
+        kinds = dict.fromkeys(("diagnostic", *(each.kind for each in conditions)))
+        comparison = newer.compare(self.store.batch(chosen.batch.id, partial=True), kind=tuple(kinds))
+        lines = _Lines(comparison, touched_since(batch, chosen.change_begins), is_changed_alone=changed_lines)
+        judged, forbidden = judge(conditions, filter(lines, comparison.differences()))
+        return Checked(
+            newer, chosen, comparison, judged, forbidden, comparison.counts, lines.not_of_change, lines.on_other_lines
+        )
+
+    def check_baseline(self, conditions: Sequence[Condition], path: Path, head: str | None = None) -> Checked:
+        """Hold the findings of HEAD that a baseline has not against conditions.
+
+        Raises InvalidInput also for a condition that such a file cannot answer, UnknownId, or StoreError.
+        """
+        unknown = [each.text for each in conditions if each.text == "worse" or each.kind != "diagnostic"]
+        if unknown:
+            told = (
+                f"a baseline does not say what {', '.join(unknown)} asks: it has findings, and not how grave they are"
+            )
+            raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
+        kept = read_baseline(path)
+        newer = self._head(head)
+        answer, found, gone = new_beside(newer, kept)
+        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in found))
+        known = len(answer.found.findings) - len(found)
+        counts: dict[State, int] = {"unchanged": known, "new": len(found), "fixed": gone}
+        base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
+        return Checked(newer, base, None, judged, forbidden, counts)
+
+    def _head(self, reference: str | None) -> OpenedBatch:
+        if reference is None:
+            return self.store.batch(partial=True)
+        return find_side(self.store, reference, partial=True)
+
+    def _named(self, reference: str) -> Base:
+        return Base(find_side(self.store, reference, partial=True).question.batch, "as it was named")
+
+    def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
+        """The base as it is under the tasks of HEAD."""
+        batch = base.batch
+        if [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]:
+            return base
+        if batch.about.snapshot_id == head.about.snapshot_id:
+            return base  # There is nothing that the change could have done.
+        checkout = Checkout(batch.about.commit, batch.about.is_clean)
+        try:
+            self.listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
+            made = run_snapshot_as(store, head, snapshot_of(store, batch), self.execution, self.listener, checkout)
+        except ToolMismatch as error:
+            if self.allow_incomparable:
+                return base
+            told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
+            raise BatchIncomplete(
+                told, hint="run HEAD again here; or compare all the same with --allow-incomparable"
+            ) from error
+        return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
+
+
+class _Lines:
+    """Lets pass what the change may have done, and counts the rest."""
+
+    def __init__(self, comparison: Comparison, touched: TouchedLines | None, *, is_changed_alone: bool) -> None:
+        self.not_of_change = 0
+        self.on_other_lines = 0
+        self._comparison = comparison
+        self._touched = touched
+        self._is_changed_alone = is_changed_alone
+
+    def __call__(self, each: Difference) -> bool:
+        if each.state not in REGRESSIONS or not isinstance(each.new, Diagnostic):
+            return True
+        if self._touched is not None and not self._touched.has(each.new):
+            self.not_of_change += 1
+            return False
+        if self._is_changed_alone and not self._is_changed(each.new):
+            self.on_other_lines += 1
+            return False
+        return True
+
+    def _is_changed(self, found: Diagnostic) -> bool:
+        lines = self._comparison.lines(found.path_bytes)
+        last = max(found.end_line or found.line, found.line)
+        return lines is None or any(
+            line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(found.line, 1), last + 1)
+        )
+
+
+def conditions_of(texts: Sequence[str]) -> list[Condition]:
+    """Conditions as they are written, that no new error may be where none is. Raises InvalidInput."""
+    try:
+        return [parse_condition(text) for text in dict.fromkeys(texts or (DEFAULT,))]
+    except ValueError as error:
+        raise InvalidInput(str(error), hint=f"one of: {', '.join(FORMS)}") from error

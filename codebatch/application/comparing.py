@@ -1,0 +1,188 @@
+"""Comparing two batches: what is new in the later one, worse, better, gone (SPEC.md "Comparison")."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
+
+from codebatch.application.asking import Answer, Question
+from codebatch.compare.batches import records_of, records_unlike
+from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
+from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
+from codebatch.compare.reasons import Reasons
+from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
+from codebatch.compare.told import Told, pair_told
+from codebatch.compare.tree_files import of_entry
+from codebatch.compare.trees import Trees
+from codebatch.errors import InvalidInput
+from codebatch.model.record import Diagnostic, Duplicate
+from codebatch.query.arguments import refuse_unknown
+from codebatch.query.completeness import check_kinds, completeness, tasks_that_give
+from codebatch.query.counting import count_records
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+
+if TYPE_CHECKING:
+    from codebatch.application.opened_batch import OpenedBatch
+
+KINDS = ("diagnostic", *COMPARED_KINDS)
+"""What can be compared."""
+
+STATES: tuple[State, ...] = get_args(State)
+
+_ALL = RecordFilter()
+
+
+class Comparison:
+    """What became of what one batch says in another. It is worked out when it is first asked for."""
+
+    def __init__(
+        self, old: Answer[None], new: Answer[None], kinds: Collection[str], asked: RecordFilter, task: str | None
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.trees = Trees(old.question.records, new.question.records)
+        self.kinds = kinds
+        self._asked = asked
+        self._task = task
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both batches say all that is compared, and what was read of the files for it was there."""
+        return self.old.is_complete and self.new.is_complete and not self.trees.lost
+
+    def differences(self, *, unchanged: bool = False) -> Iterator[Difference]:
+        """What is not as it was, by kind, path and place; of what is gone these are those it had.
+
+        With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
+        """
+        every = sorted([*self._every, *self._untold()], key=place_of) if unchanged else self._every
+        return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
+        found = Counter(each.state for each in self._every if self._is_asked(each))
+        told = [each for each in self._every if self._passes(self.trees.new, each.new)]
+        for kind in self.kinds:
+            found["unchanged"] += self._count_beside(kind, [each for each in told if kind_of(each) == kind])
+        return {state: found[state] for state in STATES}
+
+    def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
+        """How much of a kind is in the new batch besides what is told, nothing of which was touched."""
+        new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
+        names = new.choose_tasks(self._task)
+        if kind == "file":
+            every = (
+                len(new.items) if self._asked == _ALL else sum(self._passes(new, of_entry(each)) for each in new.items)
+            )
+            return every - len(told)
+        if kind == "duplicate":
+            return len(
+                groups_of(new, names, asked) - {each.new.group for each in told if isinstance(each.new, Duplicate)}
+            )
+        return count_records(new, names, asked, "kind").total - len(told)
+
+    def lines(self, path: bytes) -> Sequence[int] | None:
+        """Which line of a file of the new batch is which of the old one, as `compare.lines.pair_lines` has it.
+
+        None where the file was not there, or its content is lost. Raises StoreCorrupt.
+        """
+        old = self.trees.old_path(path)
+        return None if old is None else self.trees.lines("new", path, old)
+
+    @cached_property
+    def _every(self) -> list[Difference]:
+        """All that is of items of which the two do not say the same, be it asked for or not."""
+        return sorted(chain.from_iterable(map(self._of_kind, sorted(self.kinds))), key=place_of)
+
+    def _of_kind(self, kind: str) -> Iterator[Difference]:
+        return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
+
+    def _is_asked(self, each: Difference) -> bool:
+        return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
+
+    def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
+        if record is None or self._asked == _ALL:
+            return record is not None
+        return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
+
+    def _paired_diagnostics(self) -> Iterator[Difference]:
+        paired = pair_told(self.trees, *self._told)
+        for old, new, by in paired.pairs:
+            yield Difference(state_of_pair(old.about, new.about, by), old.about, new.about, by)
+        for told, reason in Reasons(self.trees, "old", paired.old).found():
+            is_gone = self.trees.new_path(told.path) is None
+            yield Difference(state_of_old(reason, is_file_gone=is_gone), told.about, None, reason=reason)
+        for told, reason in Reasons(self.trees, "new", paired.new).found():
+            yield Difference(state_of_new(reason), None, told.about, reason=reason)
+
+    def _untold(self) -> Iterator[Difference]:
+        """The findings of items of which the two say the same."""
+        for task in self._tasks if "diagnostic" in self.kinds else ():
+            told = {each.path for each in self._told[1] if each.task == task}
+            for path, found in records_of(self.trees.new, task, Diagnostic).items():
+                if path not in told:
+                    yield from (Difference("unchanged", about, about, "line") for about in found)
+
+    @cached_property
+    def _told(self) -> tuple[list[Told], list[Told]]:
+        """The findings of both at the paths of which a task does not say the same."""
+        told: tuple[list[Told], list[Told]] = ([], [])
+        for task in self._tasks:
+            sides = records_unlike(self.trees.old, self.trees.new, task, Diagnostic)
+            for side, by_path in zip(told, sides, strict=True):
+                side += (Told(path, task, about) for path, found in by_path.items() for about in found)
+        return told
+
+    @property
+    def _tasks(self) -> list[str]:
+        """Those of either batch that are asked for."""
+        every = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
+        return [task for task in every if self._task in (None, task)]
+
+
+def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
+    """The kinds that a filter names, be it by asking for what one kind alone has; diagnostics where it names none."""
+    return asked.named_kinds or ("diagnostic",)
+
+
+def compare(
+    old: OpenedBatch,
+    new: OpenedBatch,
+    kinds: Collection[str] = ("diagnostic",),
+    *,
+    asked: RecordFilter | None = None,
+    task: str | None = None,
+) -> Comparison:
+    """Compare two batches, the later one `new`, for some kinds of records; of the result, what a filter lets pass.
+
+    A row passes where either of its records does. Raises InvalidInput, StoreCorrupt, and BatchIncomplete where one of
+    them is not whole, unless it was opened with `partial`. Two trees without a file in common are none of one project:
+    InvalidInput.
+    """
+    refuse_unknown("kind", kinds, KINDS)
+    asked = (asked or RecordFilter()).check()
+    sides = (old.check(_stand(old.question, kinds, task)), new.check(_stand(new.question, kinds, task)))
+    comparison = Comparison(*sides, kinds, asked, task)
+    if comparison.trees.are_strangers:
+        raise InvalidInput(
+            f"{old.id} and {new.id} are of different projects: they have no file in common, by path or by content",
+            hint="see what batches are of: codebatch batch list",
+        )
+    return comparison
+
+
+def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answer[None]:
+    """How complete a batch is for what is compared."""
+    records = question.records
+    names = records.choose_tasks(task)
+    kinds = [kind for kind in kinds if kind != "file"]
+    check_kinds(question.catalogue, records, kinds)
+    needed = () if not kinds else names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
+    return Answer(question=question, found=None, whole=completeness(records, needed))

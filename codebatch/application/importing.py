@@ -1,0 +1,205 @@
+"""Importing: what another program found, as a task of a new batch over the same snapshot (SPEC.md "Imports").
+
+The batch is made out of sight and gets its name once the file was read: whoever asks meets no batch with an import that
+failed, and a file that cannot be read leaves the latest batch the latest.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import msgspec
+
+from codebatch.application.evidence import taken_apart
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.freezing import Frozen
+from codebatch.application.planning import Planner
+from codebatch.coordinator.loop import Scope
+from codebatch.coordinator.planning import check_tools, resolve_tasks
+from codebatch.engine.lifecycle import BatchState
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut
+from codebatch.model.task import TASK_NAME_PATTERN
+from codebatch.query.standing import Standing, standing
+from codebatch.store.bases import BASES_MAX, find_bases
+from codebatch.store.batches import Batch, hidden_batch, iter_batches, snapshot_of
+from codebatch.store.journal import Committed, Failed, read_journal
+from codebatch.store.pack_writer import PackWriter
+from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
+
+_UNREADABLE = "Unreadable: "
+
+
+class Unimportable(InvalidInput):
+    """A file that is not what it is said to be, or too much. The text goes behind its name and a colon."""
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an import: the batch that has its `findings`, which is the latest now.
+
+    `left_out` is None where that is not known any more. `signal_status` as in `Ran`: then there is no new batch, and
+    `batch` is the one that it was to start from.
+    """
+
+    batch: Batch
+    action: Literal["ran", "up to date"]
+    standing: Standing
+    findings: int = 0
+    left_out: LeftOut | None = None
+    signal_status: int = 0
+
+    @property
+    def shortfall(self) -> BatchIncomplete | None:
+        """What lacks of the batch, of other tasks; None where nothing does."""
+        if self.standing.state is BatchState.COMPLETED:
+            return None
+        hint = f"see: codebatch errors --batch {self.batch.id}"
+        return BatchIncomplete(f"batch {self.batch.id} is {self.standing.state.value}", hint=hint)
+
+
+def import_findings(
+    execution: Execution,
+    store: Store,
+    start: Batch,
+    data: bytes,
+    *,
+    form: ImportFormat,
+    task: str,
+    root: bytes | None = None,
+    allow_failed: bool = False,
+    listener: Listener,
+) -> Imported:
+    """Make the latest batch one with all tasks of `start` and what a file says that another program wrote, as `task`.
+
+    `root` is where the tree lay for that program, by default where it does here. `allow_failed`: a file is taken that
+    says itself that the program did not do all. On return the batch is on disk. Raises InvalidInput for what cannot be
+    imported, of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    """
+    _check(execution, data, form, task)
+    with store.writing() as lock:
+        planner = _planner(execution, store, start, _config(store, start, data, form, root), task, listener)
+        found = planner.find(listener.note)
+        if found is not None and (stands := standing(found)).is_over and not stands.holders:
+            return _imported(store, planner.answering_one(found), "up to date", task)
+        plan = planner.plan()
+        bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
+        with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
+            executed = execution.execute(store, lock, hidden, Scope(), listener, planner.frozen.snapshot)
+            if executed.signal_status:
+                status = executed.signal_status
+                return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
+            _refuse_failed(hidden, task, form, allow_failed=allow_failed)
+            with store.making_batch():
+                return _imported(store, planner.adopt(hidden), "ran", task)
+
+
+def _check(execution: Execution, data: bytes, form: str, task: str) -> None:
+    """Refuse what cannot be imported before anything is written. Raises InvalidInput."""
+    catalogue = execution.configuration.catalogue
+    if form not in FORMATS:
+        raise InvalidInput(f"there is no format {form!r}", hint=f"one of: {', '.join(FORMATS)}")
+    if not TASK_NAME_PATTERN.match(task):
+        raise InvalidInput(
+            f"{task!r} is no name for a task",
+            hint="it has at most 64 of a-z, 0-9, '-' and '_', and begins with a letter",
+        )
+    if task in catalogue.installed or task in catalogue.own_places:
+        raise InvalidInput(f"{task} is a task that is run here", hint="import it --as another name")
+    if len(data) > IMPORT_BYTES_MAX:
+        raise Unimportable(f"it has more than {IMPORT_BYTES_MAX:,} bytes, which is the most that is imported")
+
+
+def _config(store: Store, start: Batch, data: bytes, form: ImportFormat, root: bytes | None) -> ImportConfig:
+    """The configuration of the import. On return the file is an object of the store."""
+    with PackWriter(store.objects()) as objects:
+        digest = objects.add(data)
+        objects.seal()
+    sources = start.about.sources
+    if root is None:
+        root = os.path.commonpath(sources) if sources else b""
+    return ImportConfig(format=form, object=digest, root=root)
+
+
+def _planner(
+    execution: Execution, store: Store, start: Batch, config: ImportConfig, task: str, listener: Listener
+) -> Planner:
+    """From what the batch is planned: the tasks as they were, then all imports by name. Raises ToolMismatch."""
+    plan, about = start.plan(), start.about
+    catalogue = execution.configuration.catalogue.with_imports({*about.imports, task})
+    check_tools(catalogue, plan)
+    imports = {*about.imports, task}
+    names = [*(name for name in plan.task_names if name not in imports), *sorted(imports)]
+    overrides = {each.name: each.config for each in plan.tasks} | {task: msgspec.to_builtins(config)}
+    frozen = Frozen(
+        snapshot=snapshot_of(store, start),
+        sources=about.sources,
+        files=plan.items,
+        size_bytes=sum(shard.bytes for shard in plan.shards),
+        paths=plan.paths,
+        stat_cache=about.stat_cache,
+    )
+    return Planner(
+        store=store,
+        frozen=frozen,
+        pipeline=plan.pipeline,
+        tasks=resolve_tasks(catalogue, names, overrides),
+        shard_rule=plan.shard_rule,
+        catalogue=catalogue,
+        note=listener.note,
+    )
+
+
+def _refuse_failed(batch: Batch, task: str, form: ImportFormat, *, allow_failed: bool) -> None:
+    """Raise InvalidInput or BatchIncomplete where the file could not be read, or says that it is not whole."""
+    events = [line.event for line in read_journal(batch.files, batch.root)]
+    failed = [event for event in events if isinstance(event, Failed) and event.task == task]
+    if failed:
+        what = " ".join(taken_apart(failed[-1].evidence or "").what)
+        if _UNREADABLE in what:
+            raise Unimportable(f"it cannot be read as {form}: {what.partition(_UNREADABLE)[2]}")
+        reason = f"reading it as {form} failed ({failed[-1].reason})"
+        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint="nothing was imported")
+    left_out = _left_out(batch, task)
+    if left_out is not None and left_out.has_failed and not allow_failed:
+        raise Unimportable(
+            "it says that the tool did not do all, so that what it does not say may be there all the same",
+            hint="import it nevertheless with --allow-failed",
+        )
+
+
+def _imported(store: Store, batch: Batch, action: Literal["ran", "up to date"], task: str) -> Imported:
+    stands = standing(batch)
+    output = stands.outputs.manifest.task(task) if stands.outputs is not None else None
+    return Imported(
+        batch=batch,
+        action=action,
+        standing=stands,
+        findings=sum(shard.counts.records for shard in output.shards) if output is not None else 0,
+        left_out=_left_out_of(store, batch, task),
+    )
+
+
+def _left_out_of(store: Store, batch: Batch, task: str) -> LeftOut | None:
+    """What was left out, as the batch tells of it or the one that it was taken over from; None where none does."""
+    (planned,) = (each for each in batch.plan().tasks if each.name == task)
+    place = batch.about.snapshot_id, batch.about.paths, batch.about.imports[task]
+    for each in (batch, *iter_batches(store)):
+        if (each.about.snapshot_id, each.about.paths, each.about.imports.get(task)) == place:
+            found = _left_out(each, task)
+            if found is not None and planned in each.plan().tasks:
+                return found
+    return None
+
+
+def _left_out(batch: Batch, task: str) -> LeftOut | None:
+    """What the task told of it, None where the journal is lost."""
+    for line in reversed(read_journal(batch.files, batch.root)):
+        event = line.event
+        if isinstance(event, Committed) and event.task == task and event.evidence:
+            try:
+                return msgspec.json.decode(event.evidence, type=LeftOut)
+            except ValueError:
+                return None
+    return None

@@ -1,0 +1,73 @@
+"""What can be compared is named by: a batch, a snapshot, or a commit, of which the latest batch is meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from codebatch.application.checkouts import repository_of
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.errors import InvalidId, InvalidInput, UnknownId
+from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.ids import resolve_prefix
+from codebatch.store.snapshots import snapshot_ids
+from codebatch.system.git import GitError, ask_git
+
+_SNAPSHOT = "snap-"
+_ASKED_SECONDS = 10.0
+
+
+def find_side(store: OpenedStore, reference: str, *, partial: bool = False) -> OpenedBatch:
+    """The batch that is meant: by what names batches, by its snapshot, or by what git calls its commit.
+
+    Of a snapshot, and of a commit, it is the latest one; a tree that was not that of its commit alone never stands for
+    it. Git is asked in the current directory. Raises what `OpenedStore.batch` does.
+    """
+    if reference.startswith(_SNAPSHOT):
+        return _of_snapshot(store, reference, partial=partial)
+    try:
+        return store.batch(reference, partial=partial)
+    except (InvalidId, UnknownId) as error:
+        commit = _commit(reference)
+        if commit is None:
+            raise
+        return _of_commit(store, reference, commit, error, partial=partial)
+
+
+def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool) -> OpenedBatch:
+    store = opened.store
+    snapshot_id = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix=_SNAPSHOT)
+    found = _latest(batch for batch in iter_batches(store) if batch.about.snapshot_id == snapshot_id)
+    if found is None:
+        raise UnknownId(f"there is no batch over the snapshot {snapshot_id}", hint="see: codebatch batch list")
+    return opened.batch(found.id, partial=partial)
+
+
+def _of_commit(opened: OpenedStore, reference: str, commit: str, error: InvalidInput, *, partial: bool) -> OpenedBatch:
+    of_it = [batch for batch in iter_batches(opened.store) if batch.about.commit == commit]
+    found = _latest(batch for batch in of_it if batch.about.is_clean)
+    if found is not None:
+        return opened.batch(found.id, partial=partial)
+    told = f"there is no batch of {reference}, which is the commit {commit[:12]}"
+    if of_it:
+        told += f": in the tree of {of_it[0].id} something was changed since"
+    hint = f"check it out and run it: git checkout {commit[:12]} && codebatch run ."
+    raise UnknownId(told, hint=hint) from error
+
+
+def _latest(batches: Iterable[Batch]) -> Batch | None:
+    """The first of some batches, which are those of a store, latest first."""
+    return next(iter(batches), None)
+
+
+def _commit(reference: str) -> str | None:
+    """The commit that git calls so where we are; None where there is none, or no git."""
+    found = repository_of((os.getcwdb(),))
+    if found is None or not reference.isprintable() or reference.startswith("-"):
+        return None
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+    try:
+        return ask_git(*found, words, _ASKED_SECONDS, is_top=False).decode("ascii").strip()
+    except (GitError, UnicodeError):
+        return None

@@ -1,0 +1,111 @@
+"""`baseline`: a file of the findings that a team lives with, for CI without a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.application.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.cli.asking import answer_document, ask
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.model.quantities import count_of
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+
+
+class BaselineMade(msgspec.Struct, frozen=True, kw_only=True):
+    """`baseline create`: how many findings the file has. How true it is as in `summary`."""
+
+    batch_id: str
+    path: str
+    findings: int
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class BaselineUpdated(Update, frozen=True, kw_only=True):
+    """`baseline update`; how true it is as in `summary`."""
+
+    batch_id: str
+    path: str
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+class BaselineRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule in `baseline show`: how many findings of it the file has, in how many files."""
+
+    tool: str
+    code: str
+    findings: int
+    files: int
+
+
+@click.group(cls=Group)
+@answering_group
+def baseline() -> None:
+    """Findings that are known and lived with, in a file beside the code: `check --baseline FILE` tells the others."""
+
+
+@click.command("create")
+@_file
+@asked_batch_option
+@answering
+def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
+    """Write all findings of a batch to FILE, one a line, sorted."""
+    batch = _whole(answering, batch_reference)
+    answer = create_baseline(batch, file)
+    document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
+    status = answer_document(answering, answer, document, [f"{file}: {count_of(answer.found, 'finding')}"])
+    answering.note(f"branches that change it are merged where .gitattributes says: {file.name} merge=union")
+    return status
+
+
+@click.command("update")
+@_file
+@asked_batch_option
+@click.option("--accept-new", is_flag=True, help="Findings that are new too.")
+@answering
+def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
+    """Take out of FILE what a batch has not any more; what moved is told where it is now."""
+    batch = _whole(answering, batch_reference)
+    answer = update_baseline(batch, file, accept_new=accept_new)
+    update = answer.found
+    document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
+    told = {"removed": update.removed, "moved": update.moved, "added": update.added}
+    changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "as it was"
+    status = answer_document(
+        answering, answer, document, [f"{file}: {count_of(update.findings, 'finding')}, {changes}"]
+    )
+    if update.left_out:
+        answering.note(f"{update.left_out:,} new are not in it; add them with --accept-new")
+    return status
+
+
+@click.command("show")
+@_file
+@answering
+def baseline_show(answering: Answering, file: Path) -> None:
+    """What is in FILE, by rule, the most first."""
+    rows = counted_by_rule(read_baseline(file))
+    rules = [BaselineRule(tool=tool, code=code, findings=found, files=files) for tool, code, found, files in rows]
+    lines = table(rows, ("tool", "code", "findings", "files")) if rows else []
+    answering.print(rules, lines, if_none="no findings are in it")
+
+
+for _command in (baseline_create, baseline_update, baseline_show):
+    baseline.add_command(_command)
+
+
+def _whole(answering: Answering, reference: str | None) -> OpenedBatch:
+    """The batch that is asked, all of it: a baseline of a part would call the rest new."""
+    batch = ask(answering, reference)
+    return OpenedBatch(batch.question, lambda: None, partial=False)

@@ -1,0 +1,173 @@
+"""`check`: a change held against conditions, in comparison with what was before it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from codebatch.application.asking import Answer
+from codebatch.application.base_selection import Base, NoBase
+from codebatch.application.checking import Checked, Checker, KeptBase, conditions_of
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution
+from codebatch.application.opened import OpenedStore
+from codebatch.cli.asking import answer_document
+from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of
+from codebatch.cli.options import Answering, answering, table
+from codebatch.cli.run import Teller
+from codebatch.compare.conditions import DEFAULT, FORMS, Judged
+from codebatch.compare.states import State
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.quantities import count_of
+from codebatch.query.fields import JsonRecord
+
+EXIT_FAILED = 1
+_SHOWN_MAX = 50
+_OF_BASELINE: tuple[State, ...] = ("new", "unchanged", "fixed")
+
+
+class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch, of which commit it is, empty where that is not known, and whether it stands for it."""
+
+    batch_id: str
+    commit: str
+    is_clean: bool
+
+
+class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`check`. `why` the base is that batch, or why there is none: then nothing was compared, `passed` is true, and
+    `conditions` are empty. `forbidden` are rows as those of `regressions`. `counts` are of all that was compared, by
+    state; what is new or worse among it, and `not_of_this_change` or `on_other_lines`, is held against no condition.
+    How true it is as in `summary`.
+    """
+
+    passed: bool
+    head: CheckedBatch
+    base: CheckedBatch | None
+    why: str
+    conditions: tuple[Judged, ...]
+    counts: dict[str, int]
+    not_of_this_change: int
+    on_other_lines: int
+    forbidden: tuple[JsonRecord, ...]
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+@click.command()
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="CONDITION",
+    help=f"{', '.join(FORMS)}; several may be given. Default: {DEFAULT}.",
+)
+@click.option("--changed-lines", is_flag=True, help="Only findings on lines that differ.")
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with this file: see baseline."
+)
+@click.option("--no-base-ok", is_flag=True, help="Where there is nothing to compare with, all is old: no error.")
+@click.option(
+    "--allow-incomparable", is_flag=True, help="Compare with a base of other tasks, where it cannot be run again."
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes, where the base is run.")
+@answering
+def check(
+    answering: Answering,
+    base: str | None,
+    head: str | None,
+    fail_on: tuple[str, ...],
+    changed_lines: bool,
+    baseline: Path | None,
+    no_base_ok: bool,
+    allow_incomparable: bool,
+    jobs: int | None,
+) -> int:
+    """Fail where HEAD, by default the latest batch, has what is new or worse than in BASE.
+
+    Where no BASE is named, and no baseline, it is in git the batch of the commit at which the change begins: the merge
+    base with the default branch. Its tree is run where there is no batch of it. Exit status 1 where a condition is
+    broken, 3 where HEAD is incomplete or there is nothing to compare with.
+    """
+    conditions = conditions_of(fail_on)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    store = OpenedStore(answering.place.open(), answering.note)
+    checker = Checker(store, execution, Teller(answering), os.environ, allow_incomparable)
+    if baseline is None:
+        checked = checker.check(conditions, base, head, changed_lines=changed_lines)
+    elif changed_lines or head is not None:
+        raise InvalidInput("a baseline stands for BASE, and has no lines: name HEAD alone")
+    else:
+        checked = checker.check_baseline(conditions, baseline, base)
+    answering.questions.append(checked.head.question)
+    answering.batches.append(checked.head.question.batch)
+    if isinstance(checked.base, NoBase) and not (checked.base.is_first or no_base_ok):
+        hint = "name it: codebatch check BASE; or take all for old with --no-base-ok"
+        raise BatchIncomplete(f"there is nothing to compare with: {checked.base.why}", hint=hint)
+    return _answer(answering, checked)
+
+
+def _answer(answering: Answering, checked: Checked) -> int:
+    compared = checked.comparison
+    if compared is not None and not compared.old.is_complete:
+        answering.tell(f"the base {compared.old.question.batch.id} is incomplete: what it lacks is not comparable")
+    document = {
+        "passed": checked.is_passed,
+        "head": _batch_shown(checked.head.question.batch.about),
+        "base": _batch_shown(checked.base.batch.about) if isinstance(checked.base, Base) else None,
+        "why": checked.base.why,
+        "conditions": tuple(checked.judged),
+        "counts": dict(checked.counts),
+        "not_of_this_change": checked.not_of_change,
+        "on_other_lines": checked.on_other_lines,
+        "forbidden": tuple(map(row_of, checked.forbidden)),
+    }
+    if isinstance(checked.base, Base):
+        answering.note(f"compared with {checked.base.batch.id}: {checked.base.why}")
+    elif isinstance(checked.base, KeptBase):
+        answering.note(f"compared with {checked.base.why}")
+    else:
+        answering.tell(f"nothing to compare with, so all is old: {checked.base.why}")
+    answer = Answer(question=checked.head.question, found=None, whole=checked.head.whole)
+    status = answer_document(answering, answer, document, _lines(checked))
+    broken = [each for each in checked.judged if each.verdict == "failed"]
+    if broken:
+        told = ", ".join(f"{each.condition} ({count_of(each.found, 'time')})" for each in broken)
+        answering.tell(f"failed: {told}")
+    return status or (EXIT_FAILED if broken else 0)
+
+
+def _batch_shown(about: object) -> CheckedBatch:
+    return msgspec.convert(about, CheckedBatch, from_attributes=True)
+
+
+def _lines(checked: Checked) -> Iterator[str]:
+    yield from (f"{difference_line(each)} [{each.state}]" for each in checked.forbidden[:_SHOWN_MAX])
+    if len(checked.forbidden) > _SHOWN_MAX:
+        yield f"{len(checked.forbidden) - _SHOWN_MAX:,} more; all with --json"
+    if checked.judged:
+        rows = [
+            (each.condition, "-" if each.value is None else each.value, each.limit, each.verdict)
+            for each in checked.judged
+        ]
+        yield from table(rows, ("condition", "value", "limit", "verdict"))
+        yield from _counted(checked)
+
+
+def _counted(checked: Checked) -> Iterator[str]:
+    if checked.comparison is not None:
+        yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
+    else:
+        new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
+        yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone"
+    if checked.not_of_change:
+        yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"
+    if checked.on_other_lines:
+        yield f"{checked.on_other_lines:,} of these on lines that are as they were"

@@ -1,0 +1,249 @@
+"""`diff`, `regressions`, `improvements`: what became of what a batch found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypedDict, TypeVar
+
+import click
+import msgspec
+
+from codebatch.application.comparing import STATES, Comparison
+from codebatch.application.opened import OpenedStore
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.sides import find_side
+from codebatch.application.stores import StorePlace
+from codebatch.cli.asking import answer_compared
+from codebatch.cli.differences import (
+    COUNTED,
+    SHOWN,
+    Compared,
+    DiffAnswer,
+    ImprovementsAnswer,
+    RegressionsAnswer,
+    Summary,
+    counts_line,
+    difference_lines,
+    pair_of,
+    row_of,
+)
+from codebatch.cli.filtering import filter_options
+from codebatch.cli.formats import Form, columns_of, write_rows
+from codebatch.cli.options import Answering, answering
+from codebatch.cli.reading import explain_option
+from codebatch.cli.widths import fitted, terminal_width
+from codebatch.compare.differences import Difference
+from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.task import Json
+from codebatch.query.arguments import path_of
+from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
+from codebatch.query.wanted import OutputFilters
+
+F = TypeVar("F", bound=Callable[..., object])
+
+LINES_SHOWN = 50
+_OLD, _NEW = "latest~1", "latest"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which two batches are compared, what is told of it, and in what form."""
+
+    old: str | None
+    new: str | None
+    base_store: str | None
+    filters: OutputFilters
+    limit: int | None
+    form: Form | None
+    exit_code: bool
+
+
+def comparing(function: F) -> F:
+    """Give a command what says which two batches are compared, as one `wanted` argument."""
+
+    def wrapped(**arguments: object) -> object:
+        given = {name: arguments.pop(name) for name in Wanted.__struct_fields__ if name in arguments}
+        filters = {name: value for name in OutputFilters.__annotations__ if (value := arguments.pop(name, None))}
+        wanted = msgspec.convert({**given, "filters": filters}, Wanted)
+        return function(wanted=wanted, **arguments)
+
+    wrapped.__name__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+_OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] = (
+    click.argument("old", metavar="[A]", required=False),
+    click.argument("new", metavar="[B]", required=False),
+    click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
+    filter_options(
+        "--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
+        "--where", "--task", "--output",
+    ),
+    click.option(
+        "--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {LINES_SHOWN}, for programs all."
+    ),
+    click.option("--exit-code", is_flag=True, help="End with status 1 where something is told."),
+    explain_option,
+)  # fmt: skip
+
+
+@click.command()
+@answering
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only what became this; may be repeated."
+)
+@comparing
+def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
+    """What became of the findings of A in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
+
+    For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
+    """
+    comparison = _compare(answering, wanted)
+    found = [each for each in comparison.differences() if each.state in (states or STATES)]
+    document = partial(_diff_answer, comparison)
+    first = counts_line(comparison, (*SHOWN, *COUNTED))
+    return _answer(answering, wanted, comparison, found, states or SHOWN, document, first=first)
+
+
+@click.command()
+@answering
+@comparing
+def regressions(answering: Answering, wanted: Wanted) -> int:
+    """What is new in B, or worse than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    comparison = _compare(answering, wanted)
+    found = [each for each in comparison.differences() if each.state in REGRESSIONS]
+    document = partial(_regressions_answer, comparison)
+    return _answer(answering, wanted, comparison, found, ("worsened", "new"), document)
+
+
+@click.command()
+@answering
+@comparing
+def improvements(answering: Answering, wanted: Wanted) -> int:
+    """What is mended in B, or better than in A: batches, @NAMEs, snapshots or commits. Default: latest~1 latest."""
+    comparison = _compare(answering, wanted)
+    found = [each for each in comparison.differences() if each.state in IMPROVEMENTS]
+    document = partial(_improvements_answer, comparison)
+    return _answer(answering, wanted, comparison, found, ("fixed", "improved"), document)
+
+
+def _compare(answering: Answering, wanted: Wanted) -> Comparison:
+    """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
+    default = _OLD if wanted.base_store is None else _NEW
+    old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
+    sides = ask_sides(answering, old, new, wanted.base_store)
+    return sides[1].compare(sides[0], **wanted.filters)
+
+
+def ask_sides(
+    answering: Answering, old: str, new: str, base_store: str | None = None
+) -> tuple[OpenedBatch, OpenedBatch]:
+    """The two that are named, of which parts may be there alone; the older one may be in another store."""
+    store = OpenedStore(answering.place.open(), answering.note)
+    base = store if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
+    sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
+    answering.questions.extend(side.question for side in sides)
+    answering.batches.extend(side.question.batch for side in sides)
+    return sides
+
+
+def _answer(
+    answering: Answering,
+    wanted: Wanted,
+    comparison: Comparison,
+    found: Sequence[Difference],
+    told: Sequence[State],
+    document: Callable[[Sequence[Difference]], Compared],
+    *,
+    first: str = "",
+) -> int:
+    """Answer with what was found, of which people are shown what is `told`; returns the exit status."""
+    if answering.as_json and wanted.form not in (None, "json"):
+        raise InvalidInput(f"-o {wanted.form} means nothing beside --json")
+    form: Form = "json" if answering.as_json else wanted.form or "plain"
+    answering = msgspec.structs.replace(answering, as_json=form == "json")
+    shown = [each for state in told for each in found if each.state == state]
+    cut = shown[: wanted.limit or LINES_SHOWN] if wanted.form is None else shown[: wanted.limit]
+    if form == "json":
+        answer_compared(answering, comparison, lambda: answering.print(document(found[: wanted.limit]), ()))
+    elif wanted.form is None:
+        every = [first] * bool(first) + [*difference_lines(cut, told, with_pass=answering.explain)]
+        lines = [fitted(line, terminal_width()) for line in every]
+        answer_compared(answering, comparison, lambda: answering.print(None, lines))
+    else:
+        columns = ("state", *columns_of(form, comparison.kinds))
+        rows = map(row_of, cut)
+        answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
+    if form != "json" and len(cut) < len(shown):
+        answering.note(f"{len(shown) - len(cut):,} more; show them with --limit {len(shown)}")
+    if not first:
+        rest = [state for state in (*SHOWN, *COUNTED) if state not in told]
+        answering.note(f"{'' if shown else 'none; '}besides {counts_line(comparison, rest)}")
+    if not comparison.is_complete:
+        return BatchIncomplete.exit_status
+    return 1 if wanted.exit_code and shown else 0
+
+
+def _diff_answer(comparison: Comparison, found: Sequence[Difference]) -> DiffAnswer:
+    def of(*states: State) -> list[Difference]:
+        return [each for each in found if each.state in states]
+
+    counts = comparison.counts
+    added_count = counts["new"] + counts["added"]
+    removed_count = counts["fixed"] + counts["removed"]
+    changed_count = counts["changed"] + counts["worsened"] + counts["improved"]
+    return DiffAnswer(
+        **_head(comparison),
+        added=tuple(map(row_of, of("new", "added"))),
+        removed=tuple(map(row_of, of("fixed", "removed"))),
+        changed=tuple(map(pair_of, of("changed", "worsened", "improved"))),
+        moved=tuple(map(pair_of, of("moved"))),
+        suppressed=tuple(map(row_of, of("suppressed"))),
+        not_comparable=tuple(map(row_of, of("not_comparable"))),
+        summary=Summary(
+            added_count=added_count,
+            removed_count=removed_count,
+            changed_count=changed_count,
+            total_changes=added_count + removed_count + changed_count,
+            states=dict(counts),
+        ),
+    )
+
+
+def _regressions_answer(comparison: Comparison, found: Sequence[Difference]) -> RegressionsAnswer:
+    rows = tuple(map(row_of, found))
+    count = sum(comparison.counts[state] for state in REGRESSIONS)
+    return RegressionsAnswer(**_head(comparison), regressions=rows, count=count, states=dict(comparison.counts))
+
+
+def _improvements_answer(comparison: Comparison, found: Sequence[Difference]) -> ImprovementsAnswer:
+    rows = tuple(row_of(each, is_old=True) for each in found)
+    count = sum(comparison.counts[state] for state in IMPROVEMENTS)
+    return ImprovementsAnswer(**_head(comparison), improvements=rows, count=count, states=dict(comparison.counts))
+
+
+class _Head(TypedDict):
+    """What says of which two batches an answer is, and how much of it is there."""
+
+    old_batch_id: str
+    new_batch_id: str
+    complete: bool
+    percent: float
+
+
+def _head(comparison: Comparison) -> _Head:
+    old, new = comparison.old, comparison.new
+    return _Head(
+        old_batch_id=old.question.batch.id,
+        new_batch_id=new.question.batch.id,
+        complete=comparison.is_complete,
+        percent=min(old.whole.percent, new.whole.percent),
+    )
+
+
+def _value(row: JsonRecord, field: str) -> Json:
+    return value_of(row, field, NO_LANGUAGES)

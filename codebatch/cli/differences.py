@@ -1,0 +1,157 @@
+"""What became of findings, as JSON and as lines for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from codebatch.application.comparing import Comparison
+from codebatch.cli.show import record_line
+from codebatch.compare.differences import Difference, Thing
+from codebatch.compare.states import State
+from codebatch.model.record import Diagnostic, Located
+from codebatch.query.fields import JsonRecord
+
+# In this order people read of them; the others are counted.
+SHOWN: tuple[State, ...] = ("new", "worsened", "changed", "improved", "fixed", "added", "removed")
+COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparable")
+
+WORDS: dict[str, str] = {"not_comparable": "not comparable"}
+_REASONS = {
+    "path": "the other batch is of other paths",
+    "lost": "its file may have been moved: contents are lost",
+    "task": "its task is none of the other batch",
+    "failed": "in the other batch its task failed, or has not come to the file",
+    "rule_off": "the rule is off in the other batch",
+    "silenced": "a note in the source silences it in the other batch",
+    "skipped": "in the other batch few rules look in such a file",
+    "tool": "another version looked",
+    "configuration": "it was looked for otherwise, where nobody touched the line",
+}
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of both batches, as it was and as it is; `by` is what paired them, where that is a finding."""
+
+    state: State
+    old: JsonRecord
+    new: JsonRecord
+    by: str | None
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many there are: as CodeBatch 1 counted them, and of each state."""
+
+    added_count: int
+    removed_count: int
+    changed_count: int
+    total_changes: int
+    states: dict[State, int]
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Which batches were compared; of the less complete one how much there is of what is compared."""
+
+    old_batch_id: str
+    new_batch_id: str
+    complete: bool
+    percent: float
+
+
+class DiffAnswer(Compared, frozen=True, kw_only=True):
+    """`diff`. Rows are records with their `state`; `reason` says why one is `suppressed` or `not_comparable`.
+
+    `added` is what is new, `removed` what was mended, or went; `changed` and `moved` are in both batches.
+    """
+
+    added: tuple[JsonRecord, ...]
+    removed: tuple[JsonRecord, ...]
+    changed: tuple[Changed, ...]
+    moved: tuple[Changed, ...]
+    suppressed: tuple[JsonRecord, ...]
+    not_comparable: tuple[JsonRecord, ...]
+    summary: Summary
+
+
+class RegressionsAnswer(Compared, frozen=True, kw_only=True):
+    """`regressions`: records as they are, with their `state`, of what is worse with the record that it was, `old`."""
+
+    regressions: tuple[JsonRecord, ...]
+    count: int
+    states: dict[State, int]
+
+
+class ImprovementsAnswer(Compared, frozen=True, kw_only=True):
+    """`improvements`: records as they were, with their `state`, of what is better with the record that it is, `new`."""
+
+    improvements: tuple[JsonRecord, ...]
+    count: int
+    states: dict[State, int]
+
+
+def row_of(each: Difference, *, is_old: bool = False) -> JsonRecord:
+    """A difference as one record: as it is, or where it is gone, or `is_old`, as it was. The other one is in it."""
+    first, second, name = (each.old, each.new, "new") if is_old else (each.new, each.old, "old")
+    if first is None:
+        first, second = second, None
+    assert first is not None, "it is in one of the two"
+    row: JsonRecord = {**_json(first), "state": each.state}
+    if second is not None:
+        row[name] = _json(second)
+    if each.reason is not None:
+        row["reason"] = each.reason
+    return row
+
+
+def pair_of(each: Difference) -> Changed:
+    """A difference of what is in both."""
+    assert each.old is not None
+    assert each.new is not None
+    return Changed(state=each.state, old=_json(each.old), new=_json(each.new), by=each.by)
+
+
+def difference_lines(found: Sequence[Difference], states: Iterable[State], *, with_pass: bool) -> Iterator[str]:
+    """Differences for people, state by state; `with_pass` each with what paired it."""
+    for state in states:
+        of_state = [each for each in found if each.state == state]
+        if of_state:
+            yield f"{WORDS.get(state, state)}, {len(of_state):,}"
+        for each in of_state:
+            yield f"  {difference_line(each)}" + (f" [paired by {each.by}]" if with_pass and each.by else "")
+
+
+def difference_line(each: Difference) -> str:
+    """A difference on one line, as editors take it: the record as it is, and in brackets what it was, or why."""
+    record = each.new or each.old
+    assert record is not None, "it is in one of the two"
+    told = _was(each.old, each.new) if each.old is not None and each.new is not None else ""
+    told = told or _REASONS.get(each.reason or "", "")
+    return f"{record_line(_json(record))}{f' ({told})' if told else ''}"
+
+
+def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
+    """How many there are of each state, and why some cannot be compared."""
+    counts = comparison.counts
+    told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
+    reasons = Counter(each.reason for each in comparison.differences() if each.state == "not_comparable")
+    why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
+    return ", ".join(told or ["nothing"]) + (f": {why}" if why else "")
+
+
+def _was(old: Thing, new: Thing) -> str:
+    """What is another thing than it was: the gravity, the message, the place."""
+    if isinstance(old, Diagnostic) and isinstance(new, Diagnostic):
+        if old.severity != new.severity:
+            return f"was {old.severity}"
+        if old.message != new.message:
+            return f"was: {old.message}"
+        if old.path_bytes != new.path_bytes or old.line != new.line:
+            return f"was {record_line(_json(old)).partition(': ')[0]}"
+        return ""
+    return f"was {record_line(_json(old))}"
+
+
+def _json(record: Located) -> JsonRecord:
+    return msgspec.convert(msgspec.to_builtins(record), JsonRecord)

@@ -1,0 +1,173 @@
+"""`export`: findings in the forms that other programs read, and definitions as tags."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import click
+import msgspec
+
+from codebatch.application.asking import Answer
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.comparing import ask_sides
+from codebatch.cli.filtering import filter_options
+from codebatch.cli.options import Answering, answering, asked_batch_option
+from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
+from codebatch.errors import InvalidInput
+from codebatch.exchange.export import Export, Form
+from codebatch.exchange.making import make_export
+from codebatch.exchange.summary import SUMMARY_BYTES_MAX
+from codebatch.model.quantities import count_of, human_bytes
+from codebatch.model.record import SEVERITIES, Severity
+from codebatch.query.wanted import Filters
+from codebatch.system.files import RealFiles
+
+
+class ExportWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """`export`: the file that was written, where, how long it is, and how many findings or definitions are in it.
+
+    `left_out` says what would have been too much. How true it is, as in SummaryAnswer.
+    """
+
+    batch_id: str
+    form: Form
+    path: str
+    bytes: int
+    count: int
+    left_out: tuple[str, ...]
+    complete: bool
+    percent: float
+    stale: bool | None
+    paths: tuple[str, ...]
+
+
+@click.command()
+@click.argument("form", metavar="FORMAT", type=click.Choice(get_args(Form)))
+@click.argument("pair", metavar="[A B]", nargs=-1)
+@asked_batch_option
+@filter_options("--severity", "--code", "--tool", "--lang", "--path", "--where", "--task")
+@click.option("--all", "with_hints", is_flag=True, help="Hints too.")
+@click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's.")
+@click.option("-o", "--output", metavar="FILE", default=STANDARD_OUTPUT, help="Where to. Default: standard output.")
+@click.option("--summary", metavar="FILE", help="github: a summary in Markdown is added to this file.")
+@answering
+def export(
+    answering: Answering,
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    with_hints: bool,
+    base_store: str | None,
+    output: str,
+    summary: str | None,
+    severity: tuple[Severity, ...],
+    code: tuple[str, ...],
+    tool: tuple[str, ...],
+    lang: tuple[str, ...],
+    path: str,
+    where: str,
+    task: str | None,
+) -> int:
+    """What was found, for other programs: all of a batch, or what is new or worse in B than in A, which are batches,
+    @NAMEs, snapshots or commits.
+
+    FORMAT: sarif (code scanning), github (annotations of a workflow), gitlab (code quality), checkstyle, rdjson
+    (reviewdog); ctags are the definitions of a batch.
+
+    Hints are left out, unless --all or --severity asks for them. A file that is there is replaced, in one step. The
+    same batches give the same bytes.
+    """
+    _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
+    if base_store is not None and not pair:
+        raise InvalidInput("--base-store means nothing without A and B")
+    places = _places(form, output, summary, as_json=answering.as_json)
+    if pair:
+        than, batch = ask_sides(answering, pair[0], pair[1], base_store)
+    else:
+        than, batch = None, ask(answering, batch_reference)
+    for place in filter(None, places):
+        refuse_in_store(place, batch.question.store.root)
+    filters: Filters = {"lang": lang or None, "path": path, "where": where, "task": task}
+    codes, tools = code or None, tool or None
+    gravities = SEVERITIES if with_hints else severity or None
+    answer = make_export(batch, form, than=than, severity=gravities, code=codes, tool=tools, **filters)
+    if gravities is None and than is None and form != "ctags":
+        hints = batch.stats(severity="hint", code=codes, tool=tools, **filters).found.total
+        if hints:
+            answering.note(f"{count_of(hints, 'hint')} left out; have them with --all")
+    return _answer(answering, batch, form, output, places, answer)
+
+
+class _Places(NamedTuple):
+    """Where the export goes, None where that is standard output; and the summary, None where there is to be none."""
+
+    export: Path | None
+    summary: Path | None
+
+
+def _places(form: Form, output: str, summary: str | None, *, as_json: bool) -> _Places:
+    """Where it all goes. Raises InvalidInput where it cannot."""
+    if as_json and output == STANDARD_OUTPUT:
+        raise InvalidInput("--json tells where an export was written, and standard output is taken by it: name -o FILE")
+    example = f"codebatch export {form} -o FILE"
+    target = None if output == STANDARD_OUTPUT else target_of(output, example)
+    beside = None if summary is None else target_of(summary, f"codebatch export {form} --summary FILE")
+    if beside is not None and beside == target:
+        raise InvalidInput("-o and --summary name the same file")
+    return _Places(target, beside)
+
+
+def _answer(
+    answering: Answering, batch: OpenedBatch, form: Form, output: str, places: _Places, answer: Answer[Export]
+) -> int:
+    """Write what was made; returns the exit status."""
+    found = answer.found
+    for told in found.left_out:
+        answering.tell(told)
+    if places.summary is not None:
+        _add_summary(answering, places.summary, found)
+    noun = "definition" if form == "ctags" else "finding"
+    if places.export is None:
+
+        def write() -> None:
+            sys.stdout.buffer.write(found.data)
+
+        return answer_written(answering, answer, write, if_none="" if found.count else f"no {noun}s")
+    RealFiles().write_atomic(places.export, found.data)
+    size = len(found.data)
+    document: dict[str, object] = {"batch_id": batch.id, "form": form, "path": output, "bytes": size}
+    lines = [f"{output}: {count_of(found.count, noun)}, {human_bytes(size)}"]
+    return answer_document(answering, answer, {**document, "count": found.count, "left_out": found.left_out}, lines)
+
+
+def _refuse(
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    summary: str | None,
+    *,
+    with_hints: bool,
+    has_severity: bool,
+) -> None:
+    """Raise InvalidInput for what is named twice, or means nothing."""
+    if pair and batch_reference is not None:
+        raise InvalidInput("--batch means nothing beside A and B")
+    if len(pair) not in (0, 2):
+        hint = f"of one batch: codebatch export {form} --batch ID; of two: codebatch export {form} A B"
+        raise InvalidInput("name two batches to compare, or none", hint=hint)
+    if with_hints and (has_severity or form == "ctags"):
+        raise InvalidInput(f"--all means nothing {'beside --severity' if has_severity else 'for ctags'}")
+    if summary is not None and form != "github":
+        raise InvalidInput(f"--summary means nothing for {form}")
+
+
+def _add_summary(answering: Answering, target: Path, export: Export) -> None:
+    """Add a summary to what other commands of the step have written."""
+    with target.open("ab") as file:
+        if file.tell() + len(export.summary) > SUMMARY_BYTES_MAX:
+            answering.tell(f"left out: the summary, for GitHub shows no more than {human_bytes(SUMMARY_BYTES_MAX)}")
+        else:
+            file.write(export.summary)

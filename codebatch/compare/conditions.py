@@ -1,0 +1,128 @@
+"""What a change may not do: the conditions of `check` (SPEC.md "The gate").
+
+new-error, new-warning, new   findings that are new, of this severity or a graver one; one that was raised to it is
+                              new as such
+worse                         findings of which the severity was raised
+metric:NAME>N                 a value above N, where there was none or a lesser one
+metric:NAME+N                 a value that rose by more than N
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.compare.differences import Difference
+from codebatch.compare.states import SEVERITY_RANK
+from codebatch.model.record import Diagnostic, Metric, Severity
+
+Verdict = Literal["passed", "failed"]
+FORMS = ("new-error", "new-warning", "new", "worse", "metric:NAME>N", "metric:NAME+N")
+DEFAULT = "new-error"
+
+_METRIC = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
+_SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """What may not be. `measure` gives of a difference what is held against `limit`, None where it is nothing to it.
+
+    What is `counted` is so by its number; else the greatest is told.
+    """
+
+    text: str
+    kind: Literal["diagnostic", "metric"]
+    limit: int
+    is_counted: bool
+    measure: Callable[[Difference], int | None]
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a condition. `value` is a number of findings, or the greatest value of a metric that is new or rose,
+    null where none did; `found` is how many are beyond the limit.
+    """
+
+    condition: str
+    value: int | None
+    limit: int
+    found: int
+    verdict: Verdict
+
+
+def parse_condition(text: str) -> Condition:
+    """A condition as it is written. Raises ValueError where it is none."""
+    severity = _SEVERITIES.get(text)
+    if severity is not None:
+        return Condition(text, "diagnostic", 0, True, _new_as(severity))
+    if text == "worse":
+        return Condition(text, "diagnostic", 0, True, _raised)
+    found = _METRIC.match(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no condition")
+    measure = _risen_to(found[1]) if found[2] == ">" else _risen_by(found[1])
+    return Condition(text, "metric", int(found[3]), False, measure)
+
+
+def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> tuple[list[Judged], list[Difference]]:
+    """What came of each condition, in their order, and the differences that one of them forbids, in theirs."""
+    measured: list[list[int]] = [[] for _ in conditions]
+    forbidden = []
+    for each in differences:
+        is_forbidden = False
+        for condition, values in zip(conditions, measured, strict=True):
+            value = condition.measure(each)
+            if value is not None:
+                values.append(value)
+                is_forbidden |= value > condition.limit
+        if is_forbidden:
+            forbidden.append(each)
+    return [_judged(*each) for each in zip(conditions, measured, strict=True)], forbidden
+
+
+def _judged(condition: Condition, values: Sequence[int]) -> Judged:
+    beyond = sum(value > condition.limit for value in values)
+    value = beyond if condition.is_counted else max(values, default=None)
+    return Judged(
+        condition=condition.text,
+        value=value,
+        limit=condition.limit,
+        found=beyond,
+        verdict="failed" if beyond else "passed",
+    )
+
+
+def _new_as(severity: Severity) -> Callable[[Difference], int | None]:
+    def measure(each: Difference) -> int | None:
+        if each.state not in ("new", "worsened") or not isinstance(each.new, Diagnostic):
+            return None
+        before = SEVERITY_RANK[each.old.severity] if isinstance(each.old, Diagnostic) else -1
+        return 1 if before < SEVERITY_RANK[severity] <= SEVERITY_RANK[each.new.severity] else None
+
+    return measure
+
+
+def _raised(each: Difference) -> int | None:
+    return 1 if each.state == "worsened" and isinstance(each.new, Diagnostic) else None
+
+
+def _risen_to(metric: str) -> Callable[[Difference], int | None]:
+    def measure(each: Difference) -> int | None:
+        new, old = _value(each.new, metric), _value(each.old, metric)
+        return new if new is not None and each.state != "not_comparable" and (old is None or new > old) else None
+
+    return measure
+
+
+def _risen_by(metric: str) -> Callable[[Difference], int | None]:
+    def measure(each: Difference) -> int | None:
+        new, old = _value(each.new, metric), _value(each.old, metric)
+        return new - old if new is not None and old is not None and new > old else None
+
+    return measure
+
+
+def _value(record: object, metric: str) -> int | None:
+    return record.value if isinstance(record, Metric) and record.metric == metric else None

@@ -1,0 +1,81 @@
+"""What became of what two batches tell besides findings: read for each task, and compared kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from codebatch.compare.batches import records_unlike
+from codebatch.compare.copies import compare_copies
+from codebatch.compare.differences import Difference
+from codebatch.compare.edges import compare_edges
+from codebatch.compare.metrics import compare_metrics
+from codebatch.compare.reasons import Reasons
+from codebatch.compare.symbols import compare_symbols
+from codebatch.compare.tree_files import compare_files
+from codebatch.compare.trees import Side, Trees
+from codebatch.model.record import Duplicate, Edge, Metric, Symbol
+from codebatch.query.filters import RecordFilter
+from codebatch.query.records import BatchRecords
+
+_Compare = Callable[[Trees, str], Iterator[Difference]]
+
+# So many files are kept split into lines, while it is looked where their symbols went.
+_SPLIT_FILES_MAX = 64
+
+
+def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Difference]:
+    """What became of the records of a kind that some tasks give, and of equal ones that were read.
+
+    Files are those of the snapshots. Raises StoreCorrupt.
+    """
+    if kind == "file":
+        yield from compare_files(*trees.unlike, trees.moved)
+        return
+    for task in tasks:
+        yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
+
+
+def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterator[Difference]:
+    """Rows as they are, but what need not be on the other side is not comparable where it is missing there."""
+    gone = [row.old.path_bytes for row in rows if row.old and not row.new]
+    come = [row.new.path_bytes for row in rows if row.new and not row.old]
+    of_gone, of_come = Reasons(trees, "old", (), gone), Reasons(trees, "new", (), come)
+    for row in rows:
+        reason = None
+        if row.old and not row.new:
+            reason = of_gone.of_task(task, row.old.path_bytes)
+        elif row.new and not row.old:
+            reason = of_come.of_task(task, row.new.path_bytes)
+        yield row if reason is None else row._replace(state="not_comparable", reason=reason)
+
+
+def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_metrics(*records_unlike(trees.old, trees.new, task, Metric), trees)
+
+
+def _symbols(trees: Trees, task: str) -> Iterator[Difference]:
+    lines_of = lru_cache(_SPLIT_FILES_MAX)(lambda side, path: (trees.content(side, path) or b"").split(b"\n"))
+
+    def written(side: Side, symbol: Symbol) -> bytes:
+        lines: Sequence[bytes] = lines_of(side, symbol.path_bytes)[max(symbol.line - 1, 0) : symbol.end_line]
+        return b"".join(b"".join(lines).split())
+
+    return compare_symbols(*records_unlike(trees.old, trees.new, task, Symbol), trees, written)
+
+
+def _edges(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_edges(*records_unlike(trees.old, trees.new, task, Edge), trees)
+
+
+def _copies(trees: Trees, task: str) -> Iterator[Difference]:
+    return compare_copies(*records_unlike(trees.old, trees.new, task, Duplicate), trees)
+
+
+_BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
+COMPARED_KINDS = (*_BY_TASK, "file")
+
+
+def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:
+    """The groups of copies of which a record is asked for. Raises StoreCorrupt."""
+    return {str(each["group"]) for task in tasks for each in records.iter_records(task, asked, is_beside=True)}

@@ -1,0 +1,171 @@
+"""Why one batch need not have a finding that the other one has, though nobody made or mended it (states.Reason)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from codebatch.compare.batches import read_items
+from codebatch.compare.notes import silenced
+from codebatch.compare.rules import Switch, switch_of
+from codebatch.compare.states import Reason
+from codebatch.compare.told import Told
+from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.model.plan import PlannedTask
+from codebatch.model.record import File
+from codebatch.query.records import BatchRecords
+
+_PARSE = "parse"
+# In files of these classes few rules look, or none.
+_PASSED_OVER = frozenset(("binary", "huge", "minified", "generated", "vendored"))
+
+
+class Reasons:
+    """Asked of all findings of one batch that are not in the other; of other records by their tasks and `paths`."""
+
+    def __init__(self, trees: Trees, side: Side, left: Iterable[Told], paths: Iterable[bytes] = ()) -> None:
+        self._trees = trees
+        self._side = side
+        self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
+        self._files: dict[bytes, list[Told]] = defaultdict(list)
+        for told in left:
+            self._files[told.path].append(told)
+        for path in dict.fromkeys((*self._files, *paths)):
+            its_other = trees.path_in_other(side, path)
+            if its_other is not None:
+                self._mine.paths.append(path)
+                self._other.paths.append(its_other)
+
+    def found(self) -> Iterator[tuple[Told, Reason | None]]:
+        """Of each finding the reason, None where there is none. Raises StoreCorrupt."""
+        for path, left in self._files.items():
+            its_other = self._trees.path_in_other(self._side, path)
+            if not self._other.looks_at(path if its_other is None else its_other):
+                yield from ((told, "path") for told in left)
+            elif its_other is None:
+                yield from ((told, "lost" if self._trees.may_have_moved else None) for told in left)
+            else:
+                yield from self._of_file(path, its_other, left)
+
+    def of_task(self, task: str, path: bytes) -> Reason | None:
+        """Why a task need not say of a file in the other batch what it says in this one. Raises StoreCorrupt."""
+        its_other = self._trees.path_in_other(self._side, path)
+        if not self._other.looks_at(path if its_other is None else its_other):
+            return "path"
+        if its_other is None:
+            return "lost" if self._trees.may_have_moved else None
+        if task not in self._other.records.task_names:
+            return "task"
+        if not self._other.has_result(task, its_other):
+            return "failed"
+        if self._other.passes_over(its_other) and not self._mine.passes_over(path):
+            return "skipped"
+        return "tool" if self._has_other_tool(task) else None
+
+    def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
+        notes = silenced(self._trees, self._side, path, its_other, left)
+        for told, is_silenced in zip(left, notes, strict=True):
+            if told.task not in self._other.records.task_names:
+                yield told, "task"
+            elif not self._other.has_result(told.task, its_other):
+                yield told, "failed"
+            elif self._other.has_off(told, its_other):
+                yield told, "rule_off"
+            elif is_silenced:
+                yield told, "silenced"
+            elif self._other.passes_over(its_other) and not self._mine.passes_over(path):
+                yield told, "skipped"
+            else:
+                yield told, self._otherwise(told, its_other)
+
+    def _otherwise(self, told: Told, its_other: bytes) -> Reason | None:
+        """Whether it was looked for by something else, or in another way."""
+        if self._has_other_tool(told.task):
+            return "tool"
+        mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
+        is_alike = all(task.config == others[name].config for name, task in mine.items()) and (
+            self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
+        )
+        return (
+            None
+            if is_alike or not self._trees.has_line(self._side, told.path, its_other, told.about.line)
+            else "configuration"
+        )
+
+    def _has_other_tool(self, task: str) -> bool:
+        others = self._other.needed_for(task)
+        return any(_tool(each) != _tool(others.get(name)) for name, each in self._mine.needed_for(task).items())
+
+
+class _Stand:
+    """What was done in a batch, and how. `paths` are those that are asked for."""
+
+    def __init__(self, records: BatchRecords) -> None:
+        self.records = records
+        self.paths: list[bytes] = []
+        self._switches: dict[str, Switch | None] = {}
+        self._needed: dict[str, dict[str, PlannedTask]] = {}
+        self._done: dict[tuple[str, bytes], bool] = {}
+
+    def looks_at(self, path: bytes) -> bool:
+        """Whether a path is of those that it is of."""
+        paths = self.records.batch.about.paths
+        return not paths or any(path == each or path.startswith(each + b"/") for each in paths)
+
+    def has_result(self, task: str, path: bytes) -> bool:
+        """Whether a task came to an end at a file, and did not fail."""
+        tally = self.records.source.tally((task,))
+        if tally.planned == tally.results:
+            return True
+        if task in self.records.source.project_tasks:
+            return False
+        if (task, path) not in self._done:
+            found = self.records.item_records(task, self._items[path])
+            is_cancelled = not found and bool(tally.cancelled)
+            is_failed = any(record["kind"] == "failure" for record in found or ())
+            self._done[task, path] = not (found is None or is_cancelled or is_failed)
+        return self._done[task, path]
+
+    def has_off(self, told: Told, path: bytes) -> bool:
+        """Whether the rule that found something is off at a path."""
+        if told.task not in self._switches:
+            self._switches[told.task] = switch_of(self._tasks[told.task])
+        is_off = self._switches[told.task]
+        return is_off is not None and is_off(path, *told.code)
+
+    def passes_over(self, path: bytes) -> bool:
+        """Whether a file is of a class in which few rules look, or could not be read as what it is."""
+        file = self._classes.get(path)
+        return file is not None and (file.class_ in _PASSED_OVER or file.parse == "skipped")
+
+    def needed_for(self, task: str) -> dict[str, PlannedTask]:
+        """A task with all that it needs."""
+        if task not in self._needed:
+            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+        return self._needed[task]
+
+    def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
+        """What a task, and what it needs, is told of a file besides its content."""
+        every = self.records.plan.context_of(self._items[path])
+        names = {name for each in self.needed_for(task).values() for name in each.contexts}
+        return {name: every[name] for name in names}
+
+    @cached_property
+    def _tasks(self) -> dict[str, PlannedTask]:
+        return {task.name: task for task in self.records.plan.tasks}
+
+    @cached_property
+    def _items(self) -> dict[bytes, int]:
+        return self.records.find_items(sorted(self.paths))
+
+    @cached_property
+    def _classes(self) -> dict[bytes, File]:
+        if _PARSE not in self.records.task_names:
+            return {}
+        found = read_items(self.records, _PARSE, self._items.values(), File)
+        return {path: files[0] for path, files in found.items()}
+
+
+def _tool(task: PlannedTask | None) -> object:
+    return None if task is None else (task.version, task.implementation_digest, task.tools)

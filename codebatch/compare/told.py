@@ -1,0 +1,137 @@
+"""Which finding of one batch is which of another, where the two do not say the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file
+from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
+from codebatch.compare.texts import Texts
+from codebatch.compare.trees import Side, Trees
+from codebatch.model.record import Diagnostic
+
+Codes = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """A finding, of which file, and which task told it. Two that say the same are two."""
+
+    path: bytes
+    task: str
+    about: Diagnostic
+
+    @property
+    def code(self) -> tuple[str, str]:
+        """What both of a pair have in common."""
+        return self.about.tool, self.about.code
+
+
+class ToldPair(NamedTuple):
+    """Two findings that are one, and what paired them."""
+
+    old: Told
+    new: Told
+    by: Pass
+
+
+class Paired(NamedTuple):
+    """Findings that are one, and those of each batch that are none of the other's."""
+
+    pairs: list[ToldPair]
+    old: list[Told]
+    new: list[Told]
+
+
+def pair_told(trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> Paired:
+    """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt."""
+    return _Pairing(trees, old, new).paired()
+
+
+class _Findings(NamedTuple):
+    """Findings, and what pairs them."""
+
+    told: list[Told]
+    found: list[Finding]
+
+
+class _Pairing:
+    """What is left to pair, by path; where there is none left a path stays."""
+
+    def __init__(self, trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> None:
+        self._trees = trees
+        self._left: dict[Side, dict[bytes, dict[Told, None]]] = {"old": _by_path(old), "new": _by_path(new)}
+        self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
+        self._pairs: list[ToldPair] = []
+
+    def paired(self) -> Paired:
+        files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
+        matched = [(old, new) for old, new in files if new is not None and self._common(old, new)]
+        if have_scopes(self._trees.old, self._trees.new):
+            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in matched])
+            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in matched])
+        for old, new in matched:
+            self._pair_in_file(old, new)
+        self._pair_anywhere()
+        return Paired(self._pairs, self._all_left("old"), self._all_left("new"))
+
+    def _common(self, old: bytes, new: bytes) -> Codes:
+        return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
+
+    def _pair_in_file(self, old: bytes, new: bytes) -> None:
+        """From the file of the lesser digest to the other one, so that it comes out the same the other way round."""
+        codes = self._common(old, new)
+        ours, theirs = self._of_file("old", old, codes), self._of_file("new", new, codes)
+        place, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
+        if (place, ours.found) <= (its_other, theirs.found):
+            pairing = pair_in_file(ours.found, theirs.found, self._trees.lines("old", old, new))
+        else:
+            pairing = _turned(pair_in_file(theirs.found, ours.found, self._trees.lines("new", new, old)))
+        self._take(ours, theirs, pairing)
+
+    def _pair_anywhere(self) -> None:
+        codes = _codes(self._all_left("old")) & _codes(self._all_left("new"))
+        ours, theirs = self._of_all("old", codes), self._of_all("new", codes)
+        self._take(ours, theirs, pair_anywhere(ours.found, theirs.found))
+
+    def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
+        """The findings of a file that are of some codes. Where there is none the file is not read."""
+        told = [each for each in self._left[side][path] if each.code in codes]
+        if not told:
+            return _Findings([], [])
+        texts = Texts(self._trees.content(side, path))
+        scopes = self._scopes[side].get(path, NO_SCOPES)
+        return _Findings(told, [texts.finding(each.about, scopes.at(each.about.line)) for each in told])
+
+    def _of_all(self, side: Side, codes: Codes) -> _Findings:
+        every = [self._of_file(side, path, codes) for path in self._left[side]]
+        return _Findings([*chain(*(each.told for each in every))], [*chain(*(each.found for each in every))])
+
+    def _take(self, ours: _Findings, theirs: _Findings, pairing: Pairing) -> None:
+        for place, its_other, by in pairing.pairs:
+            pair = ToldPair(ours.told[place], theirs.told[its_other], by)
+            del self._left["old"][pair.old.path][pair.old], self._left["new"][pair.new.path][pair.new]
+            self._pairs.append(pair)
+
+    def _all_left(self, side: Side) -> list[Told]:
+        return [*chain(*self._left[side].values())]
+
+
+def _turned(pairing: Pairing) -> Pairing:
+    pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
+    return Pairing(pairs, pairing.new, pairing.old)
+
+
+def _by_path(told: Iterable[Told]) -> dict[bytes, dict[Told, None]]:
+    found: dict[bytes, dict[Told, None]] = defaultdict(dict)
+    for each in told:
+        found[each.path][each] = None
+    return dict(found)
+
+
+def _codes(told: Iterable[Told]) -> Codes:
+    return frozenset(each.code for each in told)

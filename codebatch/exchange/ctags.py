@@ -1,0 +1,66 @@
+"""A tags file as universal-ctags writes them (tags(5)): sorted, so that editors and `readtags` look a name up in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import chain, groupby
+
+from codebatch.exchange.export import Export
+from codebatch.model.task import Json
+from codebatch.query.fields import JsonRecord, path_key
+from codebatch.query.filters import path_bytes
+
+_HEAD = (
+    b"!_TAG_FILE_ENCODING\tutf-8\t//",
+    b'!_TAG_FILE_FORMAT\t2\t/extended format; --format=1 will not append ;" to lines/',
+    b"!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/",
+    b"!_TAG_OUTPUT_EXCMD\tnumber\t/number, pattern, mixed, or combineV2/",
+    b"!_TAG_OUTPUT_FILESEP\tslash\t/slash or backslash/",
+    b"!_TAG_OUTPUT_MODE\tu-ctags\t/u-ctags or e-ctags/",
+    b"!_TAG_PROGRAM_NAME\tcodebatch\t//",
+)
+_SPECIAL = re.compile(rb"[\x00-\x1f\x7f\\]")
+_SHORT = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\"}
+_ACCESS = {"protected": b"protected", "internal": b"internal", "private": b"private"}
+
+
+def export_ctags(symbols: Iterable[JsonRecord]) -> Export:
+    """Definitions but imports, by name and place. Paths are as the system has them, byte by byte."""
+    lines: list[bytes] = []
+    for _, of_file in groupby(symbols, key=path_key):
+        kinds: dict[Json, str] = {}
+        for symbol in of_file:
+            kinds[symbol["qualified"]] = kind = str(symbol["symbol_type"])
+            if kind != "import" and symbol["name"]:
+                lines.append(_line(symbol, kind, kinds.get(symbol["scope"])))
+    lines.sort()
+    # All of a big tree is hundreds of megabytes: it is put together once, with the LF of the last line.
+    return Export(data=b"\n".join(chain(_HEAD, lines, (b"",))), count=len(lines))
+
+
+def _line(symbol: JsonRecord, kind: str, scope_kind: str | None) -> bytes:
+    """A definition; its scope is told where that is a definition of the file, which comes before it."""
+    name = _escaped(str(symbol["name"]).encode())
+    if name[:1] in (b" ", b"!"):
+        name = b"\\x%02x%b" % (name[0], name[1:])
+    first, last = _lines(symbol)
+    fields = [b'%d;"' % first, b"kind:%b" % kind.encode(), b"line:%d" % first]
+    if scope_kind:
+        fields.append(b"scope:%b:%b" % (scope_kind.encode(), _escaped(str(symbol["scope"]).encode())))
+    fields.append(b"end:%d" % last)
+    if access := _ACCESS.get(str(symbol.get("visibility"))):
+        fields.append(b"access:%b" % access)
+    return b"\t".join((name, _escaped(path_bytes(symbol)), *fields))
+
+
+def _lines(symbol: JsonRecord) -> tuple[int, int]:
+    """The first and the last line of a definition."""
+    line, end_line = symbol["line"], symbol["end_line"]
+    assert isinstance(line, int)
+    assert isinstance(end_line, int)
+    return line, max(end_line - (symbol["end_column"] == 1), line)
+
+
+def _escaped(text: bytes) -> bytes:
+    return _SPECIAL.sub(lambda match: _SHORT.get(match[0][0]) or b"\\x%02x" % match[0][0], text)

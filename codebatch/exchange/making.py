@@ -1,0 +1,125 @@
+"""Making an export of a batch, or of what is new and worse in it than in another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import msgspec
+
+from codebatch.application.asking import Answer
+from codebatch.application.comparing import Comparison
+from codebatch.application.findings import SHOWN
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.errors import InvalidInput
+from codebatch.exchange.checkstyle import export_checkstyle
+from codebatch.exchange.compared import not_comparable, regressions, suppressed
+from codebatch.exchange.ctags import export_ctags
+from codebatch.exchange.export import Export, Form, Told
+from codebatch.exchange.github import export_github
+from codebatch.exchange.gitlab import export_gitlab
+from codebatch.exchange.outgoing import Outgoing, with_fingerprints, worst_first
+from codebatch.exchange.rdjson import export_rdjson
+from codebatch.exchange.sarif import export_sarif
+from codebatch.exchange.scanning_limits import by_tool, cut
+from codebatch.exchange.sources import Sources
+from codebatch.exchange.tools import summaries_of, tools_of
+from codebatch.model.likeness import did_you_mean
+from codebatch.model.record import Severity
+from codebatch.query.completeness import Completeness, tasks_that_give
+from codebatch.query.wanted import Filters, Several, several
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def make_export(
+    batch: OpenedBatch,
+    form: Form,
+    *,
+    than: OpenedBatch | None = None,
+    severity: Severity | Sequence[Severity] | None = None,
+    code: Several = None,
+    tool: Several = None,
+    **filters: Unpack[Filters],
+) -> Answer[Export]:
+    """The findings of a batch in a form that other programs read; with `than` those that are new or worse than there.
+
+    The filters are those of `findings`: without `severity` no hints. `ctags` are of definitions, which have a language
+    and a path alone. The same batches give the same bytes. Raises InvalidInput, StoreCorrupt, and BatchIncomplete
+    unless the batches were opened with `partial`: then what there is, and SARIF says that it is not all.
+    """
+    if form == "ctags":
+        if than is not None:
+            raise InvalidInput("tags are of one batch", hint="such as: codebatch export ctags -o tags")
+        for name, value in {"severity": severity, "code": code, "tool": tool}.items():
+            if value is not None:
+                raise InvalidInput(f"`{name}` is of findings, and tags are of definitions")
+        symbols = batch.symbols(**filters)
+        return Answer(question=batch.question, found=export_ctags(symbols.found), whole=symbols.whole)
+    if form not in get_args(Form):
+        raise InvalidInput(f"there is no form {form!r}", hint=did_you_mean(form, get_args(Form)))
+    severity = severity or SHOWN
+    if than is None:
+        answer = batch.diagnostics(severity=severity, code=code, tool=tool, **filters)
+        chosen = _Chosen([Outgoing(each, each.path_bytes) for each in answer], answer)
+    else:
+        comparison = batch.compare(than, kind="diagnostic", severity=severity, code=code, tool=tool, **filters)
+        chosen = _compared(comparison, form)
+    tools = tools_of(batch, filters.get("task"), () if tool is None else several("tool", tool))
+    return batch.check(_made(batch, form, chosen, tools))
+
+
+class _Chosen(NamedTuple):
+    """What goes out; the answer that says how much of the whole it is; files that were lost to it; what it lacks."""
+
+    findings: list[Outgoing]
+    answer: Answer[object]
+    lost: frozenset[bytes] = frozenset()
+    left_out: tuple[str, ...] = ()
+
+
+def _compared(comparison: Comparison, form: Form) -> _Chosen:
+    findings = [*regressions(comparison)]
+    if form == "sarif":
+        findings += suppressed(comparison)
+    return _Chosen(
+        findings,
+        comparison.old if comparison.new.is_complete else comparison.new,
+        frozenset(path for _, path in comparison.trees.lost),
+        tuple(not_comparable(comparison)),
+    )
+
+
+def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]) -> Answer[Export]:
+    records = batch.question.records
+    sources = Sources(records, chosen.lost)
+    findings = worst_first(records, chosen.findings) if form in ("sarif", "github") else chosen.findings
+
+    def known(those: Sequence[Outgoing]) -> list[Outgoing]:
+        tasks = tasks_that_give(batch.question.catalogue, records.task_names, ("diagnostic",))
+        return with_fingerprints(records, tasks, those, sources)
+
+    def told() -> Told:
+        return Told(findings=tuple(findings), tools=tools, incomplete=_whole(chosen.answer, sources).lacking)
+
+    match form:
+        case "sarif":
+            taken = cut(by_tool(findings, tools))
+            found = by_tool(known([*chain(*taken.values())]), dict.fromkeys(taken, ""))
+            export = export_sarif(told(), found, summaries_of(taken))
+        case "github":
+            export = export_github(told())
+        case "gitlab":
+            export = export_gitlab(known(findings))
+        case "checkstyle":
+            export = export_checkstyle(findings)
+        case _:
+            export = export_rdjson(findings, sources)
+    export = msgspec.structs.replace(export, left_out=(*chosen.left_out, *export.left_out))
+    return Answer(question=chosen.answer.question, found=export, whole=_whole(chosen.answer, sources))
+
+
+def _whole(answer: Answer[object], sources: Sources) -> Completeness:
+    return msgspec.structs.replace(answer.whole, lost=len(sources.lost))

@@ -1,0 +1,71 @@
+"""The tree of a commit, in a scratch directory: a work tree of its own, in which nothing of the repository has a say.
+
+Of the repository its objects alone are read. The index, the files and the settings are the scratch directory's, and so
+nothing is written to the repository, and none of its hooks and filters is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+
+from codebatch.system.git import GitError, ask_git, gitlinks, tracked
+from codebatch.system.git_ancestry import Repository, is_commit
+from codebatch.system.git_history import begins_in
+
+_ASKED_SECONDS = 30.0
+_WRITTEN_SECONDS = 600.0
+
+
+@contextlib.contextmanager
+def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
+    """The directory of a repository as it is in a commit, for the time being.
+
+    Raises GitError, also where its files would not be what a checkout has: of submodules, and of what goes through a
+    filter. Raises OSError where there is no room.
+    """
+    if not is_commit(commit):
+        raise GitError(f"{commit[:80]!r} is no commit")
+    with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as scratch:
+        top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
+        _check_out(repository, commit, top)
+        directory = os.path.join(top, _ask(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
+        if not os.path.isdir(directory):
+            raise GitError(f"commit {commit[:12]} has no such directory")
+        yield directory
+
+
+def _check_out(repository: Repository, commit: str, top: bytes) -> None:
+    git = repository.git
+    objects = os.path.join(repository.directory, _ask(repository, "rev-parse", "--git-path", "objects"))
+    if b"\n" in objects:
+        raise GitError("the path of its objects cannot be said to git")
+    hashes = _ask(repository, "rev-parse", "--show-object-format").decode("ascii", "replace")
+    os.mkdir(top)
+    ask_git(git, top, ("init", "-q", "--template=", f"--object-format={hashes}", "."), _ASKED_SECONDS, is_top=False)
+    with open(os.path.join(top, b".git/objects/info/alternates"), "wb") as file:
+        file.write(os.path.realpath(objects) + b"\n")
+    ask_git(git, top, ("read-tree", commit), _ASKED_SECONDS, is_top=True)
+    if gitlinks(git, top, _ASKED_SECONDS, is_top=True):
+        raise GitError(f"commit {commit[:12]} has submodules, which are elsewhere")
+    ask_git(git, top, ("checkout-index", "-q", "-a"), _WRITTEN_SECONDS, is_top=True)
+    for path in tracked(git, top, _ASKED_SECONDS, is_top=True):
+        if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):
+            raise GitError(f"files of commit {commit[:12]} go through a filter")
+
+
+def _names_filter(path: bytes) -> bool:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return b"filter=" in file.read()
+
+
+def _ask(repository: Repository, *arguments: str) -> bytes:
+    """What git says, which may hold any byte, without the line end behind it."""
+    told = ask_git(
+        repository.git, repository.directory, arguments, _ASKED_SECONDS, is_top=begins_in(repository.directory)
+    )
+    return told.removesuffix(b"\n")

@@ -1,0 +1,247 @@
+"""The gate: which batch HEAD is compared with in git, and what that says of the change."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+import codebatch
+from codebatch.application.base_selection import Base, NoBase
+from codebatch.application.checking import Checked, Checker, conditions_of
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
+from codebatch.errors import BatchIncomplete, ToolMismatch
+from codebatch.store.batches import Batch
+
+from .git_repositories import DAY, NOW, git, make_repository
+from .inline import inline, run
+
+pytestmark = pytest.mark.slow
+
+_MAIN = b"import os\n\n\ndef f(x):\n    return x is 1\n"
+_RULE = b"""\
+[[tasks.lint.rules]]
+id = "no-is"
+language = "python"
+pattern = "return $X"
+message = "m"
+severity = "error"
+bad = ["def f(x):\\n    return x\\n"]
+good = ["x = 1\\n"]
+"""
+_SYNTAX_ERROR = b"def f(:\n"
+
+
+@pytest.fixture(autouse=True)
+def _inline() -> Iterator[None]:
+    with inline():
+        yield
+
+
+class Project:
+    """A work tree with a store beside it, and branches."""
+
+    def __init__(self, root: Path, commits: Sequence[Mapping[bytes, bytes]]) -> None:
+        self.tree = root / "tree"
+        self.store = root / "store"
+        make_repository(self.tree, [(NOW + at * DAY, files) for at, files in enumerate(commits)])
+        git(self.tree, "config", "user.name", "n")
+        git(self.tree, "config", "user.email", "n@n")
+        git(self.tree, "reset", "-q", "--hard")
+        git(self.tree, "update-ref", "refs/remotes/origin/main", "HEAD")
+        git(self.tree, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        for path, content in files.items():
+            (self.tree / path).parent.mkdir(exist_ok=True)
+            (self.tree / path).write_bytes(content)
+
+    def commit(self, files: Mapping[str, bytes]) -> str:
+        self.write(files)
+        git(self.tree, "add", "-A")
+        git(self.tree, "commit", "-qm", "m", "--allow-empty")
+        return git(self.tree, "rev-parse", "HEAD")
+
+    def run(self, commit: str = "") -> Batch:
+        """A batch of the tree as it is; of a commit, which is checked out for it."""
+        if commit:
+            git(self.tree, "checkout", "-q", commit)
+        return run(self.tree, self.store).batch
+
+    def check(
+        self, *conditions: str, base: str | None = None, environment: Mapping[str, str] | None = None, **more: bool
+    ) -> Checked:
+        changed_lines = more.pop("changed_lines", False)
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        with codebatch.open(self.store) as store:
+            checker = Checker(store, execution, Listener(), environment or {}, **more)
+            return checker.check(conditions_of(conditions), base, changed_lines=changed_lines)
+
+
+def _new(checked: Checked) -> list[tuple[object, object]]:
+    assert checked.comparison is not None
+    told = [each.new for each in checked.comparison.differences() if each.state == "new"]
+    return [(each.path, each.code) for each in told]  # type: ignore[union-attr]  # they are findings, which are new
+
+
+def _base(checked: Checked) -> Base:
+    assert isinstance(checked.base, Base), checked.base
+    return checked.base
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Two commits on the default branch, and a branch on which one more adds an error."""
+    project = Project(tmp_path, [{b"a.py": b"import re\n"}, {b"a.py": _MAIN}])
+    git(project.tree, "checkout", "-qb", "change")
+    return project
+
+
+def test_first_batch_of_a_source_has_nothing_to_be_compared_with(project: Project) -> None:
+    project.run()
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert checked.base.is_first
+    assert checked.is_passed
+
+
+def test_base_is_the_batch_of_the_merge_base_and_only_what_is_new_since_is_told(project: Project) -> None:
+    merge_base = git(project.tree, "rev-parse", "HEAD")
+    batch = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.id == batch.id
+    assert _base(checked).why == f"the batch of commit {merge_base[:12]}, the merge base with origin/HEAD"
+    assert _new(checked) == [("b.py", "syntax-error")]
+    assert [(each.value, each.verdict) for each in checked.judged] == [(1, "failed")]
+
+
+def test_tree_of_the_merge_base_is_run_where_only_an_older_one_was(project: Project) -> None:
+    """What was new between the two is not of the change. The batch is found again, and is not the latest."""
+    project.run("main~1")
+    git(project.tree, "checkout", "-q", "change")
+    project.commit({"b.py": b"import json\n"})
+    head = project.run()
+    checked = project.check("new")
+    base = _base(checked).batch
+    assert (base.about.commit, base.about.is_clean) == (git(project.tree, "rev-parse", "main"), True)
+    assert _new(checked) == [("b.py", "F401")]
+    with codebatch.open(project.store) as store:
+        assert store.batch().id == head.id
+        assert len([*store.batches()]) == 3
+    assert _base(project.check("new")).batch.id == base.id
+    assert git(project.tree, "status", "--porcelain") == ""
+    assert git(project.tree, "worktree", "list").count("\n") == 0
+
+
+def test_what_lies_between_the_nearest_batch_and_the_change_is_not_of_the_change(project: Project) -> None:
+    """Where the tree of the merge base cannot be had: here its files would go through a filter."""
+    main = project.commit({".gitattributes": b"*.bin filter=lfs\n", "b.py": b"import json\n"})
+    git(project.tree, "update-ref", "refs/remotes/origin/main", main)
+    older = project.run("main")
+    git(project.tree, "checkout", "-q", "change")
+    project.commit({"b.py": b"import json\nimport sys\n", 'c "d\t.py': b"import re\n"})
+    project.run()
+    checked = project.check("new")
+    assert _base(checked).batch.id == older.id
+    assert "go through a filter" in _base(checked).why
+    assert checked.not_of_change == 1
+    assert [(each.new.path, each.new.line) for each in checked.forbidden] == [("b.py", 2), ('c "d\t.py', 1)]  # type: ignore[union-attr]
+
+
+def test_dirty_batch_stands_for_no_commit(project: Project) -> None:
+    project.write({"a.py": b"import sys\n"})
+    dirty = project.run()
+    git(project.tree, "checkout", "-q", ".")
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    base = _base(project.check()).batch
+    assert base.id != dirty.id
+    assert base.about.commit == git(project.tree, "rev-parse", "main")
+
+
+def test_what_is_not_committed_is_compared_with_its_commit(project: Project) -> None:
+    clean = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.id == clean.id
+    assert not checked.is_passed
+
+
+def test_on_the_default_branch_the_commit_before_is_the_base(project: Project) -> None:
+    before = project.run("main~1")
+    project.run("main")
+    assert _base(project.check()).batch.id == before.id
+
+
+def test_merge_of_github_is_compared_with_its_first_parent(project: Project) -> None:
+    """Also where nothing else of the history is there, as with `fetch-depth: 1`."""
+    first = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    git(project.tree, "checkout", "-q", "--detach", "main")
+    git(project.tree, "merge", "-q", "--no-ff", "-m", "m", "change")
+    merge = git(project.tree, "rev-parse", "HEAD")
+    git(project.tree, "update-ref", "refs/heads/merge", merge)
+    shallow = project.tree.with_name("shallow")
+    subprocess.run(["git", "clone", "-q", "--depth=1", "--branch=merge", f"file://{project.tree}", shallow], check=True)
+    project.tree.rename(project.tree.with_name("whole"))
+    shallow.rename(project.tree)
+    project.run()
+    of_github = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": merge, "GITHUB_BASE_REF": "main"}
+    assert _base(project.check(environment=of_github)).batch.id == first.id
+    without = project.check(environment={"GITHUB_BASE_REF": "main"})
+    assert isinstance(without.base, NoBase)
+    assert not without.base.is_first
+    assert "fetch-depth: 0" in without.base.why
+
+
+def test_outside_of_git_the_batch_before_is_the_base(tmp_path: Path) -> None:
+    project = Project(tmp_path, [{b"a.py": _MAIN}])
+    (project.tree / ".git").rename(tmp_path / "git")
+    first = project.run()
+    project.write({"b.py": _SYNTAX_ERROR})
+    project.run()
+    assert _base(project.check()).batch.id == first.id
+
+
+def test_base_of_other_tasks_is_run_under_those_of_head(project: Project) -> None:
+    """So a rule that was turned on finds nothing new in what nobody touched."""
+    first = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+    checked = project.check("new", base=first.id)
+    assert _base(checked).batch.about.snapshot_id == first.about.snapshot_id
+    assert _base(checked).batch.id != first.id
+    assert checked.is_passed
+
+
+def test_base_that_cannot_be_run_again_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = project.run()
+    project.write({"codebatch.toml": _RULE})
+    project.run()
+
+    def mismatch(*_: object) -> None:
+        raise ToolMismatch("another ruff")
+
+    monkeypatch.setattr("codebatch.application.base_runs.check_tools", mismatch)
+    with pytest.raises(BatchIncomplete, match="another ruff"):
+        project.check(base=first.id)
+    assert _base(project.check(base=first.id, allow_incomparable=True)).batch.id == first.id
+
+
+def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
+    """A use of a name that is gone is new, and stands on a line that is as it was."""
+    project.commit({"a.py": b"import os\n\n\nprint(os)\n"})
+    project.run()
+    project.commit({"a.py": b"import os2\n\n\nprint(os)\n"})
+    project.run()
+    found = project.check("new", base="latest~1")
+    changed = project.check("new", base="latest~1", changed_lines=True)
+    assert found.on_other_lines == 0
+    assert changed.on_other_lines == 1
+    assert len(found.forbidden) == len(changed.forbidden) + 1

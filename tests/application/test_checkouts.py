@@ -1,0 +1,107 @@
+"""A batch says of which commit its tree is, and calls it clean only where it is that commit's and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import codebatch
+from codebatch.store.batches import BatchFile
+from codebatch.system.git import find_git
+from codebatch.system.git_checkout import AskedCheckout
+
+from .git_repositories import NOW, git, make_repository
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A work tree of one commit, where we stand."""
+    tree = tmp_path / "tree"
+    make_repository(tree, [(NOW, {b"a.py": b"import os\n", b"sub/b.py": b"b = 1\n"})])
+    git(tree, "reset", "-q", "--hard")
+    monkeypatch.chdir(tree)
+    return tree
+
+
+def _run(*words: str) -> BatchFile:
+    return codebatch.run(*words or ["."], pipeline="parse", jobs=1).batch.about
+
+
+def test_batch_of_a_clean_tree_stands_for_its_commit_and_of_another_does_not(tree: Path) -> None:
+    first = git(tree, "rev-parse", "HEAD")
+    batch = _run()
+    assert (batch.commit, batch.is_clean) == (first, True)
+    (tree / "a.py").write_text("import sys\n")
+    dirty = _run()
+    assert (dirty.commit, dirty.is_clean) == (first, False)
+    git(tree, "-c", "user.name=n", "-c", "user.email=n@n", "commit", "-qam", "m")
+    adopted = _run()
+    assert (adopted.commit, adopted.is_clean) == (git(tree, "rev-parse", "HEAD"), True)
+    assert (adopted.plan_digest, adopted.batch_id > dirty.batch_id) == (dirty.plan_digest, True)
+    assert _run().batch_id == adopted.batch_id
+
+
+def test_batch_of_no_commit_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    monkeypatch.chdir(tmp_path)
+    batch = _run()
+    assert (batch.commit, batch.is_clean) == ("", False)
+    git(tmp_path, "init", "-q")
+    assert _run().batch_id == batch.batch_id
+
+
+def _stage(tree: Path) -> None:
+    (tree / "c.py").write_text("")
+    git(tree, "add", "c.py")
+
+
+def _exclude(tree: Path) -> None:
+    (tree / ".git" / "info").mkdir(exist_ok=True)
+    (tree / ".git" / "info" / "exclude").write_text("c.py\n")
+    (tree / "c.py").write_text("")
+
+
+def _filter(tree: Path) -> None:
+    git(tree, "config", "filter.evil.clean", "touch ran; cat")
+    git(tree, "config", "filter.evil.process", "touch ran")
+    (tree / ".git" / "info").mkdir(exist_ok=True)
+    (tree / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+    (tree / "a.py").write_text("import re\n")
+
+
+_STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "as committed": (lambda tree: None, True),
+    "touched": (lambda tree: (tree / "a.py").write_text("import os\n"), True),
+    "changed": (lambda tree: (tree / "a.py").write_text("import re\n"), False),
+    "removed": (lambda tree: (tree / "a.py").unlink(), False),
+    "mode": (lambda tree: (tree / "a.py").chmod(0o755), False),
+    "not tracked": (lambda tree: (tree / "c.py").write_text(""), False),
+    "staged": (_stage, False),
+    "left out by this machine alone": (_exclude, False),
+    "filtered": (_filter, False),
+}
+
+
+@pytest.mark.parametrize("state", _STATES)
+def test_tree_is_clean_where_its_commit_has_all_of_it(tree: Path, state: str) -> None:
+    change, is_clean = _STATES[state]
+    change(tree)
+    program = find_git()
+    assert program is not None
+    paths = [str(path.relative_to(tree)).encode() for path in tree.rglob("*.py")]
+    asked = AskedCheckout(program, bytes(tree), is_top=True)
+    try:
+        assert asked.is_clean(paths) is is_clean
+    finally:
+        asked.close()
+    assert not (tree / "ran").exists()
+
+
+def test_directory_of_a_repository_is_clean_by_itself(tree: Path) -> None:
+    (tree / "a.py").write_text("import re\n")
+    program = find_git()
+    assert program is not None
+    asked = AskedCheckout(program, bytes(tree / "sub"), is_top=False)
+    assert asked.is_clean([b"b.py"])

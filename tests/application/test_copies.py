@@ -1,0 +1,45 @@
+"""Of copied blocks those of most lines are kept, and told as if all had been."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.application.copies import Duplicate, MostLines
+
+_PATHS = st.sampled_from(("a", "b", "c", "test/a", "test/b"))
+_PLACES = st.tuples(_PATHS, st.integers(1, 3))
+_GROUPS = st.lists(st.tuples(st.integers(8, 12), st.lists(_PLACES, min_size=2, max_size=4, unique=True)), max_size=12)
+
+
+def _most_lines(groups: list[tuple[int, list[tuple[str, int]]]], number: int | None) -> MostLines:
+    best = MostLines(number, lambda path: path != b"c", lambda path: path.startswith(b"test/"))
+    told = [
+        Duplicate(
+            path=path,
+            line=line,
+            end_line=line + lines,
+            lines=lines,
+            copies=len(places),
+            group=str(group),
+            other_path=places[0][0],
+            other_line=places[0][1],
+        )
+        for group, (lines, places) in enumerate(groups)
+        for path, line in places[1:]
+    ]
+    for each in sorted(told, key=lambda each: (each.path, each.line)):
+        best.add(each)
+    return best
+
+
+@given(_GROUPS, st.integers(1, 4))
+def test_the_first_are_those_of_all(groups: list[tuple[int, list[tuple[str, int]]]], number: int) -> None:
+    first, every = _most_lines(groups, number), _most_lines(groups, None)
+    assert first.blocks() == every.blocks()[:number]
+    assert (first.found, first.left_out) == (every.found, every.left_out)
+    asked = {str(group): {path for path, _ in places} for group, (_, places) in enumerate(groups)}
+    tests = {"test/a", "test/b"}
+    assert every.found == {group for group, paths in asked.items() if paths - {"c"} and not paths <= tests}
+    assert every.left_out == sum(paths <= tests for paths in asked.values())
+    assert [each.lines for each in every.blocks()] == sorted((each.lines for each in every.blocks()), reverse=True)

@@ -1,0 +1,181 @@
+"""An import makes a batch over the same snapshot that has all that there was, and what another program found."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from codebatch.application.asking import ask
+from codebatch.application.collecting import collect_garbage
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.importing import Imported, Unimportable, import_findings
+from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.running import run_paths
+from codebatch.application.stores import StorePlace
+from codebatch.errors import InvalidInput
+from codebatch.model.imported import ImportFormat, LeftOut
+from codebatch.model.record import Diagnostic
+from codebatch.store.batches import Batch, batch_ids, resolve_batch
+from codebatch.store.collection import objects_of_records
+from codebatch.store.store import Store
+
+from . import inline
+
+LINES = b'{"path":"a.py","line":2,"message":"one","code":"C"}\n{"path":"b.py","message":"two","severity":"error"}\n'
+ELSEWHERE = b'{"path":"c.py","message":"m"}\n{"path":"a.py","line":9,"message":"m"}\n{"kind":"file"}\n'
+BROKEN = b"<checkstyle><exception/></checkstyle>"
+
+
+class Project(NamedTuple):
+    """A tree that was run."""
+
+    tree: Path
+    store: Store
+    first: Batch
+
+    def take(
+        self, data: bytes, task: str, *, form: ImportFormat = "jsonl", start: Batch | None = None, failed: bool = False
+    ) -> Imported:
+        """Import, into the latest batch unless another is named."""
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        start = start or resolve_batch(self.store, None)
+        return import_findings(
+            execution, self.store, start, data, form=form, task=task, allow_failed=failed, listener=Listener()
+        )
+
+    def findings(self, batch: Batch, task: str) -> list[Diagnostic]:
+        opened = OpenedBatch(ask(self.store, batch.id), lambda: None, partial=False)
+        return list(opened.diagnostics(task=task))
+
+    def run(self) -> tuple[Batch, list[str]]:
+        """Run the tree again: the batch that answers for it, and what was noted."""
+        notes: list[str] = []
+
+        class Noting(Listener):
+            def note(self, text: str) -> None:
+                notes.append(text)
+
+        execution = Execution(configuration=load_configuration(self.tree), jobs=2)
+        ran = run_paths((self.tree,), StorePlace(self.store.root), execution, listener=Noting())
+        return ran.batch, notes
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_bytes(b"x = 1\ny = 2\n")
+    (tree / "b.py").write_bytes(b"import a\n")
+    with inline.inline():
+        ran = inline.run(tree, tmp_path / "store")
+        yield Project(tree, ran.store, ran.batch)
+
+
+def executed(batch: Batch) -> list[str]:
+    """The tasks that were executed for a batch, and not taken over."""
+    from codebatch.store.journal import Began, read_journal
+
+    events = (line.event for line in read_journal(batch.files, batch.root))
+    return sorted({task for event in events if isinstance(event, Began) for task in event.tasks})
+
+
+def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(project: Project) -> None:
+    imported = project.take(LINES, "other")
+    batch = imported.batch
+    assert resolve_batch(project.store, None).id == batch.id > project.first.id
+    assert batch.about.snapshot_id == project.first.about.snapshot_id
+    assert (imported.action, imported.findings, imported.left_out) == ("ran", 2, LeftOut())
+    assert [task.name for task in batch.plan().tasks] == [*(task.name for task in project.first.plan().tasks), "other"]
+    assert executed(batch) == ["other"]
+    one, two = project.findings(batch, "other")
+    assert (one.path, one.line, one.column, one.end_column, one.code, one.tool) == ("a.py", 2, 1, 6, "C", "other")
+    assert (two.path, two.line, two.severity, two.code, two.message) == ("b.py", 1, "error", "other", "two")
+    assert project.findings(batch, "lint") == project.findings(project.first, "lint")
+    hidden = [path.name for path in project.store.batches.iterdir() if path.name.startswith(".")]
+    assert not hidden
+
+
+def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
+    ends: list[Batch] = []
+    for order in itertools.permutations([("m", LINES), ("z", LINES + LINES), ("b", b"")]):
+        last = project.first
+        for task, data in order:
+            last = project.take(data, task, start=last).batch
+        ends.append(last)
+    assert len({each.about.plan_digest for each in ends}) == 1
+    last = ends[-1]
+    assert [task.name for task in last.plan().tasks][-3:] == ["b", "m", "z"]
+    assert len(project.findings(last, "z")) == 4
+    before = batch_ids(project.store)
+    again = project.take(LINES, "m")
+    assert (again.action, again.batch.id, again.findings, again.left_out) == ("up to date", last.id, 2, LeftOut())
+    assert batch_ids(project.store) == before
+    changed = project.take(LINES + LINES, "m").batch
+    assert executed(changed) == ["m"], "z is taken over"
+    assert len(project.findings(changed, "m")) == 4
+    back = project.take(LINES, "m")
+    assert back.batch.about.plan_digest == last.about.plan_digest
+    assert resolve_batch(project.store, None).id == back.batch.id
+
+
+def test_what_is_of_no_file_or_line_is_counted(project: Project) -> None:
+    imported = project.take(ELSEWHERE, "other")
+    assert imported.left_out == LeftOut(no_file=1, no_place=1, dismissed=1, examples=("c.py",))
+    assert (imported.findings, project.take(ELSEWHERE, "other").left_out) == (0, imported.left_out)
+
+
+def test_what_cannot_be_imported_leaves_the_latest_batch_the_latest(project: Project) -> None:
+    with pytest.raises(Unimportable, match="it cannot be read as jsonl: line 1: input data was truncated"):
+        project.take(b"{", "other")
+    with pytest.raises(Unimportable, match="did not do all"):
+        project.take(BROKEN, "other", form="checkstyle")
+    for task in ("lint", "import", "A", ""):
+        with pytest.raises(InvalidInput):
+            project.take(LINES, task)
+    assert [each.name for each in project.store.batches.iterdir()] == [project.first.id]
+    assert project.take(BROKEN, "other", form="checkstyle", failed=True).left_out == LeftOut(has_failed=True)
+
+
+def test_an_absolute_path_is_below_where_the_tree_lies(project: Project) -> None:
+    line = b'{"path":"file://%s/a.py","message":"m"}\n{"path":"/elsewhere/a.py","message":"m"}' % bytes(project.tree)
+    imported = project.take(line, "other")
+    assert [each.path for each in project.findings(imported.batch, "other")] == ["a.py"]
+    assert imported.left_out == LeftOut(no_file=1, examples=("/elsewhere/a.py",))
+
+
+def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
+    imported = project.take(LINES, "other").batch
+    batch, notes = project.run()
+    assert batch.about.plan_digest == project.first.about.plan_digest
+    assert batch.about.imports == {}
+    assert f"what other said is in {imported.id} alone: import what is said of the tree as run" in notes
+    assert not [note for note in project.run()[1] if "other" in note], "told once"
+    project.take(LINES, "other")
+    (project.tree / "b.py").write_bytes(b"import a\nimport c\n")
+    batch, notes = project.run()
+    assert [note for note in notes if "other" in note]
+
+
+def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
+    batch = project.take(LINES, "other").batch
+    (imported,) = batch.about.imports.values()
+    collect_garbage(project.store, keep=1)
+    assert project.store.objects().read(imported) == LINES
+    assert imported in set(objects_of_records(batch))
+    assert batch_ids(project.store) == [batch.id]
+    project.run()
+    project.run()
+    collect_garbage(project.store, keep=1)
+    assert batch_ids(project.store) != [batch.id]
+    assert not project.store.objects().has_key(bytes.fromhex(imported))
+
+
+def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
+    (project.tree / "a.py").write_bytes(b"x = 1\ny = 2  # codebatch: ignore[C]\n")
+    project.run()
+    assert [each.path for each in project.findings(project.take(LINES, "other").batch, "other")] == ["b.py"]

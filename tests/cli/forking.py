@@ -1,0 +1,199 @@
+"""Commands as processes that are forked from one that has imported the command line: most of their time was to import.
+
+Such a process has all that one of its own has: arguments, environment, directory, descriptors, signals, an end. It has
+not: an interpreter that is set up anew, and modules that come one by one as they are asked for. What depends on these
+is tested with the script itself, and so is every command line of README and the help pages.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import importlib
+import os
+import pickle
+import pkgutil
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+REQUEST_BYTES_MAX = 64 * 1024
+PIPE_BYTES = 64 * 1024
+LOCALE = "C.UTF-8"
+OF_INTERPRETERS = ("PYTHON", "LC_", "LANG", "LD_")
+
+
+def run_forked(
+    arguments: Sequence[str | bytes | Path], directory: Path, environment: Mapping[str, str], seconds: float
+) -> tuple[int, bytes, bytes] | None:
+    """The status, standard output and standard error of a command that is given no input, as subprocess tells them.
+
+    None where only a process of its own will do. Raises TimeoutError where it takes longer than so many seconds.
+    """
+    with contextlib.ExitStack() as closing:
+        nothing = closing.enter_context(open(os.devnull, "rb")).fileno()
+        read, written = zip(os.pipe(), os.pipe(), strict=True)
+        for descriptor in read:
+            closing.callback(os.close, descriptor)
+        with contextlib.ExitStack() as handing_over:
+            for descriptor in written:
+                handing_over.callback(os.close, descriptor)
+            forked = closing.enter_context(started(arguments, directory, environment, [nothing, *written]))
+        if forked is None:
+            return None
+        stdout, stderr = _read_all(read, time.monotonic() + seconds)
+        return forked.wait(), stdout, stderr
+
+
+class Forked:
+    """A command that was started."""
+
+    def __init__(self, channel: socket.socket, pid: int) -> None:
+        self._channel = channel
+        self._pid = pid
+        self._returned: int | None = None
+
+    def wait(self) -> int:
+        """What it returned, as subprocess tells it."""
+        if self._returned is None:
+            self._returned = _receive(self._channel)
+        return self._returned
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self._returned is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            self.wait()
+
+
+@contextlib.contextmanager
+def started(
+    arguments: Sequence[str | bytes | Path],
+    directory: Path,
+    environment: Mapping[str, str],
+    descriptors: Sequence[int],
+) -> Iterator[Forked | None]:
+    """Start a command over a standard input, output and error; it ends here at the latest.
+
+    None where only a process of its own will do: it is about how an interpreter begins, or one is under way.
+    """
+    request = pickle.dumps((list(map(os.fsencode, arguments)), str(directory), dict(environment)))
+    of_interpreter = {name: value for name, value in environment.items() if name.startswith(OF_INTERPRETERS)}
+    if of_interpreter != {"LC_ALL": LOCALE} or len(request) > REQUEST_BYTES_MAX:
+        yield None
+        return
+    channel, turn = _server()
+    if not turn.acquire(blocking=False):
+        yield None
+        return
+    try:
+        socket.send_fds(channel, [request], descriptors)
+        forked = Forked(channel, _receive(channel))
+        try:
+            yield forked
+        finally:
+            forked.kill()
+    finally:
+        turn.release()
+
+
+@functools.cache
+def _server() -> tuple[socket.socket, threading.Lock]:
+    """The channel to the one that forks, and who has it takes his turn."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            env={"PATH": os.environ["PATH"], "LC_ALL": LOCALE},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours, threading.Lock()
+
+
+def _receive(channel: socket.socket) -> int:
+    return int(channel.recv(64))
+
+
+def _read_all(descriptors: Sequence[int], end: float) -> list[bytes]:
+    read = dict.fromkeys(descriptors, b"")
+    with selectors.DefaultSelector() as selector:
+        for descriptor in descriptors:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                piece = os.read(key.fd, PIPE_BYTES)
+                read[key.fd] += piece
+                if not piece:
+                    selector.unregister(key.fd)
+    return list(read.values())
+
+
+def _serve(channel: socket.socket) -> None:
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(channel, REQUEST_BYTES_MAX, 3)
+        if not request:
+            return
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            _become(descriptors, *pickle.loads(request))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.send(b"%d" % pid)
+        _, status = os.waitpid(pid, 0)
+        channel.send(b"%d" % os.waitstatus_to_exitcode(status))
+
+
+def _become(descriptors: list[int], arguments: list[bytes], directory: str, environment: dict[str, str]) -> NoReturn:
+    try:
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(directory)
+        sys.argv[:] = map(os.fsdecode, arguments)
+
+        from codebatch.__main__ import main
+
+        main()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _import_all() -> None:
+    import codebatch
+
+    for module in pkgutil.walk_packages(codebatch.__path__, "codebatch."):
+        if not module.name.startswith("codebatch.testing"):
+            importlib.import_module(module.name)
+
+
+if __name__ == "__main__":
+    sys.path[0] = os.path.dirname(sys.executable)  # As the script has it.
+    with socket.socket(fileno=int(sys.argv[1])) as served:
+        _import_all()
+        _serve(served)

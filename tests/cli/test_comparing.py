@@ -1,0 +1,150 @@
+"""`diff`, `regressions`, `improvements`: what they say, how they end, and how the two sides are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+from codebatch.cli import cli
+from codebatch.cli.ending import run_to_exit_status
+from tests.application.inline import inline, run
+
+from .process import SCHEMAS
+
+_GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A work tree of two commits, each with a batch, and one more of a change that is in none."""
+    tree = tmp_path_factory.mktemp("compared")
+    subprocess.run([*_GIT, "init", "-q", "-b", "trunk", tree], check=True)
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tree)
+        for number, text in enumerate(("import os, re\n", "# A line more.\nimport os\nx == 1\n")):
+            (tree / "a.py").write_text(text)
+            subprocess.run([*_GIT, "add", "a.py"], cwd=tree, check=True)
+            subprocess.run([*_GIT, "commit", "-q", "-m", str(number)], cwd=tree, check=True)
+            run(tree, tree / ".codebatch", pipeline="full")
+        (tree / "a.py").write_text("import os\n")
+        run(tree, tree / ".codebatch", pipeline="full")
+        yield tree
+
+
+@pytest.fixture(autouse=True)
+def _there(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+
+
+def _said(capfd: pytest.CaptureFixture[str], *words: str, status: int = 0) -> tuple[str, str]:
+    assert run_to_exit_status(cli, words) == status
+    return capfd.readouterr()
+
+
+def _json(capfd: pytest.CaptureFixture[str], *words: str) -> Any:
+    answer = json.loads(_said(capfd, *words, "--json")[0])
+    schema = json.loads((SCHEMAS / f"{words[0]}-answer.json").read_text())
+    jsonschema.validate(answer, schema)
+    return answer
+
+
+def test_people_are_told_what_became_of_findings(capfd: pytest.CaptureFixture[str]) -> None:
+    told, notes = _said(capfd, "diff", "HEAD~1", "HEAD")
+    assert [line.partition("Pointless")[0] for line in told.splitlines()] == [
+        "2 new, 1 fixed, 1 moved",
+        "new, 2",
+        "  a.py:3:1: hint B015 ",
+        "  a.py:3:1: error F821 Undefined name `x` [ruff]",
+        "fixed, 1",
+        "  a.py:1:12: warning F401 `re` imported but unused [ruff]",
+    ]
+    assert notes == ""
+    told, notes = _said(capfd, "regressions", "HEAD~1", "HEAD", "--severity", "error")
+    assert told.splitlines()[1:] == ["  a.py:3:1: error F821 Undefined name `x` [ruff]"]
+    told, notes = _said(capfd, "improvements", "HEAD", "HEAD", "--exit-code")
+    assert (told, notes) == ("", "none; besides 3 unchanged\n")
+
+
+def test_programs_are_told_in_the_words_of_codebatch_1(capfd: pytest.CaptureFixture[str]) -> None:
+    answer = _json(capfd, "diff", "HEAD~1", "HEAD")
+    assert [row["code"] for row in answer["added"]] == ["B015", "F821"]
+    assert [(row["message"], row["state"]) for row in answer["removed"]] == [("`re` imported but unused", "fixed")]
+    assert [(row["old"]["line"], row["new"]["line"], row["by"]) for row in answer["moved"]] == [(1, 2, "message")]
+    assert answer["summary"]["total_changes"] == 3
+    assert answer["summary"]["states"]["moved"] == 1
+    answer = _json(capfd, "regressions", "HEAD~1", "HEAD")
+    assert ([row["state"] for row in answer["regressions"]], answer["count"]) == (["new", "new"], 2)
+    answer = _json(capfd, "improvements", "HEAD~1", "HEAD")
+    assert ([row["state"] for row in answer["improvements"]], answer["count"]) == (["fixed"], 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("diff", "HEAD~1", "HEAD"), 1),
+        (("diff", "HEAD", "HEAD"), 0),
+        (("diff", "HEAD~1", "HEAD", "--code", "F8*"), 1),
+        (("diff", "HEAD~1", "HEAD", "--code", "F9*"), 0),
+        (("diff", "HEAD~1", "HEAD", "--state", "suppressed"), 0),
+        (("improvements", "HEAD~1", "HEAD"), 1),
+        (("regressions", "HEAD", "latest"), 0),
+    ],
+)
+def test_exit_code_says_whether_anything_is_told(
+    words: tuple[str, ...], status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _said(capfd, *words, "--exit-code", status=status)
+
+
+def test_sides_are_batches_snapshots_and_commits(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The third batch is of the second commit too, and of a change: it does not stand for it."""
+    third, second, first = (
+        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+    )
+    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    for words, sides in {
+        (): (second, third),
+        ("latest~2",): (first, third),
+        ("HEAD~1", "trunk"): (first, second),
+        (snapshot, second): (first, second),
+        ("latest~1", "--base-store", str(tree / ".codebatch")): (second, third),
+        ("--base-store", str(tree / ".codebatch")): (third, third),
+    }.items():
+        answer = _json(capfd, "diff", *words)
+        assert (answer["old_batch_id"], answer["new_batch_id"]) == sides
+
+
+def _made(row: dict[str, str]) -> str:
+    return row["batch_id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nosuch",), "there is no batch 'nosuch' in this store"),
+        (("--kind", "nosuch"), "there is no kind"),
+        (("--kind", "ast"), "kind"),
+        (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),
+        (("snap-0",), "there is no snapshot"),
+        (("--json", "-o", "csv"), "-o csv means nothing beside --json"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    words: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert told in _said(capfd, "diff", *words, status=2)[1]
+
+
+def test_rows_are_given_in_other_forms(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = _said(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
+    assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
+    assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
+    assert rows[1] == "2 more; show them with --limit 3\n"
+    (row,) = _said(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
+    assert json.loads(row)["state"] == "new"

@@ -1,0 +1,45 @@
+"""A command that is forked says what the script says, and is not waited for in vain."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from .conftest import Ran
+from .forking import LOCALE, run_forked, started
+from .process import SCRIPT, CommandLine
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": LOCALE}
+
+
+def test_it_says_what_the_script_says(ran: Ran) -> None:
+    of_its_own = CommandLine(ran.codebatch.directory, prefix=("env",))
+    for status, words in (
+        (0, ("--version",)),
+        (0, ("query", "outputs", "--store", "store")),
+        (2, ("nonsense",)),
+        (4, ("summary", "--store", "nowhere", "--json")),
+    ):
+        forked = ran.codebatch(*words, status=status)
+        script = of_its_own(*words, status=status)
+        assert (forked.stdout, forked.stderr) == (script.stdout, script.stderr)
+
+
+def test_what_is_said_of_the_interpreter_is_the_scripts_alone(tmp_path: Path) -> None:
+    for name in ("PYTHONPATH", "LC_CTYPE", "LANG"):
+        assert run_forked([SCRIPT, "--version"], tmp_path, {**ENVIRONMENT, name: "C"}, 9.0) is None
+    assert run_forked([SCRIPT, "--version"], tmp_path, {**ENVIRONMENT, "CODEBATCH_STORE": "x"}, 9.0) is not None
+
+
+def test_one_is_run_at_a_time_and_a_killed_one_tells_it(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with open(os.devnull, "r+b") as nothing, open(reading, "rb"), open(writing, "wb") as full:
+        os.write(writing, bytes(fcntl.fcntl(writing, fcntl.F_GETPIPE_SZ)))
+        descriptors = [nothing.fileno(), full.fileno(), nothing.fileno()]
+        with started([SCRIPT, "--version"], tmp_path, ENVIRONMENT, descriptors) as waiting:
+            assert waiting is not None
+            assert run_forked([SCRIPT, "--version"], tmp_path, ENVIRONMENT, 9.0) is None
+            waiting.kill()
+            assert waiting.wait() == -9
+    assert run_forked([SCRIPT, "--version"], tmp_path, ENVIRONMENT, 9.0) is not None

@@ -1,0 +1,88 @@
+"""Baselines: their lines come back, are joined by git, and know their findings wherever these went."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.compare.baselines import BaselineError, Kept, decode_baseline, encode_baseline, kept_of, pair_kept
+from codebatch.compare.findings import Finding
+
+_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+_kept = st.builds(Kept, _text, _text, st.binary(max_size=5), _text, _text, st.integers(0, 3))
+
+
+def _of(*rows: tuple[bytes, str, bytes]) -> list[Kept]:
+    """What is kept of findings of one rule, each with its path, scope and line text."""
+    findings = (
+        (path, Finding("t", "C", line, 1, "m", scope, text, b"", b"")) for line, (path, scope, text) in enumerate(rows)
+    )
+    return kept_of(findings)
+
+
+_A, _B = (b"a.py", "f", b"x=1"), (b"a.py", "g", b"y=1")
+
+_PAIRED = {
+    "nothing changed": ([_A, _B], [_A, _B], ["all", "all"]),
+    "in another order": ([_A, _B], [_B, _A], ["all", "all"]),
+    "one more of the same": ([_A], [_A, _A], ["all"]),
+    "one of two went": ([_A, _A], [_A], ["all"]),
+    "in a function of another name": ([_A], [(b"a.py", "h", b"x=1")], ["scope"]),
+    "in a file of another path": ([_A], [(b"b.py", "f", b"x=1")], ["path"]),
+    "the scope before the path": ([_A], [(b"b.py", "f", b"x=1"), (b"a.py", "h", b"x=1")], ["scope"]),
+    "elsewhere in another function": ([_A], [(b"b.py", "h", b"x=1")], []),
+    "another text": ([_A], [(b"a.py", "f", b"x=2")], []),
+}
+
+
+@pytest.mark.parametrize("case", _PAIRED)
+def test_which_finding_is_which_lines(case: str) -> None:
+    lines, found, passes = _PAIRED[case]
+    assert [pair.by for pair in pair_kept(_of(*lines), _of(*found))] == passes
+
+
+def test_another_rule_is_another_finding() -> None:
+    (one,) = _of(_A)
+    assert pair_kept([one], [one._replace(code="D")]) == pair_kept([one], [one._replace(tool="u")]) == []
+
+
+@given(st.lists(_kept), st.lists(_kept))
+def test_lines_come_back_sorted_and_two_files_are_joined_line_by_line(one: list[Kept], other: list[Kept]) -> None:
+    data = encode_baseline(one)
+    assert decode_baseline(data) == sorted({*one})
+    assert data.splitlines() == sorted({*data.splitlines()})
+    assert encode_baseline(decode_baseline(data)) == data
+    joined = b"".join(sorted({*data.splitlines(keepends=True), *encode_baseline(other).splitlines(keepends=True)}))
+    assert joined == encode_baseline([*one, *other])
+
+
+@given(st.lists(_kept), st.lists(_kept))
+def test_each_line_and_each_finding_is_paired_once(lines: list[Kept], found: list[Kept]) -> None:
+    pairs = pair_kept(lines, found)
+    assert len({pair.line for pair in pairs}) == len({pair.found for pair in pairs}) == len(pairs)
+    assert len(pair_kept(lines, lines)) == len(lines)
+
+
+_LINE = encode_baseline(_of(_A))
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "told"),
+    [
+        (_LINE + b"<<<<<<< HEAD\n", 2, "conflict marker"),
+        (_LINE + b"\n=======\n", 3, "conflict marker"),
+        (b">>>>>>> main\n", 1, "conflict marker"),
+        (b"[]\n", 1, "no line of a baseline"),
+        (b"\xff\n", 1, "no line of a baseline"),
+        (b"[" * 100_000, 1, "no line of a baseline"),
+        (_LINE.replace(b'"path"', b'"place"'), 1, "no line of a baseline"),
+        (_LINE.replace(b'"ordinal":0', b'"ordinal":"0"'), 1, "no line of a baseline"),
+        (_LINE[:40], 1, "no line of a baseline"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_baseline(data: bytes, line: int, told: str) -> None:
+    with pytest.raises(BaselineError, match=told) as caught:
+        decode_baseline(data)
+    assert caught.value.line == line

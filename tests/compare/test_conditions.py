@@ -1,0 +1,92 @@
+"""Conditions: what each measures of a difference, and the verdict that comes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from codebatch.compare.conditions import FORMS, judge, parse_condition
+from codebatch.compare.differences import Difference
+from codebatch.compare.states import State
+from codebatch.model.record import Diagnostic, Metric, Severity
+
+
+def _found(severity: Severity) -> Diagnostic:
+    return Diagnostic(
+        path="a.py", line=1, column=1, end_line=1, end_column=2, severity=severity, code="C", message="m", tool="t"
+    )
+
+
+def _finding(state: State, old: Severity | None, new: Severity | None) -> Difference:
+    return Difference(state, old and _found(old), new and _found(new))
+
+
+def _metric(old: int | None, new: int | None, name: str = "cyclomatic", state: State = "changed") -> Difference:
+    before, after = (None if value is None else Metric(path="a.py", metric=name, value=value) for value in (old, new))
+    return Difference(state, before, after)
+
+
+_NEW_ERROR = _finding("new", None, "error")
+_NEW_WARNING = _finding("new", None, "warning")
+_NEW_HINT = _finding("new", None, "hint")
+_TO_ERROR = _finding("worsened", "warning", "error")
+_TO_WARNING = _finding("worsened", "hint", "warning")
+_BETTER = _finding("improved", "error", "warning")
+_GONE = _finding("fixed", "error", None)
+_UNKNOWN = _finding("not_comparable", None, "error")
+_MOVED = _finding("moved", "error", "error")
+_FINDINGS = [
+    _NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR, _TO_WARNING, _BETTER, _GONE, _UNKNOWN, _MOVED, _metric(1, 99),
+]  # fmt: skip
+
+_OF_FINDINGS = [
+    ("new-error", [_NEW_ERROR, _TO_ERROR]),
+    ("new-warning", [_NEW_ERROR, _NEW_WARNING, _TO_WARNING]),
+    ("new", [_NEW_ERROR, _NEW_WARNING, _NEW_HINT]),
+    ("worse", [_TO_ERROR, _TO_WARNING]),
+]
+
+
+@pytest.mark.parametrize(("text", "forbidden"), _OF_FINDINGS)
+def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Difference]) -> None:
+    (judged,), found = judge([parse_condition(text)], _FINDINGS)
+    assert found == forbidden
+    assert (judged.value, judged.limit, judged.found, judged.verdict) == (len(forbidden), 0, len(forbidden), "failed")
+
+
+_OF_METRICS = [
+    ("metric:cyclomatic>10", [_metric(None, 11)], 11, 1),
+    ("metric:cyclomatic>10", [_metric(None, 10)], 10, 0),
+    ("metric:cyclomatic>10", [_metric(9, 11), _metric(11, 12)], 12, 2),
+    ("metric:cyclomatic>10", [_metric(12, 11)], None, 0),
+    ("metric:cyclomatic>10", [_metric(11, 11), _metric(12, None)], None, 0),
+    ("metric:cyclomatic>10", [_metric(1, 99, "lines")], None, 0),
+    ("metric:cyclomatic>10", [_metric(None, 99, state="not_comparable")], None, 0),
+    ("metric:cyclomatic+3", [_metric(9, 12)], 3, 0),
+    ("metric:cyclomatic+3", [_metric(9, 13), _metric(1, 2)], 4, 1),
+    ("metric:cyclomatic+3", [_metric(None, 99), _metric(9, 1)], None, 0),
+]
+
+
+@pytest.mark.parametrize(("text", "differences", "value", "found"), _OF_METRICS)
+def test_what_a_condition_of_metrics_forbids(
+    text: str, differences: list[Difference], value: int | None, found: int
+) -> None:
+    (judged,), forbidden = judge([parse_condition(text)], differences)
+    assert (judged.condition, judged.value, judged.found, len(forbidden)) == (text, value, found, found)
+    assert judged.verdict == ("failed" if found else "passed")
+
+
+def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> None:
+    judged, forbidden = judge([*map(parse_condition, ("new-error", "new", "metric:lines>5"))], _FINDINGS)
+    assert [each.verdict for each in judged] == ["failed", "failed", "passed"]
+    assert forbidden == [_NEW_ERROR, _NEW_WARNING, _NEW_HINT, _TO_ERROR]
+    assert judge([], _FINDINGS) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "new-", "newer", "NEW", "metric:", "metric:>1", "metric:a>", "metric:a>x", "metric:a=1",
+             "metric:a>1.5", "metric:a>-1", "metric:a b>1", "metric:a>1\n", "metric:a>" + "9" * 16, *FORMS[-2:]],
+)  # fmt: skip
+def test_what_is_no_condition(text: str) -> None:
+    with pytest.raises(ValueError, match="no condition"):
+        parse_condition(text)

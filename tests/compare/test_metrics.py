@@ -1,0 +1,100 @@
+"""Metrics of two trees: what got worse is told of the function that it got worse in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from codebatch.compare.metrics import compare_metrics, is_worse_when_more
+from codebatch.compare.states import State
+from codebatch.model.record import Metric
+from tests.compare.trees import TextTrees, fields
+
+_TEXT = "a\nb\nc\nd\n"
+
+# Each as (metric, value, symbol, line).
+Numbers = list[tuple[str, int, str, int]]
+
+
+def _of_file(metric: str, value: int) -> tuple[str, int, str, int]:
+    return metric, value, "", 1
+
+
+def _metrics(path: str, numbers: Numbers) -> list[Metric]:
+    return [
+        Metric(path=path, metric=metric, value=value, symbol=symbol, line=line)
+        for metric, value, symbol, line in numbers
+    ]
+
+
+def _states(trees: TextTrees, old: Mapping[str, Numbers], new: Mapping[str, Numbers]) -> list[tuple[object, ...]]:
+    sides = [{path.encode(): _metrics(path, numbers) for path, numbers in side.items()} for side in (old, new)]
+    rows = compare_metrics(sides[0], sides[1], trees)
+    return [(row.state, fields(row.old, "value", "line"), fields(row.new, "value", "line")) for row in rows]
+
+
+_OF_FUNCTION = ("complexity", 4, "f", 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "states"),
+    [
+        ([_OF_FUNCTION], [("complexity", 5, "f", 3)], ["worsened"]),
+        ([("complexity", 5, "f", 3)], [_OF_FUNCTION], ["improved"]),
+        ([_OF_FUNCTION], [("complexity", 4, "f", 9)], ["unchanged"]),
+        # A new function is none that got worse.
+        ([_OF_FUNCTION], [_OF_FUNCTION, ("complexity", 40, "g", 9)], ["unchanged", "added"]),
+        ([_OF_FUNCTION], [], ["removed"]),
+        # What is not told is 0, where the rest is told.
+        ([_OF_FUNCTION], [_OF_FUNCTION, ("cognitive", 3, "f", 2)], ["unchanged", "worsened"]),
+        ([_OF_FUNCTION, ("nesting", 3, "f", 2)], [_OF_FUNCTION], ["unchanged", "improved"]),
+        ([("mine", 3, "f", 2)], [("mine", 2, "f", 2)], ["changed"]),
+        ([("mine", 3, "f", 2)], [_OF_FUNCTION], ["removed", "added"]),
+        # Sums over a file say how much there is in it.
+        ([_of_file("complexity", 3)], [_of_file("complexity", 9)], ["changed"]),
+        ([_of_file("max_complexity", 3)], [_of_file("max_complexity", 9)], ["worsened"]),
+        ([_of_file("code", 3)], [_of_file("code", 3), _of_file("max_nesting", 2)], ["unchanged", "worsened"]),
+        ([], [_of_file("duplicated_lines", 12)], ["worsened"]),
+        ([_of_file("dependents", 12)], [], ["changed"]),
+        # A file that became too large to be parsed did not get better.
+        ([_of_file("code", 3), _of_file("max_nesting", 2)], [_of_file("bytes", 9)], ["removed", "removed", "added"]),
+    ],
+)
+def test_state(old: Numbers, new: Numbers, states: list[State]) -> None:
+    trees = TextTrees({"a.py": _TEXT}, {"a.py": _TEXT})
+    assert [row[0] for row in _states(trees, {"a.py": old}, {"a.py": new})] == states
+
+
+def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
+    trees = TextTrees({"a.js": "a\nb\nc"}, {"a.js": "new\na\nb\nc"})
+    old: Numbers = [("complexity", 9, "<anonymous>", 1), ("complexity", 2, "<anonymous>", 3)]
+    new: Numbers = [
+        ("complexity", 1, "<anonymous>", 1),
+        *((name, value, symbol, line + 1) for name, value, symbol, line in old),
+    ]
+    assert _states(trees, {"a.js": old}, {"a.js": new}) == [
+        ("unchanged", (9, 1), (9, 2)),
+        ("unchanged", (2, 3), (2, 4)),
+        ("added", None, (1, 1)),
+    ]
+    assert [
+        row[0]
+        for row in _states(TextTrees({"a.js": "new\na\nb\nc"}, {"a.js": "a\nb\nc"}), {"a.js": new}, {"a.js": old})
+    ] == [
+        "unchanged",
+        "unchanged",
+        "removed",
+    ]
+
+
+def test_numbers_go_with_the_file() -> None:
+    trees = TextTrees({"a.py": _TEXT, "gone.py": "g"}, {"b.py": _TEXT, "new.py": "n"})
+    old: dict[str, Numbers] = {"a.py": [_of_file("max_nesting", 2)], "gone.py": [_of_file("max_nesting", 2)]}
+    new: dict[str, Numbers] = {"b.py": [_of_file("max_nesting", 3)], "new.py": [_of_file("max_nesting", 2)]}
+    assert [row[0] for row in _states(trees, old, new)] == ["worsened", "removed", "added"]
+
+
+def test_of_a_file_more_is_not_worse_that_is_worse_of_a_function() -> None:
+    assert is_worse_when_more(Metric(path="a", metric="complexity", value=1, symbol="f"))
+    assert not is_worse_when_more(Metric(path="a", metric="complexity", value=1))

@@ -1,0 +1,38 @@
+"""What a finding became that is in both batches."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from codebatch.compare.findings import Pass
+from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
+from codebatch.model.record import Diagnostic
+
+_OLD = Diagnostic(
+    path="a", line=1, column=1, end_line=1, end_column=2, severity="warning", code="X", message="as in line 7", tool="t"
+)
+
+
+@pytest.mark.parametrize(
+    ("new", "by", "state"),
+    [
+        (_OLD, "line", "unchanged"),
+        (replace(_OLD, line=9), "line", "unchanged"),
+        (replace(_OLD, message="as in line 8"), "line", "unchanged"),
+        (replace(_OLD, message="as in row 7"), "line", "changed"),
+        (replace(_OLD, path="b"), "line", "moved"),
+        (replace(_OLD, line=9), "text", "moved"),
+        (replace(_OLD, severity="error", message="other"), "text", "worsened"),
+        (replace(_OLD, severity="info", path="b"), "line", "improved"),
+    ],
+)
+def test_the_weightiest_is_told(new: Diagnostic, by: Pass, state: State) -> None:
+    assert state_of_pair(_OLD, new, by) == state
+
+
+def test_what_is_silenced_is_mended_by_nobody_even_where_its_file_is_gone() -> None:
+    assert state_of_old("rule_off", is_file_gone=False) == "suppressed"
+    assert state_of_old("path", is_file_gone=True) == "not_comparable"
+    assert state_of_old(None, is_file_gone=True) == "removed"
+    assert (state_of_new("rule_off"), state_of_new(None)) == ("not_comparable", "new")

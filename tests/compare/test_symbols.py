@@ -1,0 +1,93 @@
+"""Symbols of two trees: a definition that moved is not a new one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from codebatch.compare.symbols import compare_symbols
+from codebatch.model.record import Symbol
+from tests.compare.trees import TextTrees
+
+_F = "def f(a):\n    return a\n"
+_G = "def g(b):\n    return b + 1\n"
+
+Tree = dict[str, str]
+Row = tuple[str, str | None, str | None]
+
+
+def _symbols(tree: Tree) -> dict[bytes, list[Symbol]]:
+    return {path.encode(): [*_of_text(path, text)] for path, text in tree.items()}
+
+
+def _of_text(path: str, text: str) -> Iterator[Symbol]:
+    """Its functions, each of two lines."""
+    for found in re.finditer(r"^( *)def (\w+)\((.*)\)", text, re.MULTILINE):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Symbol(
+            path=path, name=found[2], symbol_type="function", qualified=found[2], scope="", line=line,
+            column=1, end_line=line + 1, end_column=9, parameters=tuple(found[3].split(", ")),
+        )  # fmt: skip
+
+
+def _rows(old: Tree, new: Tree) -> list[Row]:
+    trees = TextTrees(old, new)
+
+    def written(side, symbol):  # type: ignore[no-untyped-def]
+        return trees.text(side, symbol.path_bytes, symbol.line, symbol.end_line)
+
+    rows = compare_symbols(_symbols(old), _symbols(new), trees, written)
+    return sorted((row.state, _place(row.old), _place(row.new)) for row in rows)  # type: ignore[arg-type]
+
+
+def _place(symbol: Symbol | None) -> str | None:
+    return None if symbol is None else f"{symbol.path}:{symbol.line} {symbol.name}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rows"),
+    [
+        ({"a": _F}, {"a": f"import os\n{_F}"}, [("unchanged", "a:1 f", "a:2 f")]),
+        ({"a": _F}, {"a": _F.replace("(a)", "(a, b)")}, [("changed", "a:1 f", "a:1 f")]),
+        ({"a": _F}, {"b": _F}, [("moved", "a:1 f", "b:1 f")]),
+        ({"a": _F + _G}, {"a": _G}, [("removed", "a:1 f", None), ("unchanged", "a:3 g", "a:1 g")]),
+        # To a file that was there, into a class.
+        (
+            {"a": _F + _G, "b": "x"},
+            {"a": _F, "b": f"class C:\n  {_G}"},
+            [("moved", "a:3 g", "b:2 g"), ("unchanged", "a:1 f", "a:1 f")],
+        ),
+        # It is not known which one went there.
+        (
+            {"a": _G, "b": _G, "c": ""},
+            {"a": "", "b": "", "c": _G},
+            [("added", None, "c:1 g"), ("removed", "a:1 g", None), ("removed", "b:1 g", None)],
+        ),
+        # Of the same name, but not the same.
+        (
+            {"a": _F, "b": ""},
+            {"a": "", "b": _F.replace("return a", "pass")},
+            [("added", None, "b:1 f"), ("removed", "a:1 f", None)],
+        ),
+        # An overload before the others is the one that was added.
+        (
+            {"a": _F},
+            {"a": "def f(x):\n    return x\n" + _F},
+            [("added", None, "a:1 f"), ("unchanged", "a:1 f", "a:3 f")],
+        ),
+    ],
+)
+def test_what_became_of_each(old: Tree, new: Tree, rows: list[Row]) -> None:
+    assert _rows(old, new) == rows
+    back = {"added": "removed", "removed": "added"}
+    assert sorted((back.get(state, state), place, before) for state, before, place in _rows(new, old)) == sorted(
+        rows, key=lambda row: (row[0], str(row[1]), str(row[2]))
+    )
+
+
+def test_text_that_is_lost_moves_nothing() -> None:
+    old, new = {"a": _F, "b": ""}, {"a": "", "b": _F}
+    rows = compare_symbols(_symbols(old), _symbols(new), TextTrees(old, new), lambda _side, _symbol: b"")
+    assert {row.state for row in rows} == {"added", "removed"}

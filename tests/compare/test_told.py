@@ -1,0 +1,109 @@
+"""Findings of two batches, whatever is in their files: each in one pair or left, and the other way round the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.compare.told import Told, pair_told
+from codebatch.compare.trees import Side, Trees
+from codebatch.model.digest import Digest
+from codebatch.model.entry import Entry
+from codebatch.model.record import Diagnostic
+from codebatch.query.records import BatchRecords
+
+_NO_SYMBOLS = cast("BatchRecords", SimpleNamespace(task_names=()))
+
+Files = Mapping[bytes, bytes]
+
+
+class _Trees(Trees):
+    """Trees in memory."""
+
+    def __init__(self, old: Files, new: Files) -> None:
+        super().__init__(_NO_SYMBOLS, _NO_SYMBOLS)
+        self._files: dict[Side, Files] = {"old": old, "new": new}
+
+    @property
+    def unlike(self) -> tuple[Mapping[bytes, Entry], Mapping[bytes, Entry]]:
+        old, new = ({path: _entry(path, text) for path, text in self._files[side].items()} for side in ("old", "new"))
+        return (
+            {path: entry for path, entry in old.items() if new.get(path) != entry},
+            {path: entry for path, entry in new.items() if old.get(path) != entry},
+        )
+
+    def content(self, side: Side, path: bytes) -> bytes | None:
+        return self._files[side][path]
+
+    def object(self, side: Side, path: bytes) -> str:
+        return _entry(path, self._files[side][path]).object
+
+
+def _entry(path: bytes, text: bytes) -> Entry:
+    return Entry(path, "file", executable=False, size=len(text), object=Digest(hashlib.sha256(text).hexdigest()))
+
+
+_lines = st.lists(st.sampled_from([b"a", b"b", b" a", b"", b"c d", b"e"]), max_size=7)
+_trees = st.dictionaries(st.sampled_from([b"p.py", b"q.py", b"d/p.py", b"r.c"]), _lines, min_size=1, max_size=3)
+_places = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 8), st.integers(1, 2), st.sampled_from("XY"), st.sampled_from("mn")),
+    max_size=8,
+)
+_batches = st.tuples(_trees, _places)
+
+
+def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[Told]:
+    paths = sorted(files)
+    return [
+        Told(path, "lint", _diagnostic(path, line, column, code, message))
+        for at, line, column, code, message in places
+        for path in [paths[at % len(paths)]]
+    ]
+
+
+def _diagnostic(path: bytes, line: int, column: int, code: str, message: str) -> Diagnostic:
+    return Diagnostic(
+        path=path.decode(),
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=column,
+        severity="error",
+        code=code,
+        message=message,
+        tool="t",
+    )
+
+
+@given(old=_batches, new=_batches)
+def test_each_finding_is_in_one_pair_or_left_and_the_mirror_image_is_the_same(
+    old: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
+    new: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
+) -> None:
+    files = [{path: b"\n".join(lines) for path, lines in tree.items()} for tree, _ in (old, new)]
+    ours, theirs = _told(files[0], old[1]), _told(files[1], new[1])
+    paired = pair_told(_Trees(*files), ours, theirs)
+    assert {*ours} == {pair.old for pair in paired.pairs} | {*paired.old}
+    assert {*theirs} == {pair.new for pair in paired.pairs} | {*paired.new}
+    assert len(ours) == len(paired.pairs) + len(paired.old)
+    assert len(theirs) == len(paired.pairs) + len(paired.new)
+    assert all(pair.old.code == pair.new.code for pair in paired.pairs)
+    mirrored = pair_told(_Trees(*files[::-1]), theirs, ours)
+    assert {(pair.new, pair.old, pair.by) for pair in mirrored.pairs} == {*paired.pairs}
+
+
+@given(batch=_batches)
+def test_what_is_the_same_is_paired_with_itself(
+    batch: tuple[dict[bytes, list[bytes]], list[tuple[int, int, int, str, str]]],
+) -> None:
+    files = {path: b"\n".join(lines) for path, lines in batch[0].items()}
+    lines = {path: text.count(b"\n") + 1 for path, text in files.items()}
+    told = [each for each in _told(files, batch[1]) if 0 < each.about.line <= lines[each.path]]
+    paired = pair_told(_Trees(files, files), told, told)
+    assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
+    assert (paired.old, paired.new) == ([], [])

@@ -1,0 +1,47 @@
+"""Two trees by hand: which file is which, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from codebatch.compare.files import counted_lines, pair_files
+from codebatch.compare.lines import NOWHERE, pair_lines
+
+
+class TextTrees:
+    """A `FileMap` of two trees given as path -> text."""
+
+    def __init__(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+        self._texts = [{path.encode(): text.encode() for path, text in tree.items()} for tree in (old, new)]
+        digests = [{path: text.hex() for path, text in tree.items()} for tree in self._texts]
+        pairs, _ = pair_files(digests[0], digests[1], lambda digest: counted_lines(bytes.fromhex(digest)))
+        self.pairs = pairs
+
+    def new_path(self, old: bytes) -> bytes | None:
+        return next((pair.new for pair in self.pairs if pair.old == old), None)
+
+    def old_path(self, new: bytes) -> bytes | None:
+        return next((pair.old for pair in self.pairs if pair.new == new), None)
+
+    def lines(self, side: Literal["old", "new"], path: bytes, its_other: bytes) -> Sequence[int] | None:
+        assert side == "old"
+        old, new = self._texts[0][path], self._texts[1][its_other]
+        if old <= new:
+            return pair_lines(old, new)
+        found = [NOWHERE] * (old.count(b"\n") + 1)
+        for line, other in enumerate(pair_lines(new, old)):
+            if other != NOWHERE:
+                found[other] = line
+        return found
+
+    def text(self, side: Literal["old", "new"], path: bytes, first: int, end: int) -> bytes:
+        lines = self._texts[side == "new"][path].split(b"\n")[first - 1 : end]
+        return b"".join(b"".join(lines).split())
+
+
+def fields(record: msgspec.Struct | None, *names: str) -> tuple[object, ...] | None:
+    """What a side of a row has in some fields."""
+    return None if record is None else tuple(getattr(record, name) for name in names)

@@ -1,0 +1,240 @@
+"""Each form byte by byte, and what a hostile tree may put into it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import jsonschema  # type: ignore[import-untyped]  # it has no types
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codebatch.exchange.checkstyle import NAMESPACE, export_checkstyle
+from codebatch.exchange.ctags import export_ctags
+from codebatch.exchange.export import Export, Told
+from codebatch.exchange.github import ANNOTATIONS_MAX, export_github
+from codebatch.exchange.gitlab import export_gitlab
+from codebatch.exchange.outgoing import Outgoing
+from codebatch.exchange.rdjson import byte_column, export_rdjson
+from codebatch.exchange.sarif import export_sarif
+from codebatch.exchange.scanning_limits import by_tool, cut
+from codebatch.exchange.summary import make_summary
+from codebatch.model.record import SEVERITIES
+from codebatch.query.fields import JsonRecord
+
+from .outgoing import CONTENTS, FINDINGS, HOSTILE, HOSTILE_PATH, Held, outgoing, told
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "exchange"
+SARIF = jsonschema.Draft4Validator(
+    json.loads((Path(__file__).parent / "vendored" / "sarif-2.1.0-rtm.5.json").read_bytes())
+)
+SYMBOLS: list[JsonRecord] = [
+    {"path": "b.py", "name": "A", "qualified": "A", "scope": "", "symbol_type": "class", "line": 1, "column": 1,
+     "end_line": 9, "end_column": 1},
+    {"path": "b.py", "name": "run", "qualified": "A.run", "scope": "A", "symbol_type": "method", "line": 2, "column": 5,
+     "end_line": 4, "end_column": 1, "visibility": "private"},
+    {"path_b64": "YVx0CemBLnB5", "name": "!\x1b", "qualified": "!", "scope": "", "symbol_type": "function", "line": 1,
+     "column": 1, "end_line": 1, "end_column": 1},
+    {"path": "b.py", "name": "os", "qualified": "os", "scope": "", "symbol_type": "import", "line": 1, "column": 1,
+     "end_line": 1, "end_column": 5},
+]  # fmt: skip
+
+
+def _sarif(asked: Told) -> Export:
+    found = cut(by_tool(asked.findings, asked.tools))
+    return export_sarif(asked, found, {("ruff", "F401"): "an import that is not used"})
+
+
+def _sarif_runs(asked: Told) -> list[dict[str, Any]]:
+    log = json.loads(_sarif(asked).data)
+    SARIF.validate(log)
+    runs = log["runs"]
+    assert isinstance(runs, list)
+    return runs
+
+
+FORMS: dict[str, Callable[[], bytes]] = {
+    "sarif.sarif": lambda: _sarif(told(incomplete="1 of 9 results failed (lint)")).data,
+    "github.txt": lambda: export_github(told()).data,
+    "summary.md": lambda: make_summary(told(incomplete="1 of 9 results failed (lint)")),
+    "gitlab.json": lambda: export_gitlab(FINDINGS).data,
+    "checkstyle.xml": lambda: export_checkstyle(FINDINGS).data,
+    "rdjson.json": lambda: export_rdjson(FINDINGS, Held(CONTENTS)).data,
+    "tags": lambda: export_ctags(SYMBOLS).data,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_is_as_it_always_was(name: str) -> None:
+    assert FORMS[name]() == (GOLDEN / name).read_bytes()
+
+
+def test_sarif_is_valid_and_loses_nothing() -> None:
+    runs = _sarif_runs(told(incomplete="half of it"))
+    assert [run["automationDetails"] for run in runs] == [{"id": "codebatch/codebatch/"}, {"id": "codebatch/ruff/"}]
+    assert all(run["invocations"][0]["executionSuccessful"] is False for run in runs)
+    hostile, worse, hint = runs[1]["results"]
+    place = hostile["locations"][0]["physicalLocation"]
+    assert unquote_to_bytes(place["artifactLocation"]["uri"]) == HOSTILE_PATH
+    assert place["region"] == {"startLine": 1, "startColumn": 4, "endLine": 1, "endColumn": 6}
+    assert hostile["message"]["text"] == HOSTILE
+    assert [each.get("baselineState") for each in (hostile, worse, hint)] == ["new", "updated", None]
+    assert (worse["level"], hint["level"], hint["properties"]) == ("note", "note", {"severity": "hint"})
+    assert "region" not in hint["locations"][0]["physicalLocation"]
+    assert "partialFingerprints" not in hint
+
+
+def test_a_rule_is_as_grave_as_the_gravest_of_its_findings() -> None:
+    odd = outgoing("E1", "error", place=(2, 5, 3, 0))
+    (run,) = [run for run in _sarif_runs(told(outgoing("E1", "hint"), odd, outgoing("E1"))) if run["results"]]
+    assert [(rule["id"], rule["defaultConfiguration"]) for rule in run["tool"]["driver"]["rules"]] == [
+        ("E1", {"level": "error"})
+    ]
+    assert run["results"][1]["locations"][0]["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 5}
+
+
+def test_a_tool_that_has_found_nothing_has_a_run() -> None:
+    runs = _sarif_runs(told(outgoing()))
+    assert [len(run["results"]) for run in runs] == [0, 1]
+    assert "version" not in runs[0]["tool"]["driver"]
+
+
+def test_sarif_holds_no_more_than_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codebatch.exchange.scanning_limits.RUNS_MAX", 2)
+    monkeypatch.setattr("codebatch.exchange.scanning_limits.RESULTS_MAX", 3)
+    monkeypatch.setattr("codebatch.exchange.scanning_limits.RESULTS_SHOWN", 2)
+    findings = [outgoing(tool=tool, place=(line, 1, line, 2)) for tool in "abc" for line in range(1, 6)]
+    export = _sarif(told(*findings))
+    runs = json.loads(export.data)["runs"]
+    assert [(run["tool"]["driver"]["name"], len(run["results"])) for run in runs] == [("a", 3), ("b", 3)]
+    assert export.count == 6
+    assert export.left_out == (
+        "left out: 3 tools with 5 findings, for GitHub takes 2",
+        "left out: 2 of 5 findings of a, the least grave, for GitHub takes no more",
+        "GitHub shows 2 of the 3 findings of a",
+        "left out: 2 of 5 findings of b, the least grave, for GitHub takes no more",
+        "GitHub shows 2 of the 3 findings of b",
+    )
+    monkeypatch.setattr("codebatch.exchange.scanning_limits.GZIP_BYTES_MAX", 410)
+    assert [len(run["results"]) for run in json.loads(_sarif(told(*findings)).data)["runs"]] == [1, 1]
+
+
+def test_annotations_are_one_line_each_and_say_what_they_leave_out() -> None:
+    every = [outgoing(place=(line, 1, line, 2)) for line in range(1, 14)]
+    export = export_github(told(outgoing("E1", "error", message=HOSTILE, path=HOSTILE_PATH), *every))
+    first, *rest = export.data.decode().splitlines()
+    assert first.startswith('::error file=a b/%2541%3A%2C\\t"<&\\xe9\\xff.py,line=3,endLine=3,col=5,')
+    assert first.endswith("::100%25 a,b: ::error::c%0D%0A\\x1b[31m\\x85\\u202e<b>&\"'|`]]>\ufffe\U0001f600\\")
+    assert len(rest) == ANNOTATIONS_MAX
+    assert export.left_out == ("left out: 3 warnings more, for GitHub shows 10 of a step",)
+    assert b"## codebatch: 14 findings" in export.summary
+
+
+def test_a_summary_is_never_longer_than_may_be() -> None:
+    findings = [outgoing(message=HOSTILE, place=(line, 1, line, 2)) for line in range(1, 50)]
+    whole, cut_short = make_summary(told(*findings)), make_summary(told(*findings), 3_000)
+    assert len(cut_short) <= 3_000 < len(whole)
+    assert "25 more are not listed." in cut_short.decode()
+    assert make_summary(told(*findings), 10) == b""
+
+
+def test_fingerprints_for_gitlab_are_unique() -> None:
+    alike = [
+        outgoing(),
+        outgoing(path=b"b.py"),
+        *(outgoing(place=(n, 1, n, 2))._replace(fingerprint="") for n in (1, 2)),
+    ]
+    rows = json.loads(export_gitlab(alike).data)
+    assert len({row["fingerprint"] for row in rows}) == len(rows)
+    assert json.loads(export_gitlab([outgoing(place=(2, 1, 4, 1))]).data)[0]["location"]["lines"] == {
+        "begin": 2,
+        "end": 3,
+    }
+
+
+def test_checkstyle_is_xml_whatever_is_in_it() -> None:
+    tree = ET.fromstring(export_checkstyle(FINDINGS).data)
+    files = {file.get("name"): file for file in tree}
+    (error,) = files['a b/%41:,\t"<&\\xe9\\xff.py']
+    assert error.get("message") == HOSTILE.replace("\x1b", "\\x1b").replace("\x85", "\\x85").replace(
+        "\ufffe", "\\ufffe"
+    )
+    assert error.get(f"{{{NAMESPACE}}}code") == "F401"
+    hint = files["src/a.py"][0]
+    assert (hint.get("severity"), hint.get(f"{{{NAMESPACE}}}level")) == ("info", "hint")
+
+
+def test_columns_for_reviewdog_are_bytes() -> None:
+    text = "a\U00010410é = b".encode()
+    assert [byte_column(text, column) for column in (1, 2, 3, 4, 8, 9)] == [1, 2, 6, 8, 12, 13]
+    long = ("é" * 5_000).encode()
+    assert [byte_column(long, column) for column in (1, 1_000, 1_001, 5_001, 5_002)] == [
+        1,
+        1_999,
+        2_001,
+        10_001,
+        10_002,
+    ]
+    assert [byte_column(b"caf\xe9s", column) for column in (0, 4, 5, 6, 9)] == [1, 4, 5, 6, 9]
+    sources = Held({})
+    (row,) = json.loads(export_rdjson([outgoing()], sources).data)["diagnostics"]
+    assert row["location"]["range"] == {"start": {"line": 3}, "end": {"line": 3}}
+    assert sources.lost == {b"src/a.py"}
+
+
+ANY_TEXT, ANY_NUMBER = st.text(max_size=40), st.integers(-3, 5)
+ANY_FINDING = st.builds(
+    lambda code, severity, path, tool, message, place: outgoing(
+        code, severity, path=path, tool=tool, message=message, place=place
+    ),
+    ANY_TEXT,
+    st.sampled_from(SEVERITIES),
+    st.binary(min_size=1, max_size=20),
+    ANY_TEXT,
+    ANY_TEXT,
+    st.tuples(ANY_NUMBER, ANY_NUMBER, ANY_NUMBER, ANY_NUMBER),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(ANY_FINDING, min_size=1, max_size=4), st.binary(max_size=60))
+def test_no_record_makes_a_file_that_its_readers_refuse(findings: list[Outgoing], content: bytes) -> None:
+    asked = told(*findings)
+    _sarif_runs(asked)
+    annotations = export_github(asked).data.decode().splitlines()
+    assert [line.partition(" ")[0] in ("::error", "::warning", "::notice") for line in annotations] == [True] * len(
+        findings
+    )
+    assert sum(len(file) for file in ET.fromstring(export_checkstyle(findings).data)) == len(findings)
+    assert len(json.loads(export_gitlab(findings).data)) == len(findings)
+    rows = json.loads(export_rdjson(findings, Held({each.path: content for each in findings})).data)["diagnostics"]
+    positions = [position for row in rows for position in row["location"].get("range", {}).values()]
+    assert all(position["line"] >= 1 and position["column"] >= 1 for position in positions)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(ANY_TEXT, ANY_NUMBER, ANY_NUMBER), max_size=5))
+def test_tags_are_sorted_whatever_names_there_are(rows: list[tuple[str, int, int]]) -> None:
+    symbols: list[JsonRecord] = [
+        {**SYMBOLS[0], "name": name, "qualified": name, "line": line, "end_line": end_line}
+        for name, line, end_line in rows
+    ]
+    lines = export_ctags(symbols).data.split(b"\n")[:-1]
+    assert lines == sorted(lines)
+    assert len(lines) == len(export_ctags([]).data.splitlines()) + sum(name != "" for name, *_ in rows)
+
+
+def test_nothing_is_a_file_of_nothing() -> None:
+    none = Told(findings=(), tools={}, incomplete="")
+    assert json.loads(_sarif(none).data)["runs"] == []
+    assert export_github(none).data == b""
+    assert make_summary(none) == b"## codebatch: 0 findings\n\n"
+    assert json.loads(export_gitlab([]).data) == []
+    assert len(ET.fromstring(export_checkstyle([]).data)) == 0
+    assert json.loads(export_rdjson([], Held({})).data)["diagnostics"] == []
+    assert export_ctags([]).data.startswith(b"!_TAG_FILE_ENCODING")

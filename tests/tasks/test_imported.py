@@ -1,0 +1,296 @@
+"""What other programs write is read as they mean it, and what is hostile is refused in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from codebatch.model.record import Severity
+from codebatch_workers.exchange import reported
+from codebatch_workers.exchange.checkstyle import XML_DEPTH_MAX, read_checkstyle
+from codebatch_workers.exchange.jsonl import read_jsonl
+from codebatch_workers.exchange.paths import Paths
+from codebatch_workers.exchange.places import Places
+from codebatch_workers.exchange.rdjson import read_rdjson
+from codebatch_workers.exchange.reported import Report, Reported, Unit, Unreadable
+from codebatch_workers.exchange.sarif import read_sarif
+
+from .support import source
+
+Read = Callable[[bytes], Report]
+
+
+def sarif(*results: dict[str, Any], rules: list[dict[str, Any]] | None = None, **run: object) -> bytes:
+    """A log of one run."""
+    tool = {"driver": {"name": "tool", "rules": rules or []}}
+    return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": results, **run}]}).encode()
+
+
+def at(uri: str, **location: object) -> list[dict[str, object]]:
+    return [{"physicalLocation": {"artifactLocation": {"uri": uri, **location}}}]
+
+
+def one(data: bytes, read: Read = read_sarif) -> Reported:
+    (found,) = read(data).findings
+    return found
+
+
+LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any], Severity]] = {
+    "error": ({"level": "error"}, {}, "error"),
+    "note": ({"level": "note"}, {}, "info"),
+    "none": ({"level": "none"}, {}, "hint"),
+    "a word that there is not": ({"level": "fatal"}, {}, "warning"),
+    "nothing said": ({}, {}, "warning"),
+    "the rule's": ({}, {"defaultConfiguration": {"level": "error"}}, "error"),
+    "its own before the rule's": ({"level": "note"}, {"defaultConfiguration": {"level": "error"}}, "info"),
+    "CodeQL's word": ({}, {"properties": {"problem.severity": "recommendation"}}, "info"),
+    "a score": ({}, {"properties": {"security-severity": "7.0"}}, "error"),
+    "a lower score": ({}, {"properties": {"security-severity": 4}}, "warning"),
+    "the lowest": ({}, {"properties": {"security-severity": "3.9"}}, "info"),
+    "no score": ({}, {"properties": {"security-severity": {"a": []}}}, "warning"),
+    "to be looked at": ({"kind": "review"}, {}, "info"),
+    "a hint of ours": ({"level": "note", "properties": {"severity": "hint"}}, {}, "hint"),
+    "a severity of others": ({"level": "error", "properties": {"severity": "hint"}}, {}, "error"),
+}
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_the_severity_is_that_of_the_nearest_word(case: str) -> None:
+    result, rule, severity = LEVELS[case]
+    told = one(sarif({"ruleId": "R", "message": {"text": "m"}, **result}, rules=[{"id": "R", **rule}]))
+    assert (told.severity, told.code, told.tool, told.message) == (severity, "R", "tool", "m")
+
+
+def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are() -> None:
+    strings = {"messageStrings": {"a": {"text": "{0} is {{1}}, {1} {2}"}}, "defaultConfiguration": {"level": "error"}}
+    message = {"id": "a", "arguments": ["x", "y"]}
+    rules: list[dict[str, Any]] = [{"id": "Q"}, {"id": "R", **strings}]
+    for result in ({"ruleIndex": 1}, {"ruleId": "R/1"}, {"rule": {"id": "R"}}, {"rule": {"index": 1}}):
+        told = one(sarif({"message": message, **result}, rules=rules))
+        assert (told.message, told.severity) == ("x is {1}, y {2}", "error")
+    extension = {"rules": [{"id": "E", "shortDescription": {"text": "short"}}]}
+    tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
+    told = one(sarif({"rule": {"index": 0, "toolComponent": {"index": 0}}}, tool=tool))
+    assert (told.code, told.message, told.tool) == ("E", "short", "d")
+
+
+def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() -> None:
+    none: list[dict[str, Any]] = [
+        {"kind": "pass"},
+        {"kind": "notApplicable"},
+        {"baselineState": "absent"},
+        {"suppressions": [{"kind": "inSource"}, {"status": "accepted"}]},
+    ]
+    some: list[dict[str, Any]] = [{"suppressions": []}, {"suppressions": [{"status": "rejected"}]}, {"kind": "fail"}]
+    report = read_sarif(sarif(*none, *some))
+    assert (len(report.findings), report.dismissed, report.has_failed) == (3, 4, False)
+    assert read_sarif(sarif(invocations=[{}, {"executionSuccessful": False}])).has_failed
+    xml = b"<checkstyle><file name='a'><error severity='ignore'/><exception>x</exception></file></checkstyle>"
+    assert read_checkstyle(xml) == Report([], dismissed=1, has_failed=True)
+
+
+def test_a_base_leads_to_the_file_and_one_that_is_the_tree_may_lie_anywhere() -> None:
+    bases = {
+        "SRC": {"uri": "src/", "uriBaseId": "TOP"},
+        "TOP": {"uri": "file:///w"},
+        "LOOP": {"uri": "x", "uriBaseId": "LOOP"},
+    }
+    run: dict[str, Any] = {"originalUriBaseIds": bases, "artifacts": [{"location": {"uri": "by-index"}}]}
+    assert one(sarif({"locations": at("a", uriBaseId="SRC")}, **run)).paths == ("file:///w/src/a",)
+    assert one(sarif({"locations": at("a", uriBaseId="%SRCROOT%")}, **run)).paths == ("a",)
+    assert len(one(sarif({"locations": at("a", uriBaseId="LOOP")}, **run)).paths) == 1
+    run["originalUriBaseIds"] = {"%SRCROOT%": {"uri": "file:///github/workspace/"}}
+    assert one(sarif({"locations": at("a", uriBaseId="%SRCROOT%")}, **run)).paths == ("file:///github/workspace/a", "a")
+    index = [{"physicalLocation": {"artifactLocation": {"index": 0}}}]
+    assert one(sarif({"locations": index}, **run)).paths == ("by-index",)
+    assert one(sarif({"locations": []}, **run)).paths == ()
+
+
+def test_null_is_as_nothing_said() -> None:
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("ruleId", "ruleIndex", "rule", "level", "kind", "message", "locations", "suppressions", "properties")
+    )
+    fix = {"artifactChanges": [{"replacements": [{"insertedContent": {"text": None}}]}]}
+    assert one(sarif({**nothing, "fixes": [fix]})) == one(sarif({}))
+    assert one(sarif({"locations": [{"physicalLocation": None}]})) == one(sarif({}))
+    assert read_sarif(b'{"version":"2.1.0","runs":[{"tool":null,"results":null},{}]}') == Report([])
+    assert read_sarif(b'{"version":"2.1.0","runs":null}') == read_rdjson(b'{"diagnostics":null}') == Report([])
+
+
+HOSTILE: dict[str, tuple[Read, bytes, str]] = {
+    "nothing": (read_sarif, b"", "truncated"),
+    "another format": (read_sarif, b"<checkstyle/>", "JSON is malformed"),
+    "a version": (read_sarif, b'{"version":"1.0.0","runs":[]}', "version '1.0.0'"),
+    "no runs": (read_sarif, b'{"version":"2.1.0"}', "required field `runs`"),
+    "another type": (read_sarif, sarif({"message": 5}), r"got `int` - at `\$.runs\[0\].results\[0\].message`"),
+    "10,000 levels": (read_sarif, b'{"x":' + b"[" * 10_000, "nested too deeply"),
+    "levels of a message": (read_sarif, b'{"version":"2.1.0","runs":[{"x":' + b'{"y":' * 10_000, "nested too deeply"),
+    "no UTF-8": (read_sarif, sarif({"ruleId": "?"}).replace(b"?", b"\xff"), "codec can't decode"),
+    "half of a UTF-16": (read_sarif, b"\xff\xfe{", "truncated data"),
+    "elsewhere": (read_sarif, sarif(externalPropertyFileReferences={"results": [{}]}), "other files"),
+    "laughs": (read_checkstyle, b'<!DOCTYPE c [<!ENTITY a "ha">]><checkstyle>&a;</checkstyle>', "DTD"),
+    "a file of ours": (read_checkstyle, b'<!DOCTYPE c SYSTEM "file:///etc/passwd"><checkstyle/>', "DTD"),
+    "an entity": (read_checkstyle, b"<checkstyle>&a;</checkstyle>", "undefined entity"),
+    "levels": (read_checkstyle, b"<checkstyle>" + b"<a>" * 100_000, f"more than {XML_DEPTH_MAX} levels"),
+    "another root": (read_checkstyle, b"<testsuite/>", "begins with <testsuite>"),
+    "a control character": (read_checkstyle, b"<checkstyle>\x01</checkstyle>", "line 1, column 12"),
+    "an encoding": (read_checkstyle, b"<?xml version='1.0' encoding='idna'?><checkstyle/>", "codec failed"),
+    "a list": (read_rdjson, b"[]", "expected `object`"),
+    "a line": (read_jsonl, b'{"message":"m"}\n\n{"message"', "line 3: input data was truncated"),
+    "no message": (read_jsonl, b'{"path":"a"}', "line 1: it has no message"),
+    "a severity": (read_jsonl, b'{"message":"m","severity":"bad"}', "line 1: invalid enum value 'bad'"),
+    "no base64": (read_jsonl, b'{"message":"m","path_b64":"a"}', "no base64"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_cannot_be_read_is_refused_in_words(case: str) -> None:
+    read, data, message = HOSTILE[case]
+    with pytest.raises(Unreadable, match=message):
+        read(data)
+
+
+@pytest.mark.parametrize(
+    ("read", "data"),
+    [
+        (read_sarif, sarif({}, {})),
+        (read_checkstyle, b"<checkstyle><error/><error/></checkstyle>"),
+        (read_rdjson, b'{"diagnostics":[{},{}]}'),
+        (read_jsonl, b'{"message":""}\n{"message":""}'),
+    ],
+)
+def test_no_more_findings_are_read_than_there_may_be(read: Read, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(read(data).findings) == 2
+    monkeypatch.setattr(reported, "REPORTED_MAX", 1)
+    monkeypatch.setattr("codebatch_workers.exchange.checkstyle.REPORTED_MAX", 1)
+    with pytest.raises(Unreadable, match="more than 1 finding"):
+        read(data)
+
+
+def test_the_other_formats_are_read_with_their_own_words() -> None:
+    xml = (
+        '<?xml version="1.0"?><checkstyle><file name="a&#10;.js"><error line="2" column="3" severity="info" '
+        'message="&lt;m&gt;" source="eslint.rules.semi"/><error line="-1" column="x"/></file><error/></checkstyle>'
+    )
+    first, second, third = read_checkstyle(xml.encode("utf-16")).findings
+    assert first == Reported(("a\n.js",), "<m>", "info", code="eslint.rules.semi", line=2, column=3)
+    assert second == Reported(("a\n.js",), "", "warning")
+    assert third.paths == ()
+    ours = (
+        '<checkstyle xmlns:o="urn:codebatch:checkstyle"><file name="a"><error severity="info" source="t.c" o:tool="t" '
+        'o:code="c" o:end-line="3" o:end-column="4" o:level="hint"/></file></checkstyle>'
+    )
+    told = Reported(("a",), "", "hint", code="c", tool="t", end_line=3, end_column=4)
+    assert one(ours.encode(), read_checkstyle) == told
+    place = {"start": {"line": 1, "column": 2}, "end": {"line": 3, "column": 4}}
+    diagnostic = {"message": "m", "location": {"path": "a", "range": place}, "code": {"value": "c"}}
+    result: dict[str, Any] = {"source": {"name": "t"}, "severity": 1, "diagnostics": [diagnostic]}
+    told = Reported(("a",), "m", "error", "c", "t", 1, 2, 3, 4, unit="utf-8")
+    assert one(json.dumps(result).encode(), read_rdjson) == told
+    diagnostic |= {"severity": "INFO", "source": {"name": "u"}, "original_output": "hint"}
+    told = told._replace(severity="hint", tool="u")
+    assert one(b"\xef\xbb\xbf" + json.dumps(result).encode(), read_rdjson) == told
+    line = b'{"kind":"diagnostic","path_b64":"/w==","line":1,"severity":"hint","code":"c","message":"m","tool":"t"}'
+    report = read_jsonl(b"\xef\xbb\xbf" + line + b'\r\n{"kind":"metric"}')
+    assert report == Report([Reported((b"\xff",), "m", "hint", "c", "t", 1)], dismissed=1)
+
+
+def test_ruff_counts_characters_whatever_its_formats_mean() -> None:
+    assert one(sarif({})).unit == "utf-16"
+    assert one(sarif({}, columnKind="unicodeCodePoints")).unit == "characters"
+    ruff = {"driver": {"name": "ruff"}}
+    assert one(sarif({}, tool=ruff)).unit == "characters"
+    assert one(sarif({}, tool=ruff, columnKind="utf16CodeUnits")).unit == "utf-16"
+    assert one(b'{"source":{"name":"ruff"},"diagnostics":[{}]}', read_rdjson).unit == "characters"
+
+
+PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
+    ("a b.py", False, b"a b.py"),
+    ("a%20b.py", True, b"a b.py"),
+    ("a%20b.py", False, None),
+    ("100%.py", True, b"100%.py"),
+    ("./sub//x.py", False, b"sub/x.py"),
+    ("sub/../a b.py", False, b"a b.py"),
+    ("../tree/a b.py", False, None),
+    ("../../etc/passwd", True, None),
+    ("/home/me/tree/sub/x.py", False, b"sub/x.py"),
+    ("/home/me/tree/../tree/sub/x.py", False, b"sub/x.py"),
+    ("/home/me/tree2/sub/x.py", False, None),
+    ("/sub/x.py", False, None),
+    ("file:///home/me/tree/sub/x.py", True, b"sub/x.py"),
+    ("FILE://localhost/home/me/tree/a%20b.py#L1", False, b"a b.py"),
+    ("file:/home/me/tree/sub/x.py", True, b"sub/x.py"),
+    ("file://host/home/me/tree/sub/x.py", True, None),
+    ("file:sub/x.py", True, b"sub/x.py"),
+    ("https://example.com/sub/x.py", True, None),
+    ("c:x.py", True, None),
+    ("c:x.py", False, b"c:x.py"),
+    ("sub\\x.py", False, b"sub/x.py"),
+    ("caf%E9.py", True, b"caf\xe9.py"),
+    ("caf\\xe9.py", False, b"caf\xe9.py"),
+    (b"caf\xe9.py", False, b"caf\xe9.py"),
+    ("", False, None),
+    ("a\0b", False, None),
+    (".", False, None),
+]
+
+
+@pytest.mark.parametrize(("written", "is_uri", "path"), PATHS)
+def test_a_path_is_a_file_of_the_tree_or_none(written: str | bytes, is_uri: bool, path: bytes | None) -> None:
+    known = {b"a b.py", b"100%.py", b"sub/x.py", b"c:x.py", b"caf\xe9.py"}
+    assert Paths(known, b"/home/me/tree").find(written, is_uri=is_uri) == path
+    assert Paths(known, b"").find("/sub/x.py", is_uri=False) is None
+    assert Paths(known, b"/").find("/sub/x.py", is_uri=False) == b"sub/x.py"
+
+
+TEXT = "\ufeffab\r\n\U0001f600é = x\n\nlast"
+PLACES: list[tuple[tuple[int, int, int, int], Unit, tuple[int, int, int, int] | None]] = [
+    ((1, 2, 1, 3), "utf-16", (1, 2, 1, 3)),
+    ((0, 0, 0, 0), "characters", (1, 1, 1, 4)),
+    ((2, 0, 0, 0), "characters", (2, 1, 2, 7)),
+    ((2, 6, 2, 7), "characters", (2, 6, 2, 7)),
+    ((2, 7, 2, 8), "utf-16", (2, 6, 2, 7)),
+    ((2, 10, 2, 11), "utf-8", (2, 6, 2, 7)),
+    ((2, 2, 0, 0), "utf-8", (2, 1, 2, 7)),
+    ((2, 99, 0, 0), "utf-8", (2, 7, 2, 7)),
+    ((2, 99, 2, 99), "utf-16", (2, 7, 2, 7)),
+    ((2, 3, 1, 1), "characters", (2, 3, 2, 3)),
+    ((3, 1, 9, 9), "characters", (3, 1, 4, 5)),
+    ((4, 1, 0, 0), "characters", (4, 1, 4, 5)),
+    ((5, 1, 0, 0), "characters", None),
+    ((-1, 1, 0, 0), "characters", None),
+    ((10**30, 1, 0, 0), "characters", None),
+]
+
+
+@pytest.mark.parametrize(("said", "unit", "place"), PLACES)
+def test_a_place_is_in_the_text_whatever_columns_count(
+    said: tuple[int, int, int, int], unit: Unit, place: tuple[int, int, int, int] | None
+) -> None:
+    line, column, end_line, end_column = said
+    reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
+    assert Places(source("a.txt", TEXT)).find(reported) == place
+
+
+def test_a_file_without_text_has_its_first_place() -> None:
+    whole = Reported((), "", "info", line=1, column=7)
+    assert Places(source("a.bin", b"\0\1")).find(whole) == (1, 1, 1, 1)
+    assert Places(source("a.py", b"")).find(whole) == (1, 1, 1, 1)
+    assert Places(source("a.py", b"x\n")).find(whole._replace(line=2)) == (2, 1, 2, 1)
+
+
+def test_many_places_in_one_long_line_take_no_longer_than_so_many() -> None:
+    places = Places(source("a.js", "\U0001f600x" * 200_000))
+    units: list[Unit] = ["utf-16", "utf-8"]
+    for unit in units:
+        for column in range(1, 600_001, 1_200):
+            found = places.find(
+                Reported((), "", "info", line=1, column=column, end_line=1, end_column=column, unit=unit)
+            )
+            assert found is not None
+            assert found.column == (column - 1) // (3 if unit == "utf-16" else 5) * 2 + 1 + (
+                (column - 1) % (3 if unit == "utf-16" else 5) >= (2 if unit == "utf-16" else 4)
+            )

@@ -1,0 +1,88 @@
+"""reviewdog's diagnostic format (proto/rdf/reviewdog.proto in its repository), as JSON: columns are bytes of a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from codebatch.model.record import Severity
+from codebatch_workers.exchange.reported import Report, Reported, bounded, decoded
+
+_SEVERITIES: dict[str | int, Severity] = {
+    "ERROR": "error",
+    "WARNING": "warning",
+    "INFO": "info",
+    1: "error",
+    2: "warning",
+    3: "info",
+}
+_COUNTING_CHARACTERS = ("ruff",)
+"""Tools that count code points all the same."""
+
+
+class _Source(msgspec.Struct):
+    name: str | None = None
+
+
+class _Code(msgspec.Struct):
+    value: str | None = None
+
+
+class _Position(msgspec.Struct):
+    line: int | None = None
+    column: int | None = None
+
+
+class _Range(msgspec.Struct):
+    start: _Position | None = None
+    end: _Position | None = None
+
+
+class _Location(msgspec.Struct):
+    path: str | None = None
+    range: _Range | None = None
+
+
+class _Diagnostic(msgspec.Struct):
+    message: str | None = None
+    location: _Location | None = None
+    severity: str | int | None = None
+    source: _Source | None = None
+    code: _Code | None = None
+    original_output: str | None = None
+
+
+class _Result(msgspec.Struct):
+    diagnostics: list[_Diagnostic] | None
+    source: _Source | None = None
+    severity: str | int | None = None
+
+
+_decoder = msgspec.json.Decoder(_Result)
+
+
+def read_rdjson(data: bytes) -> Report:
+    """What a DiagnosticResult says. Raises Unreadable."""
+    result = decoded(data, _decoder)
+    return Report(list(bounded(_reported(each, result) for each in result.diagnostics or ())))
+
+
+def _reported(each: _Diagnostic, result: _Result) -> Reported:
+    location = each.location or _Location()
+    range_ = location.range or _Range()
+    start, end = range_.start or _Position(), range_.end or _Position()
+    severity = _SEVERITIES.get(each.severity or result.severity or "", "warning")
+    if severity == "info" and each.original_output == "hint":  # As we write it: it has three severities.
+        severity = "hint"
+    tool = (each.source and each.source.name) or (result.source and result.source.name) or ""
+    return Reported(
+        paths=(location.path,) if location.path else (),
+        message=each.message or "",
+        severity=severity,
+        code=(each.code and each.code.value) or "",
+        tool=tool,
+        line=start.line or 0,
+        column=start.column or 0,
+        end_line=end.line or 0,
+        end_column=end.column or 0,
+        unit="characters" if tool in _COUNTING_CHARACTERS else "utf-8",
+    )

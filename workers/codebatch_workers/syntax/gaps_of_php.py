@@ -1,0 +1,22 @@
+"""What the grammar of PHP does not know."""
+
+from __future__ import annotations
+
+import re
+
+from codebatch_workers.syntax.stand_ins import Gap, gap, plain_name
+
+_CASTS = rb"array|binary|bool|boolean|double|float|int|integer|object|real|string|unset"
+_RESERVED = (
+    rb"abstract|and|array|as|break|callable|case|catch|class|clone|const|continue|declare|default|do|echo|else|elseif"
+    rb"|empty|enddeclare|endfor|endforeach|endif|endswitch|endwhile|exit|extends|final|finally|fn|for|foreach|function"
+    rb"|global|goto|if|implements|include|instanceof|insteadof|interface|isset|list|match|namespace|new|or|print"
+    rb"|private|protected|public|readonly|require|return|static|switch|throw|trait|try|unset|use|var|while|xor|yield"
+)
+
+PHP_GAPS: tuple[Gap, ...] = (
+    # A class that is named as a cast is, between round brackets: `f(Binary::A)`.
+    gap(rb"\b(%s)(?=\s*::)" % _CASTS, plain_name, re.IGNORECASE, needs=(b"::",)),
+    # A property that is named as a keyword is, in a text: `"$a->class"`.
+    gap(rb"\$\w+\??->(%s)\b" % _RESERVED, plain_name, re.IGNORECASE, needs=(b"->",)),
+)

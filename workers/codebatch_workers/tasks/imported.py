@@ -1,0 +1,109 @@
+"""What another program found, out of the file that it wrote: `diagnostic` records, by place.
+
+What is of no file of the batch, or of a line that its file does not have, is no record. It is counted (`LeftOut`), and
+`told` says how much that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from codebatch.model.entry import Entry
+from codebatch.model.imported import ImportConfig, ImportFormat, LeftOut
+from codebatch.model.record import Diagnostic
+from codebatch_workers.api.project import Project
+from codebatch_workers.api.protocols import TaskEnvironment
+from codebatch_workers.exchange.checkstyle import read_checkstyle
+from codebatch_workers.exchange.jsonl import read_jsonl
+from codebatch_workers.exchange.paths import Paths
+from codebatch_workers.exchange.places import Places
+from codebatch_workers.exchange.rdjson import read_rdjson
+from codebatch_workers.exchange.reported import MESSAGE_CHARACTERS_MAX, Report, Reported
+from codebatch_workers.exchange.sarif import read_sarif
+
+EXAMPLES_MAX = 5
+_EXAMPLE_CHARACTERS_MAX = 500
+_CUT = "…"
+
+_READERS: Mapping[ImportFormat, Callable[[bytes], Report]] = {
+    "checkstyle": read_checkstyle,
+    "jsonl": read_jsonl,
+    "rdjson": read_rdjson,
+    "sarif": read_sarif,
+}
+
+
+def create(environment: TaskEnvironment[ImportConfig]) -> Imported:
+    """The task."""
+    return Imported(environment)
+
+
+class Imported:
+    """`diagnostic` records."""
+
+    def __init__(self, environment: TaskEnvironment[ImportConfig]) -> None:
+        self._config = environment.config
+        self._read_object = environment.read_object
+        self._name = environment.name
+        self.told = ""
+
+    def run_project(self, project: Project) -> list[Diagnostic]:
+        """The findings in files of the batch. Raises Unreadable or ObjectMissing."""
+        assert self._config.format, "what is planned is configured"
+        report = _READERS[self._config.format](self._read_object(self._config.object))
+        files = {entry.path: entry for entry in project.files}
+        paths = Paths(files.keys(), self._config.root)
+        of_file: dict[bytes, list[Reported]] = {}
+        examples: dict[str, None] = {}
+        no_file = 0
+        for each in report.findings:
+            known = (paths.find(path, is_uri=each.is_uri) for path in each.paths)
+            path = next(filter(None, known), None)
+            if path is None:
+                no_file += 1
+                if each.paths and len(examples) < EXAMPLES_MAX:
+                    examples[_shown(each.paths[0])] = None
+            else:
+                of_file.setdefault(path, []).append(each)
+        records = [record for path in sorted(of_file) for record in self._records(project, files[path], of_file[path])]
+        left_out = LeftOut(
+            no_file=no_file,
+            no_place=len(report.findings) - no_file - len(records),
+            dismissed=report.dismissed,
+            has_failed=report.has_failed,
+            examples=tuple(examples),
+        )
+        self.told = msgspec.json.encode(left_out).decode()
+        return records
+
+    def _records(self, project: Project, entry: Entry, reported: list[Reported]) -> list[Diagnostic]:
+        file = project.source(entry)
+        path, path_b64 = file.path_fields
+        places = Places(file)
+        records = [
+            Diagnostic(
+                path=path,
+                path_b64=path_b64,
+                **place._asdict(),
+                severity=each.severity,
+                code=each.code or self._name,
+                message=_cut(each.message),
+                tool=each.tool or self._name,
+            )
+            for each in reported
+            if (place := places.find(each)) is not None
+        ]
+        return sorted(records, key=lambda record: (record.line, record.column))
+
+
+def _cut(message: str) -> str:
+    if len(message) <= MESSAGE_CHARACTERS_MAX:
+        return message
+    return message[: MESSAGE_CHARACTERS_MAX - 1] + _CUT
+
+
+def _shown(path: str | bytes) -> str:
+    text = path.decode("utf-8", "backslashreplace") if isinstance(path, bytes) else path
+    return text[:_EXAMPLE_CHARACTERS_MAX]
