@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+F = TypeVar("F", bound="OnLine")
 
 Pass = Literal["line", "text", "message", "context"]
 
@@ -45,6 +46,30 @@ class Finding(NamedTuple):
     behind: bytes
 
 
+class OnLine(Protocol):
+    """What pairs a finding by its line: a `Finding`, or the record itself."""
+
+    @property
+    def tool(self) -> str:
+        """Who found it."""
+
+    @property
+    def code(self) -> str:
+        """The rule."""
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+
+    @property
+    def column(self) -> int:
+        """From 1."""
+
+    @property
+    def message(self) -> str:
+        """What it says."""
+
+
 class FindingPair(NamedTuple):
     """Places of two findings in what was given, and what paired them."""
 
@@ -63,6 +88,20 @@ class Pairing(NamedTuple):
 
 # A way to pair: of what is left on each side, by place, those that are one.
 _Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
+
+
+def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> Pairing:
+    """The first pass of `pair_in_file`, which nearly all are paired by, and which needs no text."""
+    pairs = [
+        FindingPair(one, other, "line")
+        for one, other in _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
+    ]
+    ours, theirs = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+    return Pairing(
+        pairs,
+        [place for place in range(len(old)) if place not in ours],
+        [place for place in range(len(new)) if place not in theirs],
+    )
 
 
 def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int] | None) -> Pairing:
@@ -95,13 +134,16 @@ def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _W
 
 
 def _on_one_line(
-    left: Mapping[int, Finding], right: Mapping[int, Finding], paired_lines: Sequence[int]
+    left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
     theirs = _grouped(right, lambda found: (found.tool, found.code, found.line))
     ours = _grouped(left, lambda found: (found.tool, found.code, found.line))
     for (tool, code, line), ones in ours.items():
         its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
         others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
+        if len(ones) == len(others) == 1:
+            yield ones[0], others[0]
+            continue
         if len(ones) * len(others) > _PAIRS_MAX:
             yield from zip(ones, others, strict=False)
             continue
@@ -151,7 +193,7 @@ def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator
             yield ones[0], others[0]
 
 
-def _grouped(found: Mapping[int, Finding], key: Callable[[Finding], K]) -> dict[K, list[int]]:
+def _grouped(found: Mapping[int, F], key: Callable[[F], K]) -> dict[K, list[int]]:
     """The places of findings with one key, in the order of their lines and columns."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index in sorted(found, key=lambda index: (found[index].line, found[index].column, index)):
