@@ -20,7 +20,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-F = TypeVar("F", bound="OnLine")
 
 Pass = Literal["line", "text", "message", "context"]
 
@@ -136,15 +135,16 @@ def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _W
 def _on_one_line(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    theirs = _grouped(right, lambda found: (found.tool, found.code, found.line))
-    ours = _grouped(left, lambda found: (found.tool, found.code, found.line))
-    for (tool, code, line), ones in ours.items():
+    theirs = _by_line(right)
+    for (tool, code, line), ones in _by_line(left).items():
         its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
         others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
         if len(ones) == len(others) == 1:
             yield ones[0], others[0]
             continue
         if len(ones) * len(others) > _PAIRS_MAX:
+            ones.sort(key=lambda place: left[place].column)
+            others.sort(key=lambda place: right[place].column)
             yield from zip(ones, others, strict=False)
             continue
         yield from _nearest(
@@ -152,6 +152,13 @@ def _on_one_line(
             for one in ones
             for other in others
         )
+
+
+def _by_line(found: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
+    places: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    for place, each in found.items():
+        places[each.tool, each.code, each.line].append(place)
+    return places
 
 
 def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:
@@ -193,7 +200,7 @@ def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator
             yield ones[0], others[0]
 
 
-def _grouped(found: Mapping[int, F], key: Callable[[F], K]) -> dict[K, list[int]]:
+def _grouped(found: Mapping[int, Finding], key: Callable[[Finding], K]) -> dict[K, list[int]]:
     """The places of findings with one key, in the order of their lines and columns."""
     groups: dict[K, list[int]] = defaultdict(list)
     for index in sorted(found, key=lambda index: (found[index].line, found[index].column, index)):
