@@ -194,7 +194,7 @@ def _check_metric(batch: OpenedBatch, metric: str) -> None:
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
-    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, {*_KNOWN, *known}))
+    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:
