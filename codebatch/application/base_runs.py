@@ -15,7 +15,7 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
-from codebatch.errors import Stopped
+from codebatch.errors import Stopped, ToolMismatch
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
@@ -64,6 +64,23 @@ def run_snapshot_as(
                 hint = "run the same command again: what is done is kept"
                 raise Stopped("stopped before the base was run", hint=hint, exit_status=executed.signal_status)
     return batch
+
+
+def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution, listener: Listener) -> Batch:
+    """The batch of another one's tree under the tasks of `head`: itself where they are these, or the tree is that one.
+
+    Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
+    """
+    is_alike = [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]
+    if is_alike or batch.about.snapshot_id == head.about.snapshot_id:
+        return batch
+    checkout = Checkout(batch.about.commit, batch.about.is_clean)
+    try:
+        listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
+        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout)
+    except ToolMismatch as error:
+        told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
+        raise ToolMismatch(told, hint=error.hint) from error
 
 
 def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:

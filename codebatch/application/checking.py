@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.application.base_runs import run_snapshot_as
+from codebatch.application.base_runs import under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.baselines import new_beside, read_baseline
 from codebatch.application.change_lines import TouchedLines, touched_since
@@ -31,7 +31,7 @@ from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
 from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
-from codebatch.store.batches import Batch, Checkout, snapshot_of
+from codebatch.store.batches import Batch
 from codebatch.store.store import Store
 
 # What some batches have none of, for they have no cycle, or nothing that is copied.
@@ -141,22 +141,15 @@ class Checker(NamedTuple):
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""
-        batch = base.batch
-        if [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]:
-            return base
-        if batch.about.snapshot_id == head.about.snapshot_id:
-            return base  # There is nothing that the change could have done.
-        checkout = Checkout(batch.about.commit, batch.about.is_clean)
         try:
-            self.listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
-            made = run_snapshot_as(store, head, snapshot_of(store, batch), self.execution, self.listener, checkout)
+            made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
-            told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
-            raise BatchIncomplete(
-                told, hint="run HEAD again here; or compare all the same with --allow-incomparable"
-            ) from error
+            hint = "run HEAD again here; or compare all the same with --allow-incomparable"
+            raise BatchIncomplete(error.message, hint=hint) from error
+        if made.id == base.batch.id:
+            return base
         return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
 
 

@@ -23,7 +23,7 @@ from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, Im
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.query.standing import Standing, standing
 from codebatch.store.bases import BASES_MAX, find_bases
-from codebatch.store.batches import Batch, hidden_batch, iter_batches, snapshot_of
+from codebatch.store.batches import Batch, Checkout, hidden_batch, iter_batches, snapshot_of
 from codebatch.store.journal import Committed, Failed, read_journal
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import Store
@@ -82,7 +82,7 @@ def import_findings(
         planner = _planner(execution, store, start, _config(store, start, data, form, root), task, listener)
         found = planner.find(listener.note)
         if found is not None and (stands := standing(found)).is_over and not stands.holders:
-            return _imported(store, planner.answering_one(found), "up to date", task)
+            return _imported(store, _answering(planner, found, start), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
@@ -92,7 +92,19 @@ def import_findings(
                 return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
-                return _imported(store, planner.adopt(hidden), "ran", task)
+                return _imported(store, planner.adopt(hidden, _checkout_of(start)), "ran", task)
+
+
+def _answering(planner: Planner, found: Batch, start: Batch) -> Batch:
+    """The batch of the plan where it is the latest and of the same commit, else one that adopts it."""
+    if planner.is_answered_by(found) and _checkout_of(found) == _checkout_of(start):
+        return found
+    with planner.store.making_batch():
+        return planner.adopt(found, _checkout_of(start))
+
+
+def _checkout_of(batch: Batch) -> Checkout:
+    return Checkout(batch.about.commit, batch.about.is_clean)
 
 
 def _check(execution: Execution, data: bytes, form: str, task: str) -> None:

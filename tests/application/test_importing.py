@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from codebatch.application.asking import ask
@@ -18,8 +21,10 @@ from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.errors import InvalidInput
+from codebatch.exchange.making import make_export
+from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut
-from codebatch.model.record import Diagnostic
+from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.store.batches import Batch, batch_ids, resolve_batch
 from codebatch.store.collection import objects_of_records
 from codebatch.store.store import Store
@@ -173,6 +178,49 @@ def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
     collect_garbage(project.store, keep=1)
     assert batch_ids(project.store) != [batch.id]
     assert not project.store.objects().has_key(bytes.fromhex(imported))
+
+
+def test_what_we_export_is_what_we_import(project: Project) -> None:
+    """Of files in several encodings, under names that need an escape, with findings of every shape."""
+    texts = {
+        b"bom.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9\xf0\x9f\x98\x80 = 2\r\n",
+        b"latin.py": b"# coding: latin-1\nx = '\xe9\xe9'\n",
+        b"n\xff #%20\\x.py": "a\n\U0001f600\U0001f600 é\n\nlast".encode(),
+        b"broken.txt": b"\xe9 a \xf0\x9f\x98\x80\xff b\n",
+    }
+    for name, text in texts.items():
+        (project.tree / os.fsdecode(name)).write_bytes(text)
+    project.run()
+    dice = random.Random(15)
+    lines: list[Diagnostic] = []
+    for name in texts:
+        path, path_b64 = path_fields(name)
+        for number in range(60):
+            line, column = dice.randint(1, 4), dice.randint(1, 9)
+            message = f"m{number} <&\"'> é\U0001f600 %0A ::x\n{{0}} {'%' * dice.randint(0, 2)}"
+            lines.append(
+                Diagnostic(
+                    path=path,
+                    path_b64=path_b64,
+                    line=line,
+                    column=column,
+                    end_line=line + dice.randint(0, 1),
+                    end_column=dice.randint(1, 9),
+                    severity=dice.choice(SEVERITIES),
+                    code=dice.choice(["a.b", "c/d", "é"]),
+                    message=message,
+                    tool=dice.choice(["one", "two.three", "ruff"]),
+                )
+            )
+    batch = project.take(msgspec.json.Encoder().encode_lines(lines), "first").batch
+    wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
+    assert len(wanted) > 150
+    for form in ("sarif", "checkstyle", "rdjson"):
+        opened = OpenedBatch(ask(project.store, batch.id), lambda: None, partial=False)
+        data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
+        imported = project.take(data, form, form=form)
+        assert imported.left_out == LeftOut(), form
+        assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
 
 
 def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
