@@ -20,7 +20,7 @@ from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.store.bases import find_bases
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
+from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches, snapshot_of
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
