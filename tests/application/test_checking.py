@@ -282,3 +282,18 @@ def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project:
     checked = project.check()
     assert isinstance(checked.base, NoBase)
     assert not checked.base.is_first
+
+
+def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    monkeypatch.chdir(project.tree)
+    for name in ("GITHUB_REF", "GITHUB_BASE_REF"):
+        monkeypatch.delenv(name, raising=False)
+    assert not codebatch.check(store=project.store).is_passed
+    assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
+    with pytest.raises(InvalidInput, match="stands for BASE"):
+        codebatch.check("latest", store=project.store, baseline="known.jsonl")
+    with pytest.raises(InvalidInput, match="no condition"):
+        codebatch.check(store=project.store, fail_on=["newer"])
