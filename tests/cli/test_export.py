@@ -40,6 +40,16 @@ def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
             api.make_export(batch, "sarrif")  # type: ignore[arg-type]
 
 
+def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exported() -> bytes:
+        with api.open(ran.store) as store:
+            return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
+
+    few = exported()
+    monkeypatch.setattr("codebatch.query.records._FEW_PATHS", 0)
+    assert exported() == few
+
+
 def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
     with api.open(ran.store) as store:
         batch = store.batch()
