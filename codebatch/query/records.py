@@ -142,11 +142,8 @@ class BatchRecords:
         if not self.batch.about.paths and len(wanted) <= _FEW_PATHS:
             with self._look_again():
                 return self.snapshot.find_items(wanted)
-        return {path: self._numbers[path] for path in wanted if path in self._numbers}
-
-    @cached_property
-    def _numbers(self) -> dict[bytes, int]:
-        return {entry.path: item for item, entry in enumerate(self.items)}
+        items = {entry.path: item for item, entry in enumerate(self.items)}
+        return {path: items[path] for path in wanted if path in items}
 
     def read_object(self, entry: Entry) -> bytes:
         """The content of an entry. Raises ObjectMissing."""
