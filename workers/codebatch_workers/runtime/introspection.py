@@ -107,20 +107,24 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None where the settings are not ours."""
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+
+    None at all where the settings are not ours.
+    """
     try:
         config = msgspec.convert(dict(settings), LintConfig)
     except msgspec.ValidationError:
         return None
     known = {rule.code: rule.is_on for rule in rules_of(config)}
-    if config.ruff.config == "pinned":
+    is_project = config.ruff.config == "project"
+    if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
-    def is_off(path: bytes, tool: str, code: str) -> bool:
-        if code not in known and (tool == "ruff" and config.ruff.config == "project"):
-            return not is_on(code, settings_at(config, path), default=True)
-        return not (code in known and is_on(code, settings_at(config, path), default=known[code]))
+    def is_off(path: bytes, tool: str, code: str) -> bool | None:
+        if code not in known and not (is_project and tool == "ruff"):
+            return None
+        return not is_on(code, settings_at(config, path), default=known.get(code, True))
 
     return is_off
 
