@@ -110,6 +110,19 @@ def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
     }
 
 
+def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\n")
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    write(codebatch.directory / "b.py", "")
+    codebatch("run", ".")
+    ended = codebatch("export", "sarif", begun, "latest", status=3)
+    (told, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert told["message"]["text"] == f"the older batch, {begun}: 0.0 % of the batch is done"
+    assert "left out: 1 finding that cannot be compared with the older batch" in ended.notes
+    assert _results(ended.stdout) == []
+
+
 def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:
     tags = tmp_path / "tags"
     ran.codebatch("export", "ctags", "--store", ran.store, "-o", tags)
