@@ -16,6 +16,7 @@ from codebatch.application.freezing import rules_for, take
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
 from codebatch.errors import Stopped
+from codebatch.model.imported import for_tree_of
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
@@ -36,18 +37,22 @@ def run_snapshot_as(
     execution: Execution,
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
+    known: Batch | None = None,
 ) -> Batch:
     """The batch of a snapshot under the tasks of another batch, made and worked to its end where there is none.
 
+    What was imported into that one says nothing of this snapshot: imports are those of `known`, a batch of it.
     Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
     """
-    catalogue, plan = execution.configuration.catalogue, head.plan()
+    plan = head.plan()
+    catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
-    wanted = plan_digest(snapshot.digest, plan.tasks, plan.paths), head.about.place
+    tasks = for_tree_of(known.plan().tasks if known is not None else (), plan.tasks)
+    wanted = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
     with store.writing() as lock:
         batch = _find(store, wanted)
         if batch is None:
-            made = make_plan(catalogue, snapshot, plan.pipeline, plan.tasks, plan.shard_rule, plan.paths)
+            made = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
             with store.making_batch():
                 batch = _find(store, wanted) or create_batch(
                     store,

@@ -26,6 +26,7 @@ from codebatch.compare.lines import NOWHERE
 from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
+from codebatch.model.imported import are_alike
 from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
 from codebatch.store.batches import Batch, Checkout, snapshot_of
@@ -134,14 +135,16 @@ class Checker(NamedTuple):
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""
         batch = base.batch
-        if [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]:
+        if are_alike(batch.plan().tasks, head.plan().tasks):
             return base
         if batch.about.snapshot_id == head.about.snapshot_id:
             return base  # There is nothing that the change could have done.
         checkout = Checkout(batch.about.commit, batch.about.is_clean)
         try:
             self.listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
-            made = run_snapshot_as(store, head, snapshot_of(store, batch), self.execution, self.listener, checkout)
+            made = run_snapshot_as(
+                store, head, snapshot_of(store, batch), self.execution, self.listener, checkout, batch
+            )
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base

@@ -30,6 +30,10 @@ from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 
 _UNREADABLE = "Unreadable: "
+_HINTS = {
+    "memory": "nothing was imported; let a worker have more with --memory-mb",
+    "timeout": "nothing was imported; a task of project scope may take `project_seconds_max` of the configuration",
+}
 
 
 class Unimportable(InvalidInput):
@@ -172,7 +176,8 @@ def _refuse_failed(batch: Batch, task: str, form: ImportFormat, *, allow_failed:
         if _UNREADABLE in what:
             raise Unimportable(f"it cannot be read as {form}: {what.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
-        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint="nothing was imported")
+        hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
+        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
     left_out = _left_out(batch, task)
     if left_out is not None and left_out.has_failed and not allow_failed:
         raise Unimportable(

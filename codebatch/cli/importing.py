@@ -14,7 +14,7 @@ from codebatch.application.execution import Execution
 from codebatch.application.importing import Unimportable, import_findings
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.run import Teller, executing
-from codebatch.errors import InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportFormat, LeftOut
 from codebatch.model.quantities import count_of
 from codebatch.store.batches import resolve_batch
@@ -83,8 +83,8 @@ def import_(
             allow_failed=allow_failed,
             listener=Teller(answering),
         )
-    except Unimportable as error:
-        raise Unimportable(f"{file}: {error.message}", hint=error.hint) from error
+    except (BatchIncomplete, Unimportable) as error:
+        raise type(error)(f"{file}: {error.message}", hint=error.hint) from error
     if imported.signal_status:
         answering.note("stopped; nothing was imported")
         return imported.signal_status

@@ -12,6 +12,7 @@ from codebatch.compare.rules import Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.model.imported import way_of
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import File
 from codebatch.query.records import BatchRecords
@@ -84,7 +85,7 @@ class Reasons:
         if self._has_other_tool(told.task):
             return "tool"
         mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
-        is_alike = all(task.config == others[name].config for name, task in mine.items()) and (
+        is_alike = all(way_of(task) == way_of(others[name]) for name, task in mine.items()) and (
             self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
         )
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 from collections.abc import Iterator
@@ -13,10 +12,13 @@ import msgspec
 import pytest
 
 from codebatch.application.asking import ask
+from codebatch.application.base_selection import Base
+from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.importing import Imported, Unimportable, import_findings
+from codebatch.application.opened import open as open_store
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
@@ -107,10 +109,10 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
 
 def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
     ends: list[Batch] = []
-    for order in itertools.permutations([("m", LINES), ("z", LINES + LINES), ("b", b"")]):
+    for order in ("mzb", "bmz"):
         last = project.first
-        for task, data in order:
-            last = project.take(data, task, start=last).batch
+        for task in order:
+            last = project.take({"m": LINES, "z": LINES + LINES, "b": b""}[task], task, start=last).batch
         ends.append(last)
     assert len({each.about.plan_digest for each in ends}) == 1
     last = ends[-1]
@@ -166,6 +168,52 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     assert [note for note in notes if "other" in note]
 
 
+def states(project: Project, old: Batch, new: Batch, tool: str) -> list[tuple[str, str, object]]:
+    one, other = (OpenedBatch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
+    found = other.compare(one, tool=tool)
+    rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
+    return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
+
+
+def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
+    """That each file is another one says nothing of how was looked."""
+    first = project.take(LINES, "other").batch
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    run, _ = project.run()
+    later = b'{"path":"a.py","line":3,"message":"one","code":"C"}\n{"path":"a.py","line":2,"message":"n","code":"N"}\n'
+    second = project.take(later, "other").batch
+    assert states(project, first, second, "other") == [("new", "", "N"), ("fixed", "", "other")]
+    assert states(project, run, second, "other") == [
+        ("not_comparable", "task", "N"),
+        ("not_comparable", "task", "C"),
+    ]
+
+
+@pytest.mark.slow
+def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
+    def check() -> Checked:
+        execution = Execution(configuration=load_configuration(project.tree), jobs=2)
+        with open_store(project.store.root) as store:
+            return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
+
+    first = project.take(LINES, "other").batch
+    project.take(LINES, "alone")
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert checked.base.batch.id > first.id, "tasks are the same, but for an import that is there alone"
+    assert [each.new.code for each in checked.forbidden if isinstance(each.new, Diagnostic)] == ["N"]
+    (project.tree / "codebatch.toml").write_text("[tasks.lint]\noff = ['F401']\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert not checked.forbidden
+    assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
+
+
 def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
     batch = project.take(LINES, "other").batch
     (imported,) = batch.about.imports.values()
@@ -180,6 +228,7 @@ def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
     assert not project.store.objects().has_key(bytes.fromhex(imported))
 
 
+@pytest.mark.slow
 def test_what_we_export_is_what_we_import(project: Project) -> None:
     """Of files in several encodings, under names that need an escape, with findings of every shape."""
     texts = {
