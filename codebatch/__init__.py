@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from codebatch.application.execution import Listener
     from codebatch.application.hotspots import Hotspot, Hotspots
     from codebatch.application.impact import Impact
+    from codebatch.application.import_file import import_findings
+    from codebatch.application.importing import Imported, Unimportable
     from codebatch.application.nouns import Records
     from codebatch.application.opened import OpenedStore, open
     from codebatch.application.opened_batch import OpenedBatch
@@ -104,6 +106,7 @@ __all__ = [
     "Hotspots",
     "Impact",
     "Import",
+    "Imported",
     "Inspected",
     "InternalError",
     "InvalidConfiguration",
@@ -136,9 +139,11 @@ __all__ = [
     "TaskStatus",
     "ToolMismatch",
     "UnfitFileSystem",
+    "Unimportable",
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "import_findings",
     "make_export",
     "make_report",
     "open",
@@ -154,6 +159,8 @@ _NAMES = {
     "application.execution": "Listener",
     "application.hotspots": "Hotspot Hotspots",
     "application.impact": "Impact",
+    "application.import_file": "import_findings",
+    "application.importing": "Imported Unimportable",
     "application.nouns": "Records",
     "application.opened": "OpenedStore open",
     "application.opened_batch": "OpenedBatch",

@@ -18,7 +18,7 @@ from codebatch.application.planning import Planner
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, resolve_tasks
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.query.standing import Standing, standing
@@ -63,7 +63,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
         return BatchIncomplete(f"batch {self.batch.id} is {self.standing.state.value}", hint=hint)
 
 
-def import_findings(
+def import_into(
     execution: Execution,
     store: Store,
     start: Batch,
@@ -96,7 +96,20 @@ def import_findings(
                 return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
-                return _imported(store, planner.adopt(hidden, _checkout_of(start)), "ran", task)
+                batch = planner.adopt(hidden, _checkout_of(start))
+        if execution.configuration.settings.index.build == "run":
+            _index(store, batch, listener)
+        return _imported(store, batch, "ran", task)
+
+
+def _index(store: Store, batch: Batch, listener: Listener) -> None:
+    from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
+
+    listener.phase("indexing")
+    try:
+        build_index(store, batch, note=listener.note)
+    except StoreError as error:
+        listener.note(f"there is no new index: {error.message}")
 
 
 def _answering(planner: Planner, found: Batch, start: Batch) -> Batch:

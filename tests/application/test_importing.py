@@ -11,13 +11,14 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+import codebatch
 from codebatch.application.asking import ask
 from codebatch.application.base_selection import Base
 from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.importing import Imported, Unimportable, import_findings
+from codebatch.application.importing import Imported, Unimportable, import_into
 from codebatch.application.opened import open as open_store
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
@@ -51,7 +52,7 @@ class Project(NamedTuple):
         """Import, into the latest batch unless another is named."""
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
-        return import_findings(
+        return import_into(
             execution, self.store, start, data, form=form, task=task, allow_failed=failed, listener=Listener()
         )
 
@@ -270,6 +271,19 @@ def test_what_we_export_is_what_we_import(project: Project) -> None:
         imported = project.take(data, form, form=form)
         assert imported.left_out == LeftOut(), form
         assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
+
+
+def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    file = project.tree / "found.jsonl"
+    file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
+    store = project.store.root
+    imported = codebatch.import_findings(file, "jsonl", "other", store=store, root="/elsewhere")
+    assert (imported.findings, imported.left_out) == (3, LeftOut(no_place=1, dismissed=1))
+    with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
+        codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
+    with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: it cannot be read as rdjson"):
+        codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
 
 
 def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
