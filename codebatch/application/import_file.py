@@ -18,6 +18,7 @@ from codebatch.store.store import Store
 from codebatch.system.regular import read_regular
 
 STANDARD_INPUT = "-"
+_ATTEMPTS_MAX = 100
 
 
 def import_findings(
@@ -39,25 +40,27 @@ def import_findings(
     that cannot be read as what it is said to be, or says that the program did not do all (unless `allow_failed`),
     and ToolMismatch, BatchIncomplete or StoreError; what else lacks of the batch is told by `Imported.shortfall`.
     """
-    listener = listener or Listener()
-    opened = open_store(store)
     return import_file(
         Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
-        opened,
-        resolve_batch(opened, batch, listener.note, whole=True),
+        open_store(store),
+        batch,
         str(path_of(file)),
         form=form,
         task=task,
         root=None if root is None else path_of(root),
         allow_failed=allow_failed,
-        listener=listener,
+        listener=listener or Listener(),
     )
+
+
+class _Overtaken(Exception):
+    """Another batch is the latest by now."""
 
 
 def import_file(
     execution: Execution,
     store: Store,
-    start: Batch,
+    reference: str | None,
     file: str,
     *,
     form: ImportFormat,
@@ -66,22 +69,39 @@ def import_file(
     allow_failed: bool,
     listener: Listener,
 ) -> Imported:
-    """As `import_into`, of a file that errors name; `-` is standard input."""
+    """As `import_into`, of a file that errors name; `-` is standard input.
+
+    Where no batch is named and another import is through before this one, it starts from that: so none is lost.
+    """
     data = _read(file)
-    try:
-        return import_into(
-            execution,
-            store,
-            start,
-            data,
-            form=form,
-            task=task,
-            root=None if root is None else os.fsencode(os.path.abspath(root)),
-            allow_failed=allow_failed,
-            listener=listener,
-        )
-    except (BatchIncomplete, Unimportable) as error:
-        raise type(error)(f"{file}: {error.message}", hint=error.hint) from error
+    first = start = resolve_batch(store, reference, listener.note, whole=True)
+    for _ in range(_ATTEMPTS_MAX):
+
+        def check(at: Batch = start) -> None:
+            if reference is None and resolve_batch(store, None, whole=True).id != at.id:
+                raise _Overtaken
+
+        try:
+            return import_into(
+                execution,
+                store,
+                start,
+                data,
+                form=form,
+                task=task,
+                root=None if root is None else os.fsencode(os.path.abspath(root)),
+                allow_failed=allow_failed,
+                check=check,
+                listener=listener,
+            )
+        except (BatchIncomplete, Unimportable) as error:
+            raise type(error)(f"{file}: {error.message}", hint=error.hint) from error
+        except _Overtaken:
+            start = resolve_batch(store, reference, listener.note, whole=True)
+            if start.about.snapshot_id != first.about.snapshot_id:
+                break
+    hint = f"say of which batch it is: codebatch import {form} FILE --as {task} --batch {first.id}"
+    raise BatchIncomplete(f"{file}: another batch came in between, and nothing was imported", hint=hint)
 
 
 def _read(file: str) -> bytes:

@@ -7,6 +7,7 @@ failed, and a file that cannot be read leaves the latest batch the latest.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -73,20 +74,22 @@ def import_into(
     task: str,
     root: bytes | None = None,
     allow_failed: bool = False,
+    check: Callable[[], None] = lambda: None,
     listener: Listener,
 ) -> Imported:
     """Make the latest batch one with all tasks of `start` and what a file says that another program wrote, as `task`.
 
     `root` is where the tree lay for that program, by default where it does here. `allow_failed`: a file is taken that
-    says itself that the program did not do all. On return the batch is on disk. Raises InvalidInput for what cannot be
-    imported, of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    says itself that the program did not do all. `check` is called before the batch gets its name, when nobody else can
+    make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be imported,
+    of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
     """
     _check(execution, data, form, task)
     with store.writing() as lock:
         planner = _planner(execution, store, start, _config(store, start, data, form, root), task, listener)
         found = planner.find(listener.note)
         if found is not None and (stands := standing(found)).is_over and not stands.holders:
-            return _imported(store, _answering(planner, found, start), "up to date", task)
+            return _imported(store, _answering(planner, found, start, check), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
@@ -96,6 +99,7 @@ def import_into(
                 return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
+                check()
                 batch = planner.adopt(hidden, _checkout_of(start))
         if execution.configuration.settings.index.build == "run":
             _index(store, batch, listener)
@@ -112,11 +116,12 @@ def _index(store: Store, batch: Batch, listener: Listener) -> None:
         listener.note(f"there is no new index: {error.message}")
 
 
-def _answering(planner: Planner, found: Batch, start: Batch) -> Batch:
+def _answering(planner: Planner, found: Batch, start: Batch, check: Callable[[], None]) -> Batch:
     """The batch of the plan where it is the latest and of the same commit, else one that adopts it."""
     if planner.is_answered_by(found) and _checkout_of(found) == _checkout_of(start):
         return found
     with planner.store.making_batch():
+        check()
         return planner.adopt(found, _checkout_of(start))
 
 

@@ -14,7 +14,6 @@ from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.run import Teller, executing
 from codebatch.model.imported import FORMATS, ImportFormat, LeftOut
 from codebatch.model.quantities import count_of
-from codebatch.store.batches import resolve_batch
 
 
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +63,10 @@ def import_(
 
     A later `run` is without it: import what the tools say of the tree that was run.
     """
-    store = answering.place.open()
     imported = import_file(
         execution,
-        store,
-        resolve_batch(store, batch_reference, answering.note, whole=True),
+        answering.place.open(),
+        batch_reference,
         file,
         form=form,
         task=task,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from codebatch.application.opened import open as open_store
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
-from codebatch.errors import InvalidInput
+from codebatch.coordinator.score import Phase
+from codebatch.errors import BatchIncomplete, InvalidInput
 from codebatch.exchange.making import make_export
 from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut
@@ -284,6 +285,38 @@ def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pyt
         codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
     with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: it cannot be read as rdjson"):
         codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
+
+
+def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    (project.tree.parent / "found.jsonl").write_bytes(LINES)
+
+    class Meanwhile(Listener):
+        """Has something else done while the batch is made, once."""
+
+        def __init__(self, do: Callable[[], object]) -> None:
+            self.left = [do]
+
+        def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+            if self.left and phase == "merging":
+                self.left.pop()()
+
+    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> Imported:
+        listener, file = Meanwhile(meanwhile), project.tree.parent / "found.jsonl"
+        root = project.store.root
+        return codebatch.import_findings(file, "jsonl", task, store=root, batch=batch, listener=listener)
+
+    def run_another_tree() -> None:
+        (project.tree / "a.py").write_bytes(b"")
+        project.run()
+
+    both = take("late", lambda: project.take(LINES, "early"))
+    assert list(both.batch.about.imports) == ["early", "late"]
+    alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
+    assert list(alone.batch.about.imports) == ["named"]
+    with pytest.raises(BatchIncomplete, match="another batch came in between"):
+        take("other", run_another_tree)
+    assert not resolve_batch(project.store, None).about.imports
 
 
 def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:
