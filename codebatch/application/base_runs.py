@@ -15,19 +15,21 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
-from codebatch.errors import Stopped
-from codebatch.model.imported import for_tree_of
+from codebatch.errors import Stopped, ToolMismatch
+from codebatch.model.imported import are_alike, for_tree_of
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.store.bases import find_bases
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
+from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches, snapshot_of
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository
 from codebatch.system.git_tree import tree_of
+
+_PAGE_BYTES = 4096
 
 
 def run_snapshot_as(
@@ -71,6 +73,22 @@ def run_snapshot_as(
     return batch
 
 
+def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution, listener: Listener) -> Batch:
+    """The batch of another one's tree under the tasks of `head`: itself where they are these, or the tree is that one.
+
+    Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
+    """
+    if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
+        return batch
+    checkout = Checkout(batch.about.commit, batch.about.is_clean)
+    try:
+        listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
+        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
+    except ToolMismatch as error:
+        told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
+        raise ToolMismatch(told, hint=error.hint) from error
+
+
 def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:
     """The snapshot of a commit's tree, of what the batch is of, chosen as its files were.
 
@@ -80,7 +98,8 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     if found is None:
         raise GitError("the tree is in no git repository any more")
     rules = rules_of(store.files, store.root, head.about.stat_cache)
-    with tree_of(Repository(*found), commit) as directory:
+    about = snapshot_of(store, head).document
+    with tree_of(Repository(*found), commit, about.bytes + about.files * _PAGE_BYTES) as directory:
         taken = take(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )

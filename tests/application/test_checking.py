@@ -13,7 +13,7 @@ from codebatch.application.base_selection import Base, NoBase
 from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.errors import BatchIncomplete, ToolMismatch
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.store.batches import Batch
 
 from .git_repositories import DAY, NOW, git, make_repository
@@ -245,3 +245,16 @@ def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
     assert found.on_other_lines == 0
     assert changed.on_other_lines == 1
     assert len(found.forbidden) == len(changed.forbidden) + 1
+
+
+def test_conditions_of_metrics(project: Project) -> None:
+    project.run()
+    project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
+    project.run()
+    checked = project.check("metric:complexity>3", "metric:complexity>4", "metric:code+1", "metric:cycle>0")
+    assert [(each.value, each.verdict) for each in checked.judged] == [
+        (4, "failed"), (4, "passed"), (2, "failed"), (None, "passed"),
+    ]  # fmt: skip
+    with pytest.raises(InvalidInput, match="no metric 'complexty'") as caught:
+        project.check("metric:complexty>3")
+    assert str(caught.value.hint) == "did you mean 'complexity'?"

@@ -89,6 +89,15 @@ def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
         alike = [other for other in whole if other.get("partialFingerprints") == each["partialFingerprints"]]
         assert [other["locations"] for other in alike] == [each["locations"]]
     assert not any("baselineState" in each for each in whole)
+    found = {"path": "a.py", "line": 1, "code": "x", "message": "found", "severity": "error", "tool": "eslint"}
+    write(tmp_path / "found.jsonl", json.dumps({"kind": "diagnostic", **found}))
+    codebatch("import", "jsonl", "found.jsonl", "--as", "others", "--store", "store")
+    runs = codebatch("export", "sarif", "--store", "store").json["runs"]
+    assert {run["tool"]["driver"]["name"]: len(run["results"]) > 0 for run in runs} == {
+        "codebatch": False,
+        "eslint": True,
+        "ruff": True,
+    }
 
 
 def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:

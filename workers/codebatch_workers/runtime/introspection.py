@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 import msgspec
 
@@ -55,7 +54,6 @@ __all__ = [
     "named_language",
     "references_in",
     "rule_switch",
-    "source_lines",
     "syntax_tree",
     "test_rules",
 ]
@@ -89,15 +87,6 @@ def references_in(
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
-def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
-    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    starts = [*file.line_starts, len(file.utf8)]
-    lines = [file.utf8[start:end] for start, end in pairwise(starts[first - 1 : last + 1])]
-    shown = [line.removesuffix(b"\n").decode() for line in lines[: max(file.line_count - first + 1, 0)]]
-    return {"count": file.line_count, "is_binary": file.is_binary, "lines": shown}
-
-
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Every rule of lint: its code, severity, tool, whether it is on where no path says otherwise, what it finds."""
     config = msgspec.convert(dict(settings), LintConfig)
@@ -118,20 +107,24 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None where the settings are not ours."""
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+
+    None at all where the settings are not ours.
+    """
     try:
         config = msgspec.convert(dict(settings), LintConfig)
     except msgspec.ValidationError:
         return None
     known = {rule.code: rule.is_on for rule in rules_of(config)}
-    if config.ruff.config == "pinned":
+    is_project = config.ruff.config == "project"
+    if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
-    def is_off(path: bytes, tool: str, code: str) -> bool:
-        if code not in known and (tool == "ruff" and config.ruff.config == "project"):
-            return not is_on(code, settings_at(config, path), default=True)
-        return not (code in known and is_on(code, settings_at(config, path), default=known[code]))
+    def is_off(path: bytes, tool: str, code: str) -> bool | None:
+        if code not in known and not (is_project and tool == "ruff"):
+            return None
+        return not is_on(code, settings_at(config, path), default=known.get(code, True))
 
     return is_off
 
