@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from codebatch.application.execution import Listener
     from codebatch.application.hotspots import Hotspot, Hotspots
     from codebatch.application.impact import Impact
+    from codebatch.application.import_file import import_findings
+    from codebatch.application.importing import Imported, Unimportable
     from codebatch.application.nouns import Records
     from codebatch.application.opened import OpenedStore, open
     from codebatch.application.opened_batch import OpenedBatch
@@ -106,6 +108,7 @@ __all__ = [
     "Hotspots",
     "Impact",
     "Import",
+    "Imported",
     "Inspected",
     "InternalError",
     "InvalidConfiguration",
@@ -138,10 +141,12 @@ __all__ = [
     "TaskStatus",
     "ToolMismatch",
     "UnfitFileSystem",
+    "Unimportable",
     "UnknownId",
     "UnreadablePath",
     "__version__",
     "check",
+    "import_findings",
     "make_export",
     "make_report",
     "open",
@@ -158,6 +163,8 @@ _NAMES = {
     "application.execution": "Listener",
     "application.hotspots": "Hotspot Hotspots",
     "application.impact": "Impact",
+    "application.import_file": "import_findings",
+    "application.importing": "Imported Unimportable",
     "application.nouns": "Records",
     "application.opened": "OpenedStore open",
     "application.opened_batch": "OpenedBatch",
