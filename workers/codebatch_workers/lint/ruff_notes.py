@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from codebatch_workers.syntax.source import SourceFile
 
@@ -14,11 +15,17 @@ _CODE = re.compile(rb"[A-Z]+[0-9]+", re.IGNORECASE)
 
 def is_noted_for_ruff(file: SourceFile, line: int, code: str) -> bool:
     """Whether a note asks ruff to leave out what a rule finds on a line, or in the whole file."""
-    starts = [*file.line_starts, len(file.utf8)]
-    if not 0 < line < len(starts):
+    starts = file.line_starts
+    if not 0 < line <= len(starts):
         return False
-    on_line = _LINE.search(file.utf8, starts[line - 1], starts[line])
-    return any(_names(note, code) for note in (on_line, *_FILE.finditer(file.utf8)) if note is not None)
+    on_line = _LINE.search(file.utf8, starts[line - 1], starts[line] if line < len(starts) else len(file.utf8))
+    return any(_names(note, code) for note in (on_line, *_of_file(file.utf8)) if note is not None)
+
+
+@lru_cache(1)
+def _of_file(utf8: bytes) -> list[re.Match[bytes]]:
+    """The notes that are for all of a file, of which many lines are asked for."""
+    return [*_FILE.finditer(utf8)]
 
 
 def _names(note: re.Match[bytes], code: str) -> bool:
