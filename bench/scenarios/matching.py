@@ -6,7 +6,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import codebatch
 from bench.histories import History, LineMap
@@ -86,7 +86,7 @@ def _run(setting: Setting, history: History, commit: str, tree: Path, store: Pat
 
 
 def _of_history(setting: Setting, history: History, store: Path) -> Iterator[Row]:
-    lines = LineMap(history.git(*history.diff()[3:]))
+    lines = LineMap(answer(_git(history, "histogram")), answer(_git(history, "myers")))
     with codebatch.open(store) as opened:
         old, new = opened.batch("latest~1", partial=True), opened.batch("latest", partial=True)
         sides, ours = _compared(old, new)
@@ -112,12 +112,16 @@ def _of_history(setting: Setting, history: History, store: Path) -> Iterator[Row
             )  # fmt: skip
     side = setting.codebatch("diff", "diff", "--store", store, "--quiet")
     command = ["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command]
-    diff = Side(name="git diff -M --histogram", command=history.diff())
+    diff = _git(history, "histogram")
     turns = alternate([Side(name="codebatch diff", command=command, cwd=side.cwd), diff], setting.runs)
     yield pair_row(
         "matching", "cost", history.name, ours=("codebatch diff", turns[0]), theirs=(diff.name, turns[1]), by="cpu",
         target=Target(limit=_CPU, source=_SOURCE),
     )  # fmt: skip
+
+
+def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
+    return Side(name=f"git diff -M --{algorithm}", command=history.diff(algorithm))
 
 
 def _compared(old: OpenedBatch, new: OpenedBatch) -> tuple[Sides, Matches]:

@@ -69,7 +69,10 @@ def headline(question: Question) -> Headline:
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
     every = find_cycles(records) if "dependencies" in records.task_names else ()
-    tangled = [each for each in every if not all(is_apart(path.encode()) for path in each.files)]
+    # The modules of a crate are compiled as one, and name each other freely: `graph --cycles` tells of those.
+    tangled = [
+        each for each in every if not all(path.endswith(".rs") or is_apart(path.encode()) for path in each.files)
+    ]
     return Headline(
         bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         bugs_count=sum(rule.count for rule in bugs),

@@ -104,9 +104,12 @@ def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: Command
 
 
 def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "a.go", "package a\n")
+    write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
+    write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
+    write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
     ended = codebatch("run", ".")
     assert len(ended.lines) == 1
+    assert codebatch("graph", "--cycles").lines == ["2 files: src/a.rs -> src/lib.rs -> src/a.rs"]
     assert "next:" not in ended.notes
     assert codebatch("findings").notes == "no findings\n"
 

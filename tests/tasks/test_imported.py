@@ -205,6 +205,7 @@ def test_ruff_counts_characters_whatever_its_formats_mean() -> None:
     assert one(sarif({}, tool=ruff)).unit == "characters"
     assert one(sarif({}, tool=ruff, columnKind="utf16CodeUnits")).unit == "utf-16"
     assert one(b'{"source":{"name":"ruff"},"diagnostics":[{}]}', read_rdjson).unit == "characters"
+    assert one(b'{"source":{"name":"x"},"diagnostics":[{"source":{"name":"ruff"}}]}', read_rdjson).unit == "utf-8"
 
 
 PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
@@ -273,6 +274,17 @@ def test_a_place_is_in_the_text_whatever_columns_count(
     line, column, end_line, end_column = said
     reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
     assert Places(source("a.txt", TEXT)).find(reported) == place
+
+
+def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
+    of_bytes = Reported((), "", "info", line=2, column=7, unit="utf-8")
+    declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
+    assert declared.encoding == "iso-8859-1"
+    for file in (declared, source("a.txt", b"\nx='\xe9\xff'; y\n")):
+        found = [Places(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
+        assert [place and place.column for place in found] == [4, 5, 9]
+    wide = source("a.txt", "\nabcé".encode("utf-16"))
+    assert Places(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
 
 
 def test_a_file_without_text_has_its_first_place() -> None:

@@ -17,7 +17,7 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import is_noted_for_ruff
+from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -107,20 +107,24 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None where the settings are not ours."""
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+
+    None at all where the settings are not ours.
+    """
     try:
         config = msgspec.convert(dict(settings), LintConfig)
     except msgspec.ValidationError:
         return None
     known = {rule.code: rule.is_on for rule in rules_of(config)}
-    if config.ruff.config == "pinned":
+    is_project = config.ruff.config == "project"
+    if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
-    def is_off(path: bytes, tool: str, code: str) -> bool:
-        if code not in known and (tool == "ruff" and config.ruff.config == "project"):
-            return not is_on(code, settings_at(config, path), default=True)
-        return not (code in known and is_on(code, settings_at(config, path), default=known[code]))
+    def is_off(path: bytes, tool: str, code: str) -> bool | None:
+        if code not in known and not (is_project and tool == "ruff"):
+            return None
+        return not is_on(code, settings_at(config, path), default=known.get(code, True))
 
     return is_off
 
@@ -130,11 +134,8 @@ def are_silenced(
 ) -> list[bool]:
     """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours = suppressions(file)
-    return [
-        ours.has(line, code) or (tool == "ruff" and is_noted_for_ruff(file, line, code))
-        for line, tool, code in findings
-    ]
+    ours, of_ruff = suppressions(file), RuffNotes(file)
+    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
 
 
 def summaries() -> dict[str, Json]:

@@ -101,6 +101,8 @@ IMPORT = TaskDeclaration(
     records=("diagnostic",),
     scope="project",
     config=ImportConfig,
+    tools=GRAMMAR_TOOLS,
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
     contexts={"attributes": attributes_context, "language": language_context},
 )
 
