@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.checking import Checked, check
     from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
@@ -81,6 +82,7 @@ __all__ = [
     "BatchIncomplete",
     "BatchStatus",
     "Caller",
+    "Checked",
     "CodebatchError",
     "CollectedMeanwhile",
     "Comparison",
@@ -143,6 +145,7 @@ __all__ = [
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "check",
     "import_findings",
     "make_export",
     "make_report",
@@ -153,6 +156,7 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.checking": "Checked check",
     "application.comparing": "Comparison",
     "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",

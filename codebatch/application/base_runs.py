@@ -29,8 +29,6 @@ from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository
 from codebatch.system.git_tree import tree_of
 
-_PAGE_BYTES = 4096
-
 
 def run_snapshot_as(
     store: Store,
@@ -98,8 +96,7 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     if found is None:
         raise GitError("the tree is in no git repository any more")
     rules = rules_of(store.files, store.root, head.about.stat_cache)
-    about = snapshot_of(store, head).document
-    with tree_of(Repository(*found), commit, about.bytes + about.files * _PAGE_BYTES) as directory:
+    with tree_of(Repository(*found), commit) as directory:
         taken = take(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from codebatch.application.base_runs import freeze_commit, run_snapshot_as
 from codebatch.application.change import Beginning, beginning_of
 from codebatch.application.checkouts import repository_of
+from codebatch.application.churn import is_in_repository
 from codebatch.application.execution import Execution, Listener
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
 from codebatch.model.imported import is_import
@@ -114,7 +115,9 @@ def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     found = next(filter(_has_ended, alike), None)
     if found is None:
         return NoBase("no older batch of this source and pipeline has ended")
-    return Base(found, "the batch before, for the tree is in no git repository")
+    is_in_git = any(map(is_in_repository, head.about.sources))
+    why = "there is no git to ask" if is_in_git else "the tree is in no git repository"
+    return Base(found, f"the batch before, for {why}")
 
 
 def _is_of_another_tree(batch: Batch, head: Batch) -> bool:

@@ -33,28 +33,27 @@ def pair_lines(old: bytes, new: bytes) -> array[int]:
 
 def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: bool = True) -> array[int]:
     """`pair_lines` of lines. Unless `is_whole`, only the head and the end are paired."""
-    numbers: dict[bytes, int] = {}
-    old = [numbers.setdefault(line, len(numbers)) for line in left]
-    new = [numbers.setdefault(line, len(numbers)) for line in right]
-    paired = array("l", [NOWHERE]) * len(old)
-    gap = _pair_ends(old, new, paired, Gap(0, len(old), 0, len(new)))
-    if is_whole:
-        gaps = [_pair_ends(old, new, paired, each) for each in _between_anchors(old, new, paired, gap)]
-        pair_runs(old, new, paired, gaps)
+    paired = array("l", [NOWHERE]) * len(left)
+    gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
+    if is_whole and gap.start < gap.end and gap.other < gap.other_end:
+        gaps = [_pair_ends(left, right, paired, each) for each in _between_anchors(left, right, paired, gap)]
+        pair_runs(left, right, paired, gaps)
     return paired
 
 
-def _between_anchors(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Iterator[Gap]:
+def _between_anchors(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Iterator[Gap]:
     """Pair the anchors of a gap; what lies between them."""
     start, other = gap.start, gap.other
     for anchor, its_other in _anchors(old[gap.start : gap.end], new[gap.other : gap.other_end]):
-        paired[gap.start + anchor] = gap.other + its_other
-        yield Gap(start, gap.start + anchor, other, gap.other + its_other)
-        start, other = gap.start + anchor + 1, gap.other + its_other + 1
+        anchor, its_other = anchor + gap.start, its_other + gap.other
+        paired[anchor] = its_other
+        if start < anchor and other < its_other:
+            yield Gap(start, anchor, other, its_other)
+        start, other = anchor + 1, its_other + 1
     yield Gap(start, gap.end, other, gap.other_end)
 
 
-def _pair_ends(old: Sequence[int], new: Sequence[int], paired: array[int], gap: Gap) -> Gap:
+def _pair_ends(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Gap:
     """Pair the lines that are equal at the head and at the end of a gap; what is left of it."""
     start, end, other, other_end = gap
     while start < end and other < other_end and old[start] == new[other]:
@@ -66,7 +65,7 @@ def _pair_ends(old: Sequence[int], new: Sequence[int], paired: array[int], gap: 
     return Gap(start, end, other, other_end)
 
 
-def _anchors(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
     """Places of lines that occur once on both sides, as many as stand in the same order on both."""
     counts = Counter(new)
     place = {line: index for index, line in enumerate(new) if counts[line] == 1}
@@ -81,7 +80,7 @@ def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]
     piles: list[int] = []
     below: list[int] = []
     for index, (_, other) in enumerate(pairs):
-        pile = bisect_left(tops, other)
+        pile = bisect_left(tops, other) if tops and other < tops[-1] else len(tops)
         below.append(piles[pile - 1] if pile else NOWHERE)
         if pile == len(tops):
             tops.append(other)

@@ -32,6 +32,7 @@ class Reasons:
         self._side = side
         self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
+        self._alike: dict[tuple[str, bytes], bool] = {}
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -91,10 +92,12 @@ class Reasons:
         """Whether it was looked for by something else, or in another way."""
         if self._has_other_tool(told.task):
             return "tool"
-        mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
-        is_alike = all(way_of(task) == way_of(others[name]) for name, task in mine.items()) and (
-            self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
-        )
+        if (told.task, told.path) not in self._alike:
+            mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
+            self._alike[told.task, told.path] = all(
+                way_of(task) == way_of(others[name]) for name, task in mine.items()
+            ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
+        is_alike = self._alike[told.task, told.path]
         return (
             None
             if is_alike or not self._trees.has_line(self._side, told.path, its_other, told.about.line)

@@ -27,8 +27,8 @@ class Gap(NamedTuple):
     other_end: int
 
 
-def pair_runs(old: Sequence[int], new: Sequence[int], paired: array[int], gaps: Iterable[Gap]) -> None:
-    """Pair the lines of gaps, each as a number. `paired` is for each line of `old` the place of it in `new`."""
+def pair_runs(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gaps: Iterable[Gap]) -> None:
+    """Pair the lines of gaps. `paired` is for each line of `old` the place of it in `new`."""
     steps = _STEPS_MAX
     left = list(gaps)
     while left and steps > 0:
@@ -49,14 +49,14 @@ def pair_runs(old: Sequence[int], new: Sequence[int], paired: array[int], gaps: 
 class _Search:
     """For the best run of a gap, which is a gap itself that is paired."""
 
-    def __init__(self, old: Sequence[int], new: Sequence[int], gap: Gap) -> None:
+    def __init__(self, old: Sequence[bytes], new: Sequence[bytes], gap: Gap) -> None:
         self._old = old
         self._new = new
         self._gap = gap
-        places: dict[int, list[int]] = defaultdict(list)
+        places: dict[bytes, list[int]] = defaultdict(list)
         for place in range(gap.start, gap.end):
             places[old[place]].append(place)
-        self._places: Mapping[int, Sequence[int]] = places
+        self._places: Mapping[bytes, Sequence[int]] = places
         self._best: Gap | None = None
         self._rarest = _PLACES_MAX
         self.steps = gap.end - gap.start + gap.other_end - gap.other

@@ -14,7 +14,7 @@ from codebatch.compare.runs import Gap, pair_runs
 def _paired(old: str, new: str) -> str:
     """For each letter of `old` the place in `new`, in hex, and `-` where it has none."""
     paired = array("l", [NOWHERE]) * len(old)
-    pair_runs([*map(ord, old)], [*map(ord, new)], paired, [Gap(0, len(old), 0, len(new))])
+    pair_runs([*map(str.encode, old)], [*map(str.encode, new)], paired, [Gap(0, len(old), 0, len(new))])
     return "".join("-" if place == NOWHERE else f"{place:x}" for place in paired)
 
 

@@ -17,7 +17,7 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import is_noted_for_ruff
+from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -134,11 +134,8 @@ def are_silenced(
 ) -> list[bool]:
     """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours = suppressions(file)
-    return [
-        ours.has(line, code) or (tool == "ruff" and is_noted_for_ruff(file, line, code))
-        for line, tool, code in findings
-    ]
+    ours, of_ruff = suppressions(file), RuffNotes(file)
+    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
 
 
 def summaries() -> dict[str, Json]:
