@@ -39,7 +39,7 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError("what is imported is not configured: it is planned by `codebatch import`")
 
 
-def refuse_configured(_config: ImportConfig, *, is_project: bool) -> NoReturn:
+def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
     """A `Prepare`: what is run by a configuration imports nothing. Raises ValueError."""
     raise ValueError("an import is planned by `codebatch import`, and never configured")
 
