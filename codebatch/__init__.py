@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.checking import Checked, check
+    from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.execution import Listener
     from codebatch.application.hotspots import Hotspot, Hotspots
     from codebatch.application.impact import Impact
+    from codebatch.application.import_file import import_findings
+    from codebatch.application.importing import Imported, Unimportable
     from codebatch.application.nouns import Records
     from codebatch.application.opened import OpenedStore, open
     from codebatch.application.opened_batch import OpenedBatch
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from codebatch.application.questions import Content, Inspected
     from codebatch.application.ran import Ran
     from codebatch.application.running import run
+    from codebatch.compare.differences import Difference
     from codebatch.errors import (
         AmbiguousId,
         BatchIncomplete,
@@ -77,8 +82,10 @@ __all__ = [
     "BatchIncomplete",
     "BatchStatus",
     "Caller",
+    "Checked",
     "CodebatchError",
     "CollectedMeanwhile",
+    "Comparison",
     "Completeness",
     "Content",
     "CopiedBlock",
@@ -88,6 +95,7 @@ __all__ = [
     "Cycle",
     "Dependent",
     "Diagnostic",
+    "Difference",
     "Duplicate",
     "Edge",
     "EnvironmentBroken",
@@ -100,6 +108,7 @@ __all__ = [
     "Hotspots",
     "Impact",
     "Import",
+    "Imported",
     "Inspected",
     "InternalError",
     "InvalidConfiguration",
@@ -132,9 +141,12 @@ __all__ = [
     "TaskStatus",
     "ToolMismatch",
     "UnfitFileSystem",
+    "Unimportable",
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "check",
+    "import_findings",
     "make_export",
     "make_report",
     "open",
@@ -144,11 +156,15 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.checking": "Checked check",
+    "application.comparing": "Comparison",
     "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",
     "application.execution": "Listener",
     "application.hotspots": "Hotspot Hotspots",
     "application.impact": "Impact",
+    "application.import_file": "import_findings",
+    "application.importing": "Imported Unimportable",
     "application.nouns": "Records",
     "application.opened": "OpenedStore open",
     "application.opened_batch": "OpenedBatch",
@@ -156,6 +172,7 @@ _NAMES = {
     "application.questions": "Content Inspected",
     "application.ran": "Ran",
     "application.running": "run",
+    "compare.differences": "Difference",
     "errors": (
         "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
         "InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery NotInStore NothingToDo ObjectMissing "

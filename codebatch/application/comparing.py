@@ -61,10 +61,9 @@ class Comparison:
 
         With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        every = self._every
-        if unchanged and "diagnostic" in self.kinds:
-            every = sorted([*every, *self._untold()], key=place_of)
-        return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
+        every = [each for each in self._every if unchanged or each.state != "unchanged"]
+        every += self._untold() if unchanged else ()
+        return (each for each in sorted(every, key=place_of) if self._is_asked(each))
 
     @cached_property
     def counts(self) -> Counts:
@@ -101,7 +100,7 @@ class Comparison:
     @cached_property
     def _every(self) -> list[Difference]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return sorted(chain.from_iterable(map(self._of_kind, sorted(self.kinds))), key=place_of)
+        return [*chain.from_iterable(map(self._of_kind, sorted(self.kinds)))]
 
     def _of_kind(self, kind: str) -> Iterator[Difference]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
@@ -124,15 +123,9 @@ class Comparison:
         for told, reason in Reasons(self.trees, "new", paired.new).found():
             yield Difference(state_of_new(reason), None, told.about, reason=reason)
 
-    @property
-    def _tasks(self) -> list[str]:
-        """Those of either batch that are asked for."""
-        names = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
-        return [name for name in names if self._task in (None, name)]
-
     def _untold(self) -> Iterator[Difference]:
         """The findings of items of which the two say the same."""
-        for task in self._tasks:
+        for task in self._tasks if "diagnostic" in self.kinds else ():
             told = {each.path for each in self._told[1] if each.task == task}
             for path, found in records_of(self.trees.new, task, Diagnostic).items():
                 if path not in told:
@@ -147,6 +140,12 @@ class Comparison:
             for side, by_path in zip(told, sides, strict=True):
                 side += (Told(path, task, about) for path, found in by_path.items() for about in found)
         return told
+
+    @property
+    def _tasks(self) -> list[str]:
+        """Those of either batch that are asked for."""
+        every = dict.fromkeys((*self.trees.old.task_names, *self.trees.new.task_names))
+        return [task for task in every if self._task in (None, task)]
 
 
 def kinds_of(asked: RecordFilter) -> tuple[str, ...]:

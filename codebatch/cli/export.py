@@ -80,7 +80,7 @@ def export(
     Hints are left out, unless --all or --severity asks for them. A file that is there is replaced, in one step. The
     same batches give the same bytes.
     """
-    _refuse(form, pair, batch_reference, summary, is_severity_twice=with_hints and bool(severity))
+    _refuse(form, pair, batch_reference, summary, with_hints=with_hints, has_severity=bool(severity))
     if base_store is not None and not pair:
         raise InvalidInput("--base-store means nothing without A and B")
     places = _places(form, output, summary, as_json=answering.as_json)
@@ -144,7 +144,13 @@ def _answer(
 
 
 def _refuse(
-    form: Form, pair: tuple[str, ...], batch_reference: str | None, summary: str | None, *, is_severity_twice: bool
+    form: Form,
+    pair: tuple[str, ...],
+    batch_reference: str | None,
+    summary: str | None,
+    *,
+    with_hints: bool,
+    has_severity: bool,
 ) -> None:
     """Raise InvalidInput for what is named twice, or means nothing."""
     if pair and batch_reference is not None:
@@ -152,8 +158,8 @@ def _refuse(
     if len(pair) not in (0, 2):
         hint = f"of one batch: codebatch export {form} --batch ID; of two: codebatch export {form} A B"
         raise InvalidInput("name two batches to compare, or none", hint=hint)
-    if is_severity_twice:
-        raise InvalidInput("--all means nothing beside --severity")
+    if with_hints and (has_severity or form == "ctags"):
+        raise InvalidInput(f"--all means nothing {'beside --severity' if has_severity else 'for ctags'}")
     if summary is not None and form != "github":
         raise InvalidInput(f"--summary means nothing for {form}")
 

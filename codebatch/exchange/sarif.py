@@ -71,10 +71,7 @@ def _run(told: Told, tool: str, found: Sequence[Outgoing], summaries: Summaries)
         level = _LEVELS[each.found.severity]
         levels[each.found.code] = min(levels.get(each.found.code, level), level, key=_GRAVE.index)
     places = {code: place for place, code in enumerate(levels)}
-    rules = tuple(
-        Rule(id=code, short_description=_message(summaries.get((tool, code))), default_configuration={"level": level})
-        for code, level in levels.items()
-    )
+    rules = tuple(_rule(tool, code, level, summaries) for code, level in levels.items())
     lacks = (Notification(level="error", message=Message(text=told.incomplete)),) if told.incomplete else None
     return Run(
         tool=Tool(driver=Driver(name=tool, version=told.tools.get(tool) or None, rules=rules)),
@@ -85,8 +82,14 @@ def _run(told: Told, tool: str, found: Sequence[Outgoing], summaries: Summaries)
     )
 
 
-def _message(text: str | None) -> Message | None:
-    return Message(text=text) if text else None
+def _rule(tool: str, code: str, level: Level, summaries: Summaries) -> Rule:
+    """A rule with the three texts that GitHub asks for; of one that is not known here they are its name."""
+    summary = summaries.get((tool, code))
+    told = Message(text=summary or f"{code} of {tool}")
+    more = Message(text=f"{summary}. More of it: codebatch rules show {code}") if summary else told
+    return Rule(
+        id=code, default_configuration={"level": level}, short_description=told, full_description=told, help=more
+    )
 
 
 def _result(each: Outgoing, rule_index: int) -> Result:

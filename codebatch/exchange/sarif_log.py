@@ -62,7 +62,9 @@ class Result(_Part, frozen=True):
 class Rule(_Part, frozen=True):
     id: str
     default_configuration: dict[str, Level]
-    short_description: Message | None = None
+    short_description: Message
+    full_description: Message
+    help: Message
 
 
 class Driver(_Part, frozen=True):

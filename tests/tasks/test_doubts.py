@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from pathlib import Path
 
 import pytest
+from tree_sitter import Node
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.doubts import DOUBTED, is_doubtful
+from codebatch_workers.lint.given_names import around
 from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.statements import node_in_statement
+from codebatch_workers.syntax.source import SourceFile
 from tests.tasks.support import lint_all, source
 
 RAISES = "import pytest\nwith pytest.raises(ValueError):\n    "
@@ -138,6 +143,47 @@ def test_any_finding_anywhere_in_broken_code_can_be_doubted(text: str) -> None:
                     severity="error", code=rule, message="", tool="ruff",
                 )  # fmt: skip
                 assert is_doubtful(file, found) in (True, False)
+
+
+_OF_SEVERAL_LINES = """
+@wraps(a)
+def b(c): return c
+x = [
+a, b,
+]
+if a: b
+elif c:
+    b = c
+# c
+else:
+  d
+"""
+_TEXTS = [
+    *(text for text, _ in TOLD),
+    "a\n" * 20 + _OF_SEVERAL_LINES,
+    f"def f():\n    '''\na\nb\n    '''\n    return c\nd\n\n{_OF_SEVERAL_LINES}",
+    "a = 1 + \\\nb\nc\n" * 3,
+    Path(inspect.getfile(SourceFile)).read_text(),
+]
+
+
+@pytest.mark.parametrize("text", _TEXTS)
+def test_what_is_around_a_place_is_told_by_its_statement_alone(text: str) -> None:
+    whole, file = source("a.py", text), source("a.py", text)
+    assert whole.tree is not None
+    for start, end in (match.span() for match in _TOKEN.finditer(text)):
+        node = node_in_statement(file, start, end)
+        if node is not None:
+            expected = whole.tree.root_node.descendant_for_byte_range(start, end)
+            assert expected is not None
+            assert _around(node) == _around(expected)
+    if text.startswith("a\na"):
+        assert node_in_statement(file, text.index("  d"), len(text)) is not None
+
+
+def _around(node: Node) -> list[tuple[str, int, int]]:
+    """Up to the module, which may begin later and end sooner."""
+    return [(each.type, each.start_byte, each.end_byte) for each in around(node) if each.parent is not None]
 
 
 def test_no_line_takes_long() -> None:

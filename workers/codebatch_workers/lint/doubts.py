@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
 from codebatch_workers.lint.given_names import around, is_given, is_plainly_given
+from codebatch_workers.lint.statements import node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
 if TYPE_CHECKING:
@@ -64,9 +65,11 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     told = None if by_text is None else by_text(file, found, file.utf8[start:end])
     if told is not None:
         return told
-    if doubt is None or file.tree is None:
+    if doubt is None or not file.is_parsed:
         return False
-    node = file.tree.root_node.descendant_for_byte_range(start, end)
+    node = None if found.code in _OF_WHOLE_FILES else node_in_statement(file, start, end)
+    if node is None and file.tree is not None:
+        node = file.tree.root_node.descendant_for_byte_range(start, end)
     return node is not None and doubt(file, found, node)
 
 
@@ -276,6 +279,9 @@ _DOUBTS_BY_TEXT: Mapping[str, _DoubtByText] = {
     "F821": _is_plainly_given,
 }
 """What is told without the tree, which is no longer there when ruff has spoken: it would have to be made again."""
+
+_OF_WHOLE_FILES = frozenset({"B015", "B018"})
+"""Of these it matters what else is at the top of the file; of all others what they are in."""
 
 DOUBTED = frozenset((*_DOUBTS, *_DOUBTS_BY_TEXT))
 """The rules of which not all is told."""

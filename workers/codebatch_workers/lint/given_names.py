@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from codebatch_workers.syntax.source import SourceFile
 
@@ -65,39 +65,43 @@ def is_given(file: SourceFile, node: Node) -> bool:
 
 def is_plainly_given(file: SourceFile, name: bytes) -> bool | None:
     """As `is_given` says, where a file's text tells; None where its tree has to."""
-    told = file.derived(_told_by_text)
-    if told.may_run or told.may_be_literal or (name in _PYTHON_2 and told.may_choose) or name in file.derived(_bound):
+    if file.derived(_may_run) or b"Literal" in file.utf8 or (name in _PYTHON_2 and file.derived(_may_choose)):
         return None
-    return told.sets_names or (not told.defines and name in file.derived(_filled))
+    if name in file.derived(_bound):
+        return None
+    return _sets_or_fills(file, name)
 
 
-class _Told(NamedTuple):
-    """What the text of a module says: whether it sets names by text; may run another one, have texts as types, choose
-    by the version of Python; imports or defines at its top.
-    """
-
-    sets_names: bool
-    may_run: bool
-    may_be_literal: bool
-    may_choose: bool
-    defines: bool
+def _may_run(file: SourceFile) -> bool:
+    """Whether a module may run another one."""
+    return b"exec" in file.utf8 and _EXEC.search(file.utf8) is not None
 
 
-def _told_by_text(file: SourceFile) -> _Told:
-    utf8 = file.utf8
-    return _Told(
-        sets_names=_SETS_NAMES.search(utf8) is not None,
-        may_run=_EXEC.search(utf8) is not None,
-        may_be_literal=b"Literal" in utf8,
-        may_choose=b"try" in utf8 or _VERSION.search(utf8) is not None,
-        defines=_AT_TOP.search(utf8) is not None,
-    )
+def _may_choose(file: SourceFile) -> bool:
+    """Whether a module may choose by the version of Python."""
+    return b"try" in file.utf8 or _VERSION.search(file.utf8) is not None
+
+
+def _sets_names(file: SourceFile) -> bool:
+    return b"globals()" in file.utf8 and _SETS_NAMES.search(file.utf8) is not None
+
+
+def _defines(file: SourceFile) -> bool:
+    """Whether a module imports or defines at its top, as its text says."""
+    return _AT_TOP.search(file.utf8) is not None
+
+
+def _sets_or_fills(file: SourceFile, name: bytes) -> bool:
+    return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled))
 
 
 def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
     """A name in a module that sets names by text or runs another one, or that only fills what others define."""
+    name = file.utf8[node.start_byte : node.end_byte]
+    if not file.derived(_may_run):
+        return _sets_or_fills(file, name)
     defines, runs = file.derived(_defines_and_runs)
-    return runs or (not defines and file.utf8[node.start_byte : node.end_byte] in file.derived(_filled))
+    return runs or (not defines and name in file.derived(_filled))
 
 
 def _filled(file: SourceFile) -> frozenset[bytes]:
