@@ -43,10 +43,14 @@ class NoBase(NamedTuple):
 def choose_base(
     store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
 ) -> Base | NoBase:
-    """The batch that one is compared with. Raises StoreError, and Stopped at a signal while it is made."""
-    others = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
-    if not others:
+    """The batch that one is compared with: of the same source and paths, of files chosen by the same patterns.
+
+    Raises StoreError, and Stopped at a signal while it is made.
+    """
+    known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
+    if not known:
         return NoBase("the store has no batch of another tree of this source", is_first=True)
+    others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
     found = repository_of(head.about.sources)
     if found is None:
         return _before(head, others)
@@ -114,15 +118,14 @@ def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     alike = (each for each in others if each.about.pipeline == head.about.pipeline and each.id < head.id)
     found = next(filter(_has_ended, alike), None)
     if found is None:
-        return NoBase("no older batch of this source and pipeline has ended")
+        return NoBase("no older batch of this source, patterns and pipeline has ended")
     is_in_git = any(map(is_in_repository, head.about.sources))
     why = "there is no git to ask" if is_in_git else "the tree is in no git repository"
     return Base(found, f"the batch before, for {why}")
 
 
 def _is_of_another_tree(batch: Batch, head: Batch) -> bool:
-    mine, its = head.about, batch.about
-    return its.place == mine.place and its.snapshot_id != mine.snapshot_id and its.stat_cache in ("", mine.stat_cache)
+    return batch.about.place == head.about.place and batch.about.snapshot_id != head.about.snapshot_id
 
 
 def _is_like(batch: Batch, plan: Plan) -> bool:

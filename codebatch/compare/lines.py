@@ -14,6 +14,8 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import lt
 
 from codebatch.compare.runs import Gap, pair_runs
 
@@ -76,6 +78,9 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]
 
 def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The most of some pairs whose second numbers ascend, as the first ones do: patience sorting."""
+    others = [other for _, other in pairs]
+    if all(map(lt, others, islice(others, 1, None))):
+        return [*pairs]
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []

@@ -297,3 +297,13 @@ def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPa
         codebatch.check("latest", store=project.store, baseline="known.jsonl")
     with pytest.raises(InvalidInput, match="no condition"):
         codebatch.check(store=project.store, fail_on=["newer"])
+
+
+def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
+    """What was chosen by other patterns is no base: the tree of before is looked at by those of HEAD."""
+    project.run()
+    project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.about.items == 0
+    assert _new(checked) == [("b.py", "syntax-error")]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -121,10 +122,12 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
     if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
+    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
+
     def is_off(path: bytes, tool: str, code: str) -> bool | None:
         if code not in known and not (is_project and tool == "ruff"):
             return None
-        return not is_on(code, settings_at(config, path), default=known.get(code, True))
+        return not is_on(code, settings_of(path), default=known.get(code, True))
 
     return is_off
 
