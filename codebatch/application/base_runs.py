@@ -16,6 +16,7 @@ from codebatch.application.freezing import rules_for, take
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
 from codebatch.errors import Stopped, ToolMismatch
+from codebatch.model.imported import are_alike, for_tree_of
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
@@ -28,8 +29,6 @@ from codebatch.system.git import GitError
 from codebatch.system.git_ancestry import Repository
 from codebatch.system.git_tree import tree_of
 
-_PAGE_BYTES = 4096
-
 
 def run_snapshot_as(
     store: Store,
@@ -38,18 +37,22 @@ def run_snapshot_as(
     execution: Execution,
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
+    known: Batch | None = None,
 ) -> Batch:
     """The batch of a snapshot under the tasks of another batch, made and worked to its end where there is none.
 
+    What was imported into that one says nothing of this snapshot: imports are those of `known`, a batch of it.
     Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
     """
-    catalogue, plan = execution.configuration.catalogue, head.plan()
+    plan = head.plan()
+    catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
-    wanted = plan_digest(snapshot.digest, plan.tasks, plan.paths), head.about.place
+    tasks = for_tree_of(known.plan().tasks if known is not None else (), plan.tasks)
+    wanted = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
     with store.writing() as lock:
         batch = _find(store, wanted)
         if batch is None:
-            made = make_plan(catalogue, snapshot, plan.pipeline, plan.tasks, plan.shard_rule, plan.paths)
+            made = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
             with store.making_batch():
                 batch = _find(store, wanted) or create_batch(
                     store,
@@ -73,13 +76,12 @@ def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution
 
     Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
     """
-    is_alike = [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]
-    if is_alike or batch.about.snapshot_id == head.about.snapshot_id:
+    if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
         return batch
     checkout = Checkout(batch.about.commit, batch.about.is_clean)
     try:
         listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
-        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout)
+        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
     except ToolMismatch as error:
         told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
         raise ToolMismatch(told, hint=error.hint) from error
@@ -94,8 +96,7 @@ def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, 
     if found is None:
         raise GitError("the tree is in no git repository any more")
     rules = rules_of(store.files, store.root, head.about.stat_cache)
-    about = snapshot_of(store, head).document
-    with tree_of(Repository(*found), commit, about.bytes + about.files * _PAGE_BYTES) as directory:
+    with tree_of(Repository(*found), commit) as directory:
         taken = take(
             store, [Path(os.fsdecode(directory))], rules or rules_for(execution.configuration, (), ()), listener.phase
         )

@@ -16,10 +16,12 @@ from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.baselines import new_beside, read_baseline
 from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
+from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
+from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
@@ -30,6 +32,7 @@ from codebatch.model.entry import display_path
 from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
+from codebatch.query.arguments import path_of, refuse_text
 from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
 from codebatch.store.batches import Batch
 from codebatch.store.store import Store
@@ -153,6 +156,36 @@ class Checker(NamedTuple):
         return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
 
 
+def check(
+    base: str | None = None,
+    head: str | None = None,
+    *,
+    store: str | Path | None = None,
+    fail_on: Sequence[str] = (),
+    changed_lines: bool = False,
+    baseline: str | Path | None = None,
+    allow_incomparable: bool = False,
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Checked:
+    """Hold what is new or worse in HEAD, the latest batch, than in BASE against conditions, as `codebatch check` does.
+
+    Where no base is named, and no `baseline`, it is chosen, and its tree run where there is no batch of it. Whether
+    HEAD is complete is `Checked.head.whole`; whether there was a base, `Checked.base`. Raises as `Checker.check` does.
+    """
+    refuse_text(fail_on=fail_on)
+    conditions = conditions_of(fail_on)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    listener = listener or Listener()
+    opened = OpenedStore(StorePlace(None if store is None else path_of(store)).open(), listener.note)
+    checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
+    if baseline is None:
+        return checker.check(conditions, base, head, changed_lines=changed_lines)
+    if base is not None or changed_lines:
+        raise InvalidInput("a baseline stands for BASE, and has no lines")
+    return checker.check_baseline(conditions, path_of(baseline), head)
+
+
 class _Lines:
     """Lets pass what the change may have done, and counts the rest."""
 
@@ -187,7 +220,7 @@ def _check_metric(batch: OpenedBatch, metric: str) -> None:
     if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
         return
     known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
-    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, {*_KNOWN, *known}))
+    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:

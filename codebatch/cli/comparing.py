@@ -30,7 +30,7 @@ from codebatch.cli.differences import (
     row_of,
 )
 from codebatch.cli.filtering import filter_options
-from codebatch.cli.formats import Form, columns_of, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, Form, columns_of, write_rows
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
 from codebatch.cli.widths import fitted, terminal_width
@@ -204,7 +204,7 @@ def _answer(
         lines = [fitted(line, terminal_width()) for line in every]
         answer_compared(answering, comparison, lambda: answering.print(None, lines))
     else:
-        columns = ("state", *columns_of(form, comparison.kinds))
+        columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
         answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):

@@ -14,6 +14,7 @@ from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
+from codebatch.model.imported import way_of
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import File
 from codebatch.query.records import BatchRecords
@@ -94,7 +95,7 @@ class Reasons:
         if (told.task, told.path) not in self._alike:
             mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
             self._alike[told.task, told.path] = all(
-                task.config == others[name].config for name, task in mine.items()
+                way_of(task) == way_of(others[name]) for name, task in mine.items()
             ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
         is_alike = self._alike[told.task, told.path]
         return (

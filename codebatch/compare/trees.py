@@ -90,8 +90,12 @@ class Trees:
         return self.new_path(path) if side == "old" else self.old_path(path)
 
     def object(self, side: Side, path: bytes) -> str:
-        """The digest of a file's content, which the tree has. Raises StoreCorrupt."""
-        return self._entry(side, path).object
+        """The digest of a file's content; empty where the other tree has the same file.
+
+        Raises StoreCorrupt.
+        """
+        entry = self.unlike[side == "new"].get(path)
+        return "" if entry is None else entry.object
 
     def content(self, side: Side, path: bytes) -> bytes | None:
         """What is in a file, which the tree has; None where that is lost. Raises StoreCorrupt."""

@@ -61,13 +61,13 @@ class Imports:
 
     def __iter__(self) -> Iterator[Import]:
         """All, by path. Raises StoreCorrupt."""
-        yield from map(_plain, self._read(self._pieces(), Marks()))
+        return map(_as_import, self._read(self._pieces(), Marks()))
 
     def between(self, files: Collection[str]) -> Iterator[Import]:
         """Those of some files by others of them, by path. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
-        return (_plain(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
+        return (_as_import(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
         """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
@@ -126,6 +126,10 @@ class _Edge(Import, frozen=True, kw_only=True, gc=False, rename={"source": "path
     source: str = ""
 
 
+def _as_import(edge: Import) -> Import:
+    return Import(edge.source, edge.target, edge.line, edge.resolution)
+
+
 class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
     """What else the task says. To decode it takes less time than to pick out edges by their text."""
 
@@ -137,10 +141,6 @@ class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
 _decoder = msgspec.json.Decoder(_Edge | _Metric | _Failure)
 _line_decoder = msgspec.json.Decoder(_Line)
 _TASK = "dependencies"
-
-
-def _plain(edge: Import) -> Import:
-    return Import(edge.source, edge.target, edge.line, edge.resolution)
 
 
 def _by_target(imports: Iterable[Import]) -> Mapping[str, Sequence[Import]]:

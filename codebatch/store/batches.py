@@ -133,10 +133,11 @@ def check_is_there(files: FileReader, batch_root: Path) -> None:
 def new_batch_id(store: Store, at_ns: int, before: BatchId | None = None) -> BatchId:
     """A new id, which sorts behind those that there are, be it that the clock was set back since.
 
-    One `before` another sorts ahead of it. Raises ValueError where that other one is of no instant.
+    One `before` another sorts ahead of it, where that is of an instant.
     """
     if before is not None:
-        return id_at(instant_of(before) - MICROSECOND)
+        with contextlib.suppress(ValueError, OverflowError):
+            return id_at(instant_of(before) - MICROSECOND)
     at = instant_after_1970(at_ns)
     for known in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -17,7 +18,7 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import is_noted_for_ruff
+from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -121,10 +122,12 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
     if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
+    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
+
     def is_off(path: bytes, tool: str, code: str) -> bool | None:
         if code not in known and not (is_project and tool == "ruff"):
             return None
-        return not is_on(code, settings_at(config, path), default=known.get(code, True))
+        return not is_on(code, settings_of(path), default=known.get(code, True))
 
     return is_off
 
@@ -134,11 +137,8 @@ def are_silenced(
 ) -> list[bool]:
     """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours = suppressions(file)
-    return [
-        ours.has(line, code) or (tool == "ruff" and is_noted_for_ruff(file, line, code))
-        for line, tool, code in findings
-    ]
+    ours, of_ruff = suppressions(file), RuffNotes(file)
+    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
 
 
 def summaries() -> dict[str, Json]:
