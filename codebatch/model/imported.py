@@ -6,7 +6,7 @@ Whoever plans one gives it a name of its own; what it is follows from its config
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal, NoReturn, get_args
 
 import msgspec
 
@@ -37,6 +37,11 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         if not self.format or not DIGEST_PATTERN.match(self.object):
             raise ValueError("what is imported is not configured: it is planned by `codebatch import`")
+
+
+def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
+    """A `Prepare`: what is run by a configuration imports nothing. Raises ValueError."""
+    raise ValueError("an import is planned by `codebatch import`, and never configured")
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.score import Phase
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
 from codebatch.exchange.making import make_export
 from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut
@@ -317,6 +317,12 @@ def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.M
     with pytest.raises(BatchIncomplete, match="another batch came in between"):
         take("other", run_another_tree)
     assert not resolve_batch(project.store, None).about.imports
+
+
+def test_an_import_is_not_configured(project: Project) -> None:
+    (project.tree / "codebatch.toml").write_text(f"[tasks.import]\nformat = 'sarif'\nobject = '{0:064}'\n")
+    with pytest.raises(InvalidConfiguration, match="planned by `codebatch import`"):
+        project.run()
 
 
 def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:

@@ -77,6 +77,11 @@ def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are()
     assert (told.code, told.message, told.tool) == ("E", "short", "d")
 
 
+def test_a_message_does_not_grow_without_end_by_its_arguments() -> None:
+    message = {"text": "{0}" * 100_000, "arguments": ["x" * 1_000_000]}
+    assert len(one(sarif({"message": message})).message) <= 2 * reported.MESSAGE_CHARACTERS_MAX
+
+
 def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() -> None:
     none: list[dict[str, Any]] = [
         {"kind": "pass"},
