@@ -93,7 +93,7 @@ def _run(
         (tree / name).write_text(text)
     without(tree / ".codebatch")()
     side = setting.codebatch("run", "run", ".", "--store", store, "--quiet")
-    answer(Side(name=side.name, command=["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command], cwd=tree))
+    answer(Side(name=side.name, command=["sh", "-c", '"$@" || [ $? = 3 ]', "-", *side.command], cwd=tree))
 
 
 def _of_history(history: History, store: Path) -> Iterator[Row]:
@@ -125,7 +125,7 @@ def _of_history(history: History, store: Path) -> Iterator[Row]:
 
 def _cost(setting: Setting, history: History, store: Path, what: str) -> Row:
     side = setting.codebatch("diff", "diff", "--store", store, "--quiet")
-    command = ["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command]
+    command = ["sh", "-c", '"$@" || [ $? = 3 ]', "-", *side.command]
     diff = _git(history, "histogram")
     turns = alternate([Side(name="codebatch diff", command=command, cwd=side.cwd), diff], setting.runs)
     return pair_row(
