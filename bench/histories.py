@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _QUOTED = re.compile(rb'\\([0-7]{3}|["\\abfnrtv])')
@@ -34,11 +35,10 @@ class History:
         """A call of git in the repository."""
         return ["git", "--git-dir", str(self.repository), *arguments]
 
-    def diff(self) -> list[str]:
+    def diff(self, algorithm: Literal["histogram", "myers"]) -> list[str]:
         """The call that tells which line is which."""
-        return self.command(
-            "diff", "-M", "-l0", "--histogram", "-U0", "--no-color", "--no-ext-diff", self.old, self.new
-        )
+        how = ("-M", "-l0", f"--diff-algorithm={algorithm}", "-U0", "--no-color", "--no-ext-diff")
+        return self.command("diff", *how, self.old, self.new)
 
     def write_tree(self, commit: str, root: Path) -> None:
         """Write the files of a commit. Raises CalledProcessError."""
@@ -49,38 +49,44 @@ class History:
 
 
 class LineMap:
-    """Of each line of the old tree where it is in the new one, if nobody touched it."""
+    """Of each line of the old tree where it is in the new one, if nobody touched it.
 
-    def __init__(self, diff: bytes) -> None:
-        self._files = {old: (new, hunks) for old, new, hunks in _files_of(diff) if old}
-        self._come = {new for old, new, _ in _files_of(diff) if new and not old}
+    Given are what several algorithms of git make of it. Where they differ nobody knows which line is which.
+    """
 
-    def new_path(self, path: bytes) -> bytes | None:
-        """Where a file is now; None where it is gone."""
-        return self._files[path][0] if path in self._files else path
+    def __init__(self, *diffs: bytes) -> None:
+        self._files = [{old: (new, hunks) for old, new, hunks in _files_of(diff) if old} for diff in diffs]
 
     def renamed(self) -> Mapping[bytes, bytes]:
         """The new path of each file that has another one than it had."""
-        return {old: new for old, (new, _) in self._files.items() if new and new != old}
+        return {old: new for old, (new, _) in self._files[0].items() if new and new != old}
 
     def place(self, path: bytes, line: int) -> tuple[bytes, int] | None:
-        """Where a line is now, None where it was touched."""
-        if path not in self._files:
-            return path, line
-        new, hunks = self._files[path]
-        if new is None:
-            return None
-        shift = 0
-        for start, count, _, other_count in hunks:
-            if line < start + (count == 0):
-                break
-            if line < start + count:
-                return None
-            shift += other_count - count
-        return new, line + shift
+        """Where a line is now, None where it was touched, or that is not known."""
+        places = {_place(files, path, line) for files in self._files}
+        return places.pop() if len(places) == 1 else None
 
 
 _Hunk = tuple[int, int, int, int]
+
+
+_Files = Mapping[bytes, tuple[bytes | None, Sequence[_Hunk]]]
+
+
+def _place(files: _Files, path: bytes, line: int) -> tuple[bytes, int] | None:
+    if path not in files:
+        return path, line
+    new, hunks = files[path]
+    if new is None:
+        return None
+    shift = 0
+    for start, count, _, other_count in hunks:
+        if line < start + (count == 0):
+            break
+        if line < start + count:
+            return None
+        shift += other_count - count
+    return new, line + shift
 
 
 def _files_of(diff: bytes) -> Iterator[tuple[bytes | None, bytes | None, Sequence[_Hunk]]]:

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codebatch.application.asking import Answer
     from codebatch.application.batches import BatchStatus, ListedBatch, TaskStatus
+    from codebatch.application.checking import Checked, check
     from codebatch.application.comparing import Comparison
     from codebatch.application.copies import CopiedBlock, CopiedPlace, Copies
     from codebatch.application.definitions import Caller
     from codebatch.application.execution import Listener
     from codebatch.application.hotspots import Hotspot, Hotspots
     from codebatch.application.impact import Impact
+    from codebatch.application.import_file import import_findings
+    from codebatch.application.importing import Imported, Unimportable
     from codebatch.application.nouns import Records
     from codebatch.application.opened import OpenedStore, open
     from codebatch.application.opened_batch import OpenedBatch
@@ -79,6 +82,7 @@ __all__ = [
     "BatchIncomplete",
     "BatchStatus",
     "Caller",
+    "Checked",
     "CodebatchError",
     "CollectedMeanwhile",
     "Comparison",
@@ -104,6 +108,7 @@ __all__ = [
     "Hotspots",
     "Impact",
     "Import",
+    "Imported",
     "Inspected",
     "InternalError",
     "InvalidConfiguration",
@@ -136,9 +141,12 @@ __all__ = [
     "TaskStatus",
     "ToolMismatch",
     "UnfitFileSystem",
+    "Unimportable",
     "UnknownId",
     "UnreadablePath",
     "__version__",
+    "check",
+    "import_findings",
     "make_export",
     "make_report",
     "open",
@@ -148,12 +156,15 @@ __all__ = [
 _NAMES = {
     "application.asking": "Answer",
     "application.batches": "BatchStatus ListedBatch TaskStatus",
+    "application.checking": "Checked check",
     "application.comparing": "Comparison",
     "application.copies": "CopiedBlock CopiedPlace Copies",
     "application.definitions": "Caller",
     "application.execution": "Listener",
     "application.hotspots": "Hotspot Hotspots",
     "application.impact": "Impact",
+    "application.import_file": "import_findings",
+    "application.importing": "Imported Unimportable",
     "application.nouns": "Records",
     "application.opened": "OpenedStore open",
     "application.opened_batch": "OpenedBatch",

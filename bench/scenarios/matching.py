@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import codebatch
 from bench.histories import History, LineMap
@@ -62,31 +62,42 @@ def matching(setting: Setting) -> Iterator[Row]:
         tree, store = setting.scratch / "tree", setting.scratch / "store"
         try:
             for commit in (history.old, history.new):
-                _run(setting, history, commit, tree, store)
-            yield from _of_history(setting, history, store)
+                _run(setting, history, commit, tree, store, _with_all_rules())
+            yield from _of_history(history, store)
+            yield _cost(setting, history, store, "cost, all rules")
+            without(store)()
+            for commit in (history.old, history.new):
+                _run(setting, history, commit, tree, store, {})
+            yield _cost(setting, history, store, "cost, our rules")
         finally:
             without(tree)()
             without(store)()
 
 
-def _run(setting: Setting, history: History, commit: str, tree: Path, store: Path) -> None:
-    shutil.rmtree(tree, ignore_errors=True)
-    (tree / ".git").mkdir(parents=True)
-    history.write_tree(commit, tree)
+def _with_all_rules() -> dict[str, str]:
     rules = [
         f'[[tasks.lint.rules]]\nid = "call-{language}"\nlanguage = "{language}"\nquery = \'{query}\'\n'
         f'message = "calls {{name}}"\n'
         for language, query in _CALLS.items()
     ]
-    (tree / ".ruff.toml").write_text(_RUFF)
-    (tree / "codebatch.toml").write_text(_CONFIGURATION + "".join(rules))
+    return {".ruff.toml": _RUFF, "codebatch.toml": _CONFIGURATION + "".join(rules)}
+
+
+def _run(
+    setting: Setting, history: History, commit: str, tree: Path, store: Path, configuration: Mapping[str, str]
+) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    (tree / ".git").mkdir(parents=True)
+    history.write_tree(commit, tree)
+    for name, text in configuration.items():
+        (tree / name).write_text(text)
     without(tree / ".codebatch")()
     side = setting.codebatch("run", "run", ".", "--store", store, "--quiet")
     answer(Side(name=side.name, command=["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command], cwd=tree))
 
 
-def _of_history(setting: Setting, history: History, store: Path) -> Iterator[Row]:
-    lines = LineMap(history.git(*history.diff()[3:]))
+def _of_history(history: History, store: Path) -> Iterator[Row]:
+    lines = LineMap(answer(_git(history, "histogram")), answer(_git(history, "myers")))
     with codebatch.open(store) as opened:
         old, new = opened.batch("latest~1", partial=True), opened.batch("latest", partial=True)
         sides, ours = _compared(old, new)
@@ -110,14 +121,21 @@ def _of_history(setting: Setting, history: History, store: Path) -> Iterator[Row
                 "matching", f"{name}: {what}", history.name, [100 * wrong / max(score.untouched, 1)], "%",
                 target=target, note=f"{wrong:,} of {found}; {score.new:,} called new",
             )  # fmt: skip
+
+
+def _cost(setting: Setting, history: History, store: Path, what: str) -> Row:
     side = setting.codebatch("diff", "diff", "--store", store, "--quiet")
     command = ["sh", "-c", '"$@" || [ $? -le 3 ]', "-", *side.command]
-    diff = Side(name="git diff -M --histogram", command=history.diff())
+    diff = _git(history, "histogram")
     turns = alternate([Side(name="codebatch diff", command=command, cwd=side.cwd), diff], setting.runs)
-    yield pair_row(
-        "matching", "cost", history.name, ours=("codebatch diff", turns[0]), theirs=(diff.name, turns[1]), by="cpu",
+    return pair_row(
+        "matching", what, history.name, ours=("codebatch diff", turns[0]), theirs=(diff.name, turns[1]), by="cpu",
         target=Target(limit=_CPU, source=_SOURCE),
     )  # fmt: skip
+
+
+def _git(history: History, algorithm: Literal["histogram", "myers"]) -> Side:
+    return Side(name=f"git diff -M --{algorithm}", command=history.diff(algorithm))
 
 
 def _compared(old: OpenedBatch, new: OpenedBatch) -> tuple[Sides, Matches]:

@@ -15,12 +15,13 @@ from codebatch.application.execution import Execution, Listener
 from codebatch.application.freezing import rules_for, take
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, make_plan
-from codebatch.errors import Stopped
+from codebatch.errors import Stopped, ToolMismatch
+from codebatch.model.imported import are_alike, for_tree_of
 from codebatch.model.plan import plan_digest
 from codebatch.query.standing import standing
 from codebatch.snapshotting.staleness import rules_of
 from codebatch.store.bases import find_bases
-from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches
+from codebatch.store.batches import NO_CHECKOUT, Batch, Checkout, create_batch, iter_batches, snapshot_of
 from codebatch.store.snapshots import Snapshot, load_snapshot
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
@@ -36,18 +37,22 @@ def run_snapshot_as(
     execution: Execution,
     listener: Listener,
     checkout: Checkout = NO_CHECKOUT,
+    known: Batch | None = None,
 ) -> Batch:
     """The batch of a snapshot under the tasks of another batch, made and worked to its end where there is none.
 
+    What was imported into that one says nothing of this snapshot: imports are those of `known`, a batch of it.
     Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
     """
-    catalogue, plan = execution.configuration.catalogue, head.plan()
+    plan = head.plan()
+    catalogue = execution.configuration.catalogue.with_imports(head.about.imports)
     check_tools(catalogue, plan)
-    wanted = plan_digest(snapshot.digest, plan.tasks, plan.paths), head.about.place
+    tasks = for_tree_of(known.plan().tasks if known is not None else (), plan.tasks)
+    wanted = plan_digest(snapshot.digest, tasks, plan.paths), head.about.place
     with store.writing() as lock:
         batch = _find(store, wanted)
         if batch is None:
-            made = make_plan(catalogue, snapshot, plan.pipeline, plan.tasks, plan.shard_rule, plan.paths)
+            made = make_plan(catalogue, snapshot, plan.pipeline, tasks, plan.shard_rule, plan.paths)
             with store.making_batch():
                 batch = _find(store, wanted) or create_batch(
                     store,
@@ -64,6 +69,22 @@ def run_snapshot_as(
                 hint = "run the same command again: what is done is kept"
                 raise Stopped("stopped before the base was run", hint=hint, exit_status=executed.signal_status)
     return batch
+
+
+def under_tasks_of(store: Store, head: Batch, batch: Batch, execution: Execution, listener: Listener) -> Batch:
+    """The batch of another one's tree under the tasks of `head`: itself where they are these, or the tree is that one.
+
+    Raises ToolMismatch where this installation would run them otherwise, Stopped at a signal, and StoreError.
+    """
+    if are_alike(batch.plan().tasks, head.plan().tasks) or batch.about.snapshot_id == head.about.snapshot_id:
+        return batch
+    checkout = Checkout(batch.about.commit, batch.about.is_clean)
+    try:
+        listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
+        return run_snapshot_as(store, head, snapshot_of(store, batch), execution, listener, checkout, batch)
+    except ToolMismatch as error:
+        told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
+        raise ToolMismatch(told, hint=error.hint) from error
 
 
 def freeze_commit(store: Store, head: Batch, commit: str, execution: Execution, listener: Listener) -> Snapshot:

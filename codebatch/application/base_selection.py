@@ -9,8 +9,10 @@ from typing import NamedTuple
 from codebatch.application.base_runs import freeze_commit, run_snapshot_as
 from codebatch.application.change import Beginning, beginning_of
 from codebatch.application.checkouts import repository_of
+from codebatch.application.churn import is_in_repository
 from codebatch.application.execution import Execution, Listener
 from codebatch.errors import CodebatchError, Stopped, StoreCorrupt, UnknownId
+from codebatch.model.imported import is_import
 from codebatch.model.plan import Plan
 from codebatch.query.standing import standing
 from codebatch.store.batches import Batch, Checkout, iter_batches, snapshot_of
@@ -41,10 +43,14 @@ class NoBase(NamedTuple):
 def choose_base(
     store: Store, head: Batch, execution: Execution, listener: Listener, environment: Mapping[str, str]
 ) -> Base | NoBase:
-    """The batch that one is compared with. Raises StoreError, and Stopped at a signal while it is made."""
-    others = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
-    if not others:
+    """The batch that one is compared with: of the same source and paths, of files chosen by the same patterns.
+
+    Raises StoreError, and Stopped at a signal while it is made.
+    """
+    known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
+    if not known:
         return NoBase("the store has no batch of another tree of this source", is_first=True)
+    others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
     found = repository_of(head.about.sources)
     if found is None:
         return _before(head, others)
@@ -70,13 +76,15 @@ def _of_commit(
     if nearest is not None and nearest.about.commit == begins.commit:
         return Base(nearest, f"the batch of {told}")
     try:
-        at_hand = next((each for each in others if each.about.is_clean and each.about.commit == begins.commit), None)
+        of_commit = [each for each in others if each.about.is_clean and each.about.commit == begins.commit]
+        imports = head.about.imports.keys()
+        at_hand = max(of_commit, key=lambda each: len(imports & each.about.imports.keys()), default=None)
         if at_hand is not None:
             snapshot = snapshot_of(store, at_hand)
         else:
             listener.note(f"there is no batch of {told}: its tree is run")
             snapshot = freeze_commit(store, head, begins.commit, execution, listener)
-        made = run_snapshot_as(store, head, snapshot, execution, listener, Checkout(begins.commit, True))
+        made = run_snapshot_as(store, head, snapshot, execution, listener, Checkout(begins.commit, True), at_hand)
         return Base(made, f"the batch of {told}, which was run for this")
     except Stopped:
         raise
@@ -110,22 +118,27 @@ def _before(head: Batch, others: list[Batch]) -> Base | NoBase:
     alike = (each for each in others if each.about.pipeline == head.about.pipeline and each.id < head.id)
     found = next(filter(_has_ended, alike), None)
     if found is None:
-        return NoBase("no older batch of this source and pipeline has ended")
-    return Base(found, "the batch before, for the tree is in no git repository")
+        return NoBase("no older batch of this source, patterns and pipeline has ended")
+    is_in_git = any(map(is_in_repository, head.about.sources))
+    why = "there is no git to ask" if is_in_git else "the tree is in no git repository"
+    return Base(found, f"the batch before, for {why}")
 
 
 def _is_of_another_tree(batch: Batch, head: Batch) -> bool:
-    mine, its = head.about, batch.about
-    return its.place == mine.place and its.snapshot_id != mine.snapshot_id and its.stat_cache in ("", mine.stat_cache)
+    return batch.about.place == head.about.place and batch.about.snapshot_id != head.about.snapshot_id
 
 
 def _is_like(batch: Batch, plan: Plan) -> bool:
     """Whether a batch has ended, under just these tasks."""
     try:
-        keys = {task.key for task in batch.plan().tasks}
-        return keys == {task.key for task in plan.tasks} and _has_ended(batch)
+        return _alike(batch.plan()) == _alike(plan) and _has_ended(batch)
     except (StoreCorrupt, UnknownId):
         return False
+
+
+def _alike(plan: Plan) -> set[str]:
+    """The tasks of a plan by their keys; imports by their names, for each is of one tree."""
+    return {task.name if is_import(task) else task.key for task in plan.tasks}
 
 
 def _has_ended(batch: Batch) -> bool:

@@ -87,7 +87,8 @@ def read_baseline(path: Path) -> list[Kept]:
     except BaselineError as error:
         hint = "make it anew with: codebatch baseline create FILE"
         if "conflict" in str(error):
-            hint = f"keep the lines of both sides; git does so where .gitattributes says: {path.name} merge=union"
+            name = display_path(os.fsencode(path.name))
+            hint = f"keep the lines of both sides; git does so where .gitattributes says: {name} merge=union"
         raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
 
 

@@ -11,25 +11,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from codebatch.application.base_runs import run_snapshot_as
+from codebatch.application.base_runs import under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
 from codebatch.application.baselines import new_beside, read_baseline
 from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
+from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
+from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Difference
 from codebatch.compare.lines import NOWHERE
+from codebatch.compare.metrics import UNLESS_0
 from codebatch.compare.states import REGRESSIONS, State
 from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.entry import display_path
+from codebatch.model.likeness import did_you_mean
 from codebatch.model.quantities import count_of
 from codebatch.model.record import Diagnostic
-from codebatch.store.batches import Batch, Checkout, snapshot_of
+from codebatch.query.arguments import path_of, refuse_text
+from codebatch.query.views import FILE_METRICS, FUNCTION_METRICS
+from codebatch.store.batches import Batch
 from codebatch.store.store import Store
+
+# What some batches have none of, for they have no cycle, or nothing that is copied.
+_KNOWN = frozenset({*FILE_METRICS, *FUNCTION_METRICS, *UNLESS_0})
 
 
 class KeptBase(NamedTuple):
@@ -87,6 +96,8 @@ class Checker(NamedTuple):
         """
         newer = self._head(head)
         store, batch = newer.question.store, newer.question.batch
+        for condition in conditions:
+            _check_metric(newer, condition.metric)
         chosen = (
             self._named(base)
             if base is not None
@@ -133,23 +144,46 @@ class Checker(NamedTuple):
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""
-        batch = base.batch
-        if [task.key for task in batch.plan().tasks] == [task.key for task in head.plan().tasks]:
-            return base
-        if batch.about.snapshot_id == head.about.snapshot_id:
-            return base  # There is nothing that the change could have done.
-        checkout = Checkout(batch.about.commit, batch.about.is_clean)
         try:
-            self.listener.note(f"batch {batch.id} is of other tasks: its tree is run under those of {head.id}")
-            made = run_snapshot_as(store, head, snapshot_of(store, batch), self.execution, self.listener, checkout)
+            made = under_tasks_of(store, head, base.batch, self.execution, self.listener)
         except ToolMismatch as error:
             if self.allow_incomparable:
                 return base
-            told = f"batch {batch.id} is of other tasks, and cannot be run under those of {head.id}: {error.message}"
-            raise BatchIncomplete(
-                told, hint="run HEAD again here; or compare all the same with --allow-incomparable"
-            ) from error
+            hint = "run HEAD again here; or compare all the same with --allow-incomparable"
+            raise BatchIncomplete(error.message, hint=hint) from error
+        if made.id == base.batch.id:
+            return base
         return Base(made, f"{base.why}, run under the tasks of HEAD", base.change_begins)
+
+
+def check(
+    base: str | None = None,
+    head: str | None = None,
+    *,
+    store: str | Path | None = None,
+    fail_on: Sequence[str] = (),
+    changed_lines: bool = False,
+    baseline: str | Path | None = None,
+    allow_incomparable: bool = False,
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Checked:
+    """Hold what is new or worse in HEAD, the latest batch, than in BASE against conditions, as `codebatch check` does.
+
+    Where no base is named, and no `baseline`, it is chosen, and its tree run where there is no batch of it. Whether
+    HEAD is complete is `Checked.head.whole`; whether there was a base, `Checked.base`. Raises as `Checker.check` does.
+    """
+    refuse_text(fail_on=fail_on)
+    conditions = conditions_of(fail_on)
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=jobs)
+    listener = listener or Listener()
+    opened = OpenedStore(StorePlace(None if store is None else path_of(store)).open(), listener.note)
+    checker = Checker(opened, execution, listener, os.environ, allow_incomparable)
+    if baseline is None:
+        return checker.check(conditions, base, head, changed_lines=changed_lines)
+    if base is not None or changed_lines:
+        raise InvalidInput("a baseline stands for BASE, and has no lines")
+    return checker.check_baseline(conditions, path_of(baseline), head)
 
 
 class _Lines:
@@ -179,6 +213,14 @@ class _Lines:
         return lines is None or any(
             line > len(lines) or lines[line - 1] == NOWHERE for line in range(max(found.line, 1), last + 1)
         )
+
+
+def _check_metric(batch: OpenedBatch, metric: str) -> None:
+    """Refuse a metric that there is none of: a condition of it would never be broken."""
+    if metric in ("", *_KNOWN) or any(True for _ in batch.metrics(metric=metric, limit=1)):
+        return
+    known = [name for name, _ in batch.stats("metric", kind="metric").found.counts]
+    raise InvalidInput(f"the batch has no metric {metric!r}", hint=did_you_mean(metric, sorted({*_KNOWN, *known})))
 
 
 def conditions_of(texts: Sequence[str]) -> list[Condition]:

@@ -61,8 +61,9 @@ class Comparison:
 
         With `unchanged` the findings that are as they were too. Raises InvalidInput or StoreCorrupt.
         """
-        every = sorted([*self._every, *self._untold()], key=place_of) if unchanged else self._every
-        return (each for each in every if (unchanged or each.state != "unchanged") and self._is_asked(each))
+        every = [each for each in self._every if unchanged or each.state != "unchanged"]
+        every += self._untold() if unchanged else ()
+        return (each for each in sorted(every, key=place_of) if self._is_asked(each))
 
     @cached_property
     def counts(self) -> Counts:
@@ -99,7 +100,7 @@ class Comparison:
     @cached_property
     def _every(self) -> list[Difference]:
         """All that is of items of which the two do not say the same, be it asked for or not."""
-        return sorted(chain.from_iterable(map(self._of_kind, sorted(self.kinds))), key=place_of)
+        return [*chain.from_iterable(map(self._of_kind, sorted(self.kinds)))]
 
     def _of_kind(self, kind: str) -> Iterator[Difference]:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)

@@ -34,7 +34,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
     `bugs` are errors and warnings by rule (findings.py), `minor` counts what weighs less, by severity. `hard` are
     functions (hotspots.py), `copies` blocks of code that stand at several places (copies.py), one for each two files,
-    with two places each. `partial` files were understood in part, `broken` have syntax errors.
+    with two places each. `partial` files were understood in part, `broken` have syntax errors; `unparsed` counts those
+    that were not parsed at all: binary, huge and minified ones as such, others by language.
     """
 
     bugs: tuple[RuleFindings, ...] = ()
@@ -47,6 +48,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     cycles_count: int = 0
     partial: int = 0
     broken: int = 0
+    unparsed: dict[str, int] = {}
 
 
 def headline(question: Question) -> Headline:
@@ -67,7 +69,10 @@ def headline(question: Question) -> Headline:
     if "duplicates" in records.task_names:
         copies = find_copies(question, limit=_COPIES_MAX, everything=not states.plain).found
     every = find_cycles(records) if "dependencies" in records.task_names else ()
-    tangled = [each for each in every if not all(is_apart(path.encode()) for path in each.files)]
+    # The modules of a crate are compiled as one, and name each other freely: `graph --cycles` tells of those.
+    tangled = [
+        each for each in every if not all(path.endswith(".rs") or is_apart(path.encode()) for path in each.files)
+    ]
     return Headline(
         bugs=tuple(msgspec.structs.replace(rule, findings=rule.findings[:EACH_MAX]) for rule in bugs[:EACH_MAX]),
         bugs_count=sum(rule.count for rule in bugs),
@@ -79,6 +84,7 @@ def headline(question: Question) -> Headline:
         cycles_count=len(tangled),
         partial=states.partial,
         broken=states.broken,
+        unparsed=dict(sorted(states.unparsed.items(), key=lambda each: (-each[1], each[0]))),
     )
 
 

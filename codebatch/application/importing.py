@@ -7,6 +7,7 @@ failed, and a file that cannot be read leaves the latest batch the latest.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -18,18 +19,22 @@ from codebatch.application.planning import Planner
 from codebatch.coordinator.loop import Scope
 from codebatch.coordinator.planning import check_tools, resolve_tasks
 from codebatch.engine.lifecycle import BatchState
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, StoreError
 from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportConfig, ImportFormat, LeftOut
 from codebatch.model.task import TASK_NAME_PATTERN
 from codebatch.query.standing import Standing, standing
 from codebatch.store.bases import BASES_MAX, find_bases
-from codebatch.store.batches import Batch, hidden_batch, iter_batches, snapshot_of
+from codebatch.store.batches import Batch, Checkout, hidden_batch, iter_batches, snapshot_of
 from codebatch.store.journal import Committed, Failed, read_journal
 from codebatch.store.pack_writer import PackWriter
 from codebatch.store.store import Store
 from codebatch.system.clock import wall_ns
 
 _UNREADABLE = "Unreadable: "
+_HINTS = {
+    "memory": "nothing was imported; let a worker have more with --memory-mb",
+    "timeout": "nothing was imported; a task of project scope may take `project_seconds_max` of the configuration",
+}
 
 
 class Unimportable(InvalidInput):
@@ -59,7 +64,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
         return BatchIncomplete(f"batch {self.batch.id} is {self.standing.state.value}", hint=hint)
 
 
-def import_findings(
+def import_into(
     execution: Execution,
     store: Store,
     start: Batch,
@@ -69,20 +74,22 @@ def import_findings(
     task: str,
     root: bytes | None = None,
     allow_failed: bool = False,
+    check: Callable[[], None] = lambda: None,
     listener: Listener,
 ) -> Imported:
     """Make the latest batch one with all tasks of `start` and what a file says that another program wrote, as `task`.
 
     `root` is where the tree lay for that program, by default where it does here. `allow_failed`: a file is taken that
-    says itself that the program did not do all. On return the batch is on disk. Raises InvalidInput for what cannot be
-    imported, of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
+    says itself that the program did not do all. `check` is called before the batch gets its name, when nobody else can
+    make one; what it raises is raised. On return the batch is on disk. Raises InvalidInput for what cannot be imported,
+    of it Unimportable for such a file, and ToolMismatch, BatchIncomplete or StoreError.
     """
     _check(execution, data, form, task)
     with store.writing() as lock:
         planner = _planner(execution, store, start, _config(store, start, data, form, root), task, listener)
         found = planner.find(listener.note)
         if found is not None and (stands := standing(found)).is_over and not stands.holders:
-            return _imported(store, planner.answering_one(found), "up to date", task)
+            return _imported(store, _answering(planner, found, start, check), "up to date", task)
         plan = planner.plan()
         bases = tuple(dict.fromkeys((start.id, *find_bases(store, start.about.sources, plan.pipeline))))[:BASES_MAX]
         with hidden_batch(store, plan, sources=start.about.sources, bases=bases, at_ns=wall_ns()) as hidden:
@@ -92,7 +99,34 @@ def import_findings(
                 return Imported(batch=start, action="ran", standing=standing(start), signal_status=status)
             _refuse_failed(hidden, task, form, allow_failed=allow_failed)
             with store.making_batch():
-                return _imported(store, planner.adopt(hidden), "ran", task)
+                check()
+                batch = planner.adopt(hidden, _checkout_of(start))
+        if execution.configuration.settings.index.build == "run":
+            _index(store, batch, listener)
+        return _imported(store, batch, "ran", task)
+
+
+def _index(store: Store, batch: Batch, listener: Listener) -> None:
+    from codebatch.application.indexing import build_index  # LMDB, for those who want an index alone
+
+    listener.phase("indexing")
+    try:
+        build_index(store, batch, note=listener.note)
+    except StoreError as error:
+        listener.note(f"there is no new index: {error.message}")
+
+
+def _answering(planner: Planner, found: Batch, start: Batch, check: Callable[[], None]) -> Batch:
+    """The batch of the plan where it is the latest and of the same commit, else one that adopts it."""
+    if planner.is_answered_by(found) and _checkout_of(found) == _checkout_of(start):
+        return found
+    with planner.store.making_batch():
+        check()
+        return planner.adopt(found, _checkout_of(start))
+
+
+def _checkout_of(batch: Batch) -> Checkout:
+    return Checkout(batch.about.commit, batch.about.is_clean)
 
 
 def _check(execution: Execution, data: bytes, form: str, task: str) -> None:
@@ -160,7 +194,8 @@ def _refuse_failed(batch: Batch, task: str, form: ImportFormat, *, allow_failed:
         if _UNREADABLE in what:
             raise Unimportable(f"it cannot be read as {form}: {what.partition(_UNREADABLE)[2]}")
         reason = f"reading it as {form} failed ({failed[-1].reason})"
-        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint="nothing was imported")
+        hint = _HINTS.get(failed[-1].reason or "", "nothing was imported")
+        raise BatchIncomplete(f"{reason}: {what}" if what else reason, hint=hint)
     left_out = _left_out(batch, task)
     if left_out is not None and left_out.has_failed and not allow_failed:
         raise Unimportable(

@@ -14,6 +14,7 @@ from codebatch.application.questions import Inspected
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
+from codebatch.protocol.launch import SOURCE_MODULE
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
 from codebatch.system.plugins import load_question
@@ -104,7 +105,7 @@ def read_lines(
     assert entry is not None, "it is an item of the batch"
     contexts = question.records.plan.context_of(item)
     content = question.records.read_object(entry)
-    ask = load_question("source_lines")
+    ask = load_question("source_lines", SOURCE_MODULE)
     told = cast("dict[str, object]", ask(path, content, contexts, first, last))
     if told["is_binary"]:
         return None, ()

@@ -127,11 +127,16 @@ def answer_compared(answering: Answering, comparison: Comparison, write: Callabl
     answering.display.make_way()
     write()
     sys.stdout.flush()
+    tell_lost(answering, comparison)
+    _tell_changes(answering, comparison.new.question)
+
+
+def tell_lost(answering: Answering, comparison: Comparison) -> None:
+    """Say which files' content was wanted for a comparison and is lost."""
     if lost := sorted(comparison.trees.lost):
         more = f" and of {count_of(len(lost) - 1, 'other file')}" if len(lost) > 1 else ""
         where = f"{display_path(lost[0][1])} in {comparison.trees.batch(lost[0][0]).batch.id}{more}"
         answering.tell(f"incomplete: the content of {where} is lost, and its findings are compared by what they say")
-    _tell_changes(answering, comparison.new.question)
 
 
 def rerun(store: Store, batch: Batch, changes: Changes | None = None, *, of_all: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 
 _file = click.argument("file", type=click.Path(path_type=Path))
@@ -64,8 +66,10 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
     batch = _whole(answering, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
-    status = answer_document(answering, answer, document, [f"{file}: {count_of(answer.found, 'finding')}"])
-    answering.note(f"branches that change it are merged where .gitattributes says: {file.name} merge=union")
+    status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
+    answering.note(
+        f"branches that change it are merged where .gitattributes says: {_shown(Path(file.name))} merge=union"
+    )
     return status
 
 
@@ -83,7 +87,7 @@ def baseline_update(answering: Answering, file: Path, batch_reference: str | Non
     told = {"removed": update.removed, "moved": update.moved, "added": update.added}
     changes = ", ".join(f"{number:,} {word}" for word, number in told.items() if number) or "as it was"
     status = answer_document(
-        answering, answer, document, [f"{file}: {count_of(update.findings, 'finding')}, {changes}"]
+        answering, answer, document, [f"{_shown(file)}: {count_of(update.findings, 'finding')}, {changes}"]
     )
     if update.left_out:
         answering.note(f"{update.left_out:,} new are not in it; add them with --accept-new")
@@ -103,6 +107,10 @@ def baseline_show(answering: Answering, file: Path) -> None:
 
 for _command in (baseline_create, baseline_update, baseline_show):
     baseline.add_command(_command)
+
+
+def _shown(file: Path) -> str:
+    return display_path(os.fsencode(file))
 
 
 def _whole(answering: Answering, reference: str | None) -> OpenedBatch:

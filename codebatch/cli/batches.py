@@ -27,6 +27,7 @@ from codebatch.cli.answers import (
     TaskRow,
 )
 from codebatch.cli.asking import ask
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
 from codebatch.cli.reading import explain_option
@@ -104,7 +105,7 @@ def batch_list(answering: Answering) -> None:
 
 
 @batch.command("show")
-@click.argument("named", metavar="[ID]", required=False)
+@click.argument("named", metavar="[ID]", required=False, shell_complete=complete_batch)
 @asked_batch_option
 @click.option("--outputs", "only_outputs", is_flag=True, help="Print the directory of its outputs and nothing else.")
 @answering

@@ -15,7 +15,7 @@ from codebatch.application.checking import Checked, Checker, KeptBase, condition
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution
 from codebatch.application.opened import OpenedStore
-from codebatch.cli.asking import answer_document
+from codebatch.cli.asking import answer_document, tell_lost
 from codebatch.cli.differences import COUNTED, SHOWN, counts_line, difference_line, row_of
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.run import Teller
@@ -135,7 +135,11 @@ def _answer(answering: Answering, checked: Checked) -> int:
         answering.note(f"compared with {checked.base.why}")
     else:
         answering.tell(f"nothing to compare with, so all is old: {checked.base.why}")
-    answer = Answer(question=checked.head.question, found=None, whole=checked.head.whole)
+    whole = checked.head.whole
+    if compared is not None:
+        whole = msgspec.structs.replace(whole, lost=whole.lost + len(compared.trees.lost))
+        tell_lost(answering, compared)
+    answer = Answer(question=checked.head.question, found=None, whole=whole)
     status = answer_document(answering, answer, document, _lines(checked))
     broken = [each for each in checked.judged if each.verdict == "failed"]
     if broken:

@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from codebatch.application.collecting import Collected, StoreStats, collect_garbage, stats_of
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.answers import PartHeld, Pinned, Unpinned
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.options import Answering, answering, table
 from codebatch.cli.reading import explain_option
 from codebatch.cli.show import collected_line
@@ -63,7 +64,7 @@ def gc(answering: Answering, keep: int | None, is_dry: bool) -> None:
 
 
 @click.command()
-@click.argument("reference", metavar="BATCH|SNAPSHOT")
+@click.argument("reference", metavar="BATCH|SNAPSHOT", shell_complete=complete_batch)
 @answering
 def pin(answering: Answering, reference: str) -> None:
     """Keep a batch or a snapshot until it is unpinned."""
@@ -74,7 +75,7 @@ def pin(answering: Answering, reference: str) -> None:
 
 
 @click.command()
-@click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME")
+@click.argument("reference", metavar="BATCH|SNAPSHOT|@NAME", shell_complete=complete_batch)
 @answering
 def unpin(answering: Answering, reference: str) -> None:
     """Let a pinned batch or snapshot go with the others; or take a name away, which pins a batch as well."""

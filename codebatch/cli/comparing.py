@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import click
 import msgspec
 
-from codebatch.application.comparing import STATES, Comparison
+from codebatch.application.comparing import KINDS, STATES, Comparison
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.sides import find_side
@@ -29,13 +30,13 @@ from codebatch.cli.differences import (
     row_of,
 )
 from codebatch.cli.filtering import filter_options
-from codebatch.cli.formats import Form, columns_of, write_rows
+from codebatch.cli.formats import FOR_PROGRAMS, Form, columns_of, write_rows
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
 from codebatch.cli.widths import fitted, terminal_width
 from codebatch.compare.differences import Difference
 from codebatch.compare.states import IMPROVEMENTS, REGRESSIONS, State
-from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.model.task import Json
 from codebatch.query.arguments import path_of
 from codebatch.query.fields import NO_LANGUAGES, JsonRecord, value_of
@@ -44,6 +45,7 @@ from codebatch.query.wanted import OutputFilters
 F = TypeVar("F", bound=Callable[..., object])
 
 LINES_SHOWN = 50
+_TOLD = tuple(state for state in STATES if state != "unchanged")
 _OLD, _NEW = "latest~1", "latest"
 
 
@@ -57,6 +59,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None
     form: Form | None
     exit_code: bool
+    rerun_base: bool
 
 
 def comparing(function: F) -> F:
@@ -79,13 +82,17 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
     click.argument("old", metavar="[A]", required=False),
     click.argument("new", metavar="[B]", required=False),
     click.option("--base-store", metavar="PATH", help="The store that A is in. Default: B's."),
+    click.option(
+        "--kind", multiple=True, type=click.Choice(KINDS), help="What is told; may be repeated. Default: diagnostic."
+    ),
     filter_options(
-        "--kind", "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
+        "--severity", "--code", "--tool", "--name", "--symbol-type", "--metric", "--lang", "--path",
         "--where", "--task", "--output",
     ),
     click.option(
         "--limit", type=click.IntRange(min=1), help=f"At most so many. Default: {LINES_SHOWN}, for programs all."
     ),
+    click.option("--rerun-base", is_flag=True, help="Where A is of other tasks, run its tree under those of B first."),
     click.option("--exit-code", is_flag=True, help="End with status 1 where something is told."),
     explain_option,
 )  # fmt: skip
@@ -94,11 +101,11 @@ _OPTIONS: tuple[Callable[[Callable[..., object]], Callable[..., object]], ...] =
 @click.command()
 @answering
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only what became this; may be repeated."
+    "--state", "states", multiple=True, type=click.Choice(_TOLD), help="Only what became this; may be repeated."
 )
 @comparing
 def diff(answering: Answering, wanted: Wanted, states: tuple[State, ...]) -> int:
-    """What became of the findings of A in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
+    """What became of what A found in B: batches, @NAMEs, snapshots or commits. Default: latest~1 latest.
 
     For people what moved, is silenced, or cannot be compared is counted, unless --state asks for it.
     """
@@ -135,8 +142,30 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
     default = _OLD if wanted.base_store is None else _NEW
     old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
-    sides = ask_sides(answering, old, new, wanted.base_store)
-    return sides[1].compare(sides[0], **wanted.filters)
+    before, after = ask_sides(answering, old, new, wanted.base_store)
+    if wanted.rerun_base:
+        if wanted.base_store is not None:
+            raise InvalidInput("--rerun-base means nothing beside --base-store: the tree of A is in another store")
+        before = _rerun(answering, before, after)
+    return after.compare(before, **wanted.filters)
+
+
+def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> OpenedBatch:
+    """The older one's tree under the tasks of the newer one. Raises BatchIncomplete where these cannot be run here."""
+    # All that a run takes, for those who want one.
+    from codebatch.application.base_runs import under_tasks_of
+    from codebatch.application.configuration import load_configuration
+    from codebatch.application.execution import Execution
+    from codebatch.cli.run import Teller
+
+    store = after.question.store
+    execution = Execution(configuration=load_configuration(Path.cwd()), jobs=None)
+    try:
+        batch = under_tasks_of(store, after.question.batch, before.question.batch, execution, Teller(answering))
+    except ToolMismatch as error:
+        hint = "run the tree of B again here; or compare as they are, without --rerun-base"
+        raise BatchIncomplete(error.message, hint=hint) from error
+    return OpenedStore(store, answering.note).batch(batch.id, partial=True)
 
 
 def ask_sides(
@@ -175,7 +204,7 @@ def _answer(
         lines = [fitted(line, terminal_width()) for line in every]
         answer_compared(answering, comparison, lambda: answering.print(None, lines))
     else:
-        columns = ("state", *columns_of(form, comparison.kinds))
+        columns = ("state", *columns_of(form, comparison.kinds), *(("reason",) if form in FOR_PROGRAMS else ()))
         rows = map(row_of, cut)
         answer_compared(answering, comparison, lambda: write_rows(form, rows, columns, _value))
     if form != "json" and len(cut) < len(shown):

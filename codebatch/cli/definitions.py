@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.completing import complete_file
 from codebatch.cli.none_found import told_of
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.show import record_line
@@ -44,7 +45,7 @@ def callers(answering: Answering, name: str, batch_reference: str | None) -> int
 
 
 @click.command()
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", shell_complete=complete_file)
 @asked_batch_option
 @answering
 def outline(answering: Answering, path: str, batch_reference: str | None) -> int:

@@ -13,13 +13,14 @@ import msgspec
 from codebatch.application.asking import Answer
 from codebatch.application.impact import Impact
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.completing import complete_file
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 
 
 @click.command()
-@click.argument("path", metavar="FILE")
+@click.argument("path", metavar="FILE", shell_complete=complete_file)
 @asked_batch_option
 @click.option("--depth", type=click.IntRange(min=1), help="At most so many steps. Default: all.")
 @click.option("--tests", "only_tests", is_flag=True, help="The test files alone, one a line, as seen from here.")

@@ -137,7 +137,7 @@ def counts_line(comparison: Comparison, states: Iterable[State]) -> str:
     told = [f"{counts[state]:,} {WORDS.get(state, state)}" for state in states if counts[state]]
     reasons = Counter(each.reason for each in comparison.differences() if each.state == "not_comparable")
     why = "; ".join(f"{_REASONS.get(str(reason), reason)} ({number:,})" for reason, number in reasons.most_common())
-    return ", ".join(told or ["nothing"]) + (f": {why}" if why else "")
+    return ", ".join(told or ["nothing to compare"]) + (f": {why}" if why else "")
 
 
 def _was(old: Thing, new: Thing) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from itertools import pairwise
 
 import click
@@ -45,6 +45,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     as_json = wants_json(arguments)
     try:
         refuse_completing_nothing(os.environ)
+        join_names(os.environ)
         result = command.main(args=list(arguments), prog_name="codebatch", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -95,6 +96,21 @@ def refuse_completing_nothing(environment: Mapping[str, str]) -> None:
                 f"{COMPLETE_VARIABLE} is set, and {name} does not say what to complete",
                 hint="a shell sets both, as it is told to by: codebatch completion bash",
             )
+
+
+def join_names(environment: MutableMapping[str, str]) -> None:
+    """Have `@NAME` be one word where bash completes it, to which `@` is one of its own."""
+    if environment.get(COMPLETE_VARIABLE) != "bash_complete":
+        return
+    current = int(environment["COMP_CWORD"])
+    words: list[str] = []
+    for place, word in enumerate(environment["COMP_WORDS"].split("\n")):
+        if words and words[-1] == "@":
+            words[-1] += word
+            current -= place <= int(environment["COMP_CWORD"])
+        else:
+            words.append(word)
+    environment.update(COMP_WORDS="\n".join(words), COMP_CWORD=str(current))
 
 
 def _told(error: click.ClickException) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,7 +27,9 @@ HOTSPOTS = "codebatch hotspots"
 COPIES = "codebatch duplicates"
 CYCLES = "codebatch graph --cycles"
 PARTIAL = "codebatch files --parse partial"
+UNPARSED = "codebatch files --parse skipped --parse unsupported"
 
+_UNPARSED_SHOWN = 3
 _SOURCES = 2
 """So many findings are shown with their source."""
 
@@ -56,6 +58,10 @@ def headline_lines(
             yield from islice(section.lines, section.shown)
     if found.partial:
         yield with_command(f"Parsed in part, {count_of(found.partial, 'file')}", PARTIAL)
+    if found.unparsed:
+        told = f"Not parsed, {count_of(sum(found.unparsed.values()), 'file')}"
+        whole = suggest(f"{told} ({_unparsed(found.unparsed)}): {UNPARSED}")
+        yield whole if fitted(whole, width) == whole else with_command(told, UNPARSED)
     if found.minor:
         told = ", ".join(f"{count:,} {severity}" for severity, count in found.minor.items())
         yield with_command(f"Of less weight, {sum(found.minor.values()):,} ({told})", f"{FINDINGS} --all")
@@ -78,7 +84,7 @@ def _sections(found: Headline, question: Question, width: int | None) -> tuple[_
     free = not found.bugs_count
     return (
         _Section(
-            f"Likely bugs, {found.bugs_count:,}", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 9
+            f"Likely bugs, {found.bugs_count:,}", found.bugs_count, FINDINGS, _bug_lines(found.bugs, question, width), 8
         ),
         _Section("Hard to change", len(found.hard), _hotspots(found), _hard_lines(found.hard, width), 7 if free else 4),
         _Section(
@@ -96,6 +102,14 @@ def _sections(found: Headline, question: Question, width: int | None) -> tuple[_
             3 if free else 1,
         ),
     )
+
+
+def _unparsed(counts: Mapping[str, int]) -> str:
+    """What was not parsed: what a person would have parsed first, then what there is most of."""
+    ranked = sorted(counts, key=lambda each: each not in ("huge", "minified"))
+    told = [f"{counts[each]:,} {each}" for each in ranked[:_UNPARSED_SHOWN]]
+    more = len(ranked) - _UNPARSED_SHOWN
+    return ", ".join([*told, f"{sum(counts[each] for each in ranked[-more:]):,} of other kinds"] if more > 0 else told)
 
 
 def _hotspots(found: Headline) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +9,11 @@ import click
 import msgspec
 
 from codebatch.application.execution import Execution
-from codebatch.application.importing import Unimportable, import_findings
+from codebatch.application.import_file import import_file
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.run import Teller, executing
-from codebatch.errors import InvalidInput
-from codebatch.model.imported import FORMATS, IMPORT_BYTES_MAX, ImportFormat, LeftOut
+from codebatch.model.imported import FORMATS, ImportFormat, LeftOut
 from codebatch.model.quantities import count_of
-from codebatch.store.batches import resolve_batch
-from codebatch.system.regular import read_regular
 
 
 class ImportAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,23 +63,17 @@ def import_(
 
     A later `run` is without it: import what the tools say of the tree that was run.
     """
-    data = _read(file)
-    store = answering.place.open()
-    start = resolve_batch(store, batch_reference, answering.note, whole=True)
-    try:
-        imported = import_findings(
-            execution,
-            store,
-            start,
-            data,
-            form=form,
-            task=task,
-            root=None if root is None else os.fsencode(os.path.abspath(root)),
-            allow_failed=allow_failed,
-            listener=Teller(answering),
-        )
-    except Unimportable as error:
-        raise Unimportable(f"{file}: {error.message}", hint=error.hint) from error
+    imported = import_file(
+        execution,
+        answering.place.open(),
+        batch_reference,
+        file,
+        form=form,
+        task=task,
+        root=None if root is None else Path(root),
+        allow_failed=allow_failed,
+        listener=Teller(answering),
+    )
     if imported.signal_status:
         answering.note("stopped; nothing was imported")
         return imported.signal_status
@@ -110,20 +99,6 @@ def import_(
     return 0
 
 
-def _read(file: str) -> bytes:
-    """The bytes of a file, or of standard input. Raises InvalidInput."""
-    if file == "-":
-        data = sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
-        if len(data) > IMPORT_BYTES_MAX:
-            raise InvalidInput(f"standard input has more than {IMPORT_BYTES_MAX:,} bytes, the most that is imported")
-        return data
-    try:
-        return read_regular(Path(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InvalidInput(f"cannot read {file}: {reason}") from error
-
-
 def _left_out(left_out: LeftOut | None) -> Iterator[str]:
     """What of the file is no finding, and why."""
     if left_out is None:
@@ -131,8 +106,11 @@ def _left_out(left_out: LeftOut | None) -> Iterator[str]:
         return
     if left_out.no_file:
         examples = ", ".join(left_out.examples)
-        yield f"left out: {count_of(left_out.no_file, 'finding')} of no file of the batch" + (
-            f" (such as {examples}); --root DIR says where the tree lay" if examples else ""
+        is_elsewhere = any(each.startswith(("/", "file:")) for each in left_out.examples)
+        yield (
+            f"left out: {count_of(left_out.no_file, 'finding')} of no file of the batch"
+            + (f" (such as {examples})" if examples else "")
+            + ("; --root DIR says where the tree lay for the program" if is_elsewhere else "")
         )
     if left_out.no_place:
         yield f"left out: {count_of(left_out.no_place, 'finding')} in lines that their files do not have"

@@ -16,6 +16,7 @@ import msgspec
 
 from codebatch.application.stores import StorePlace
 from codebatch.cli.colors import Color, Painter, is_colored, is_linked
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import FLAGS, STORE_VARIABLE, Given, answer_options, given_of, schema_of, words_of
 from codebatch.cli.progress import Display, Stage, display_of
 from codebatch.cli.reading import EXPLAIN, explain_option, explained
@@ -208,7 +209,7 @@ class SourcePath(click.Path):
 
 def _batch_option(default: str) -> Callable[[F], F]:
     told = f"A batch id, unique prefix, latest, latest~N or @NAME. Default: {default}."
-    return click.option("--batch", "batch_reference", metavar="ID", help=told)
+    return click.option("--batch", "batch_reference", metavar="ID", help=told, shell_complete=complete_batch)
 
 
 batch_option = _batch_option("latest")

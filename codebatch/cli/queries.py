@@ -13,6 +13,7 @@ import msgspec
 from codebatch.application.asking import Question
 from codebatch.application.opened_batch import METRIC, Inspected, OpenedBatch, Ranking
 from codebatch.cli.asking import answer_document, answer_rows, answer_written, ask
+from codebatch.cli.completing import complete_file
 from codebatch.cli.filtering import Asked, NounCommand, filtering
 from codebatch.cli.formats import FOR_PROGRAMS, STREAMED, Form, columns_of, write_painted, write_rows
 from codebatch.cli.groups import Group, answering_group
@@ -88,7 +89,7 @@ def top(answering: Answering, batch_reference: str | None, task: str | None, by:
 
 
 @click.command()
-@click.argument("path", metavar="FILE[:LINE]")
+@click.argument("path", metavar="FILE[:LINE]", shell_complete=complete_file)
 @asked_batch_option
 @click.option("--kinds", metavar="A,B", help="Only these kinds of records, and all of them.")
 @click.option("--all", "everything", is_flag=True, help="Every record of the file, as with --json.")

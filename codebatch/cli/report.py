@@ -7,13 +7,17 @@ import sys
 import click
 import msgspec
 
+from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.comparing import ask_sides
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import human_bytes
 from codebatch.report.making import make_report
 from codebatch.system.files import RealFiles
+
+_EXAMPLE = "such as: codebatch report -o report.html latest~1 latest"
 
 
 class ReportWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,20 +33,25 @@ class ReportWritten(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command()
+@click.argument("pair", metavar="[A B]", nargs=-1)
 @asked_batch_option
 @click.option("-o", "--output", metavar="FILE", required=True, help="Where to; - is standard output.")
 @answering
-def report(answering: Answering, batch_reference: str | None, output: str) -> int:
+def report(answering: Answering, pair: tuple[str, ...], batch_reference: str | None, output: str) -> int:
     """What a batch found as one HTML page, which needs no network: where to look first, a map of the code, functions,
-    copies side by side, which directory imports which, findings by rule.
+    copies side by side, which directory imports which, findings by rule. With A and B of B, and what became of A:
+    batches, @NAMEs, snapshots or commits.
 
-    A file that is there is replaced, in one step. The same batch gives the same page, while the history of its tree is
-    the same.
+    A file that is there is replaced, in one step. The same batches give the same page, while the history of the tree
+    is the same.
     """
+    if pair and (len(pair) != 2 or batch_reference is not None):
+        raise InvalidInput("name two batches, an older one and that of the page, or none", hint=_EXAMPLE)
     if output == STANDARD_OUTPUT:
         if answering.as_json:
             raise InvalidInput("--json tells where a page was written, and standard output is taken by the page")
-        answer = make_report(ask(answering, batch_reference))
+        older, batch = _asked(answering, pair, batch_reference)
+        answer = make_report(batch, older=older)
         page = answer.found
 
         def write() -> None:
@@ -50,10 +59,17 @@ def report(answering: Answering, batch_reference: str | None, output: str) -> in
 
         return answer_written(answering, answer, write)
     target = target_of(output, "codebatch report -o report.html")
-    batch = ask(answering, batch_reference)
+    older, batch = _asked(answering, pair, batch_reference)
     refuse_in_store(target, batch.question.store.root)
-    answer = make_report(batch)
+    answer = make_report(batch, older=older)
     RealFiles().write_atomic(target, answer.found)
     size = len(answer.found)
     document: dict[str, object] = {"batch_id": answer.question.batch.id, "path": output, "bytes": size}
     return answer_document(answering, answer, document, [f"{output}: {human_bytes(size)}"])
+
+
+def _asked(
+    answering: Answering, pair: tuple[str, ...], reference: str | None
+) -> tuple[OpenedBatch | None, OpenedBatch]:
+    """The older batch, where one is named, and that of the page."""
+    return ask_sides(answering, *pair) if pair else (None, ask(answering, reference))

@@ -15,6 +15,7 @@ from codebatch.application.execution import Execution
 from codebatch.application.misses import MissesAnswer, Reason, explain_misses
 from codebatch.application.verification import verify as verify_batch
 from codebatch.cli.asking import rerun
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.options import Answering, answering
 from codebatch.cli.reading import explain_option
 from codebatch.cli.run import Teller
@@ -97,7 +98,7 @@ def explain_miss(answering: Answering, words: tuple[str, ...], task: str | None)
 
 
 @click.command("verify")
-@click.argument("reference", metavar="[BATCH]", required=False)
+@click.argument("reference", metavar="[BATCH]", required=False, shell_complete=complete_batch)
 @click.option(
     "--sample",
     "share",

@@ -23,6 +23,7 @@ from codebatch.cli.answers import (
     WhyTaken,
 )
 from codebatch.cli.asking import answer_rows, ask
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import FLAGS, Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, table
 from codebatch.cli.reading import explain_option
@@ -167,6 +168,7 @@ def _snapshot_row(answering: Answering, store: Store, snapshot_id: str) -> Liste
     "--batch",
     "batch_reference",
     metavar="ID",
+    shell_complete=complete_batch,
     help="Files of this batch, with language and lines. Default: the latest of the whole project.",
 )
 @click.option("--snapshot", "snapshot_reference", metavar="ID", help="Entries of this snapshot.")

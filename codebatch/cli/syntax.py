@@ -14,6 +14,7 @@ import click
 
 from codebatch.application.configuration import load_configuration
 from codebatch.cli.asking import answer_document, ask
+from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, asked_batch_option, table
 from codebatch.cli.reading import explain_option
@@ -37,7 +38,13 @@ _OF_PARSE = ("syntax-error", "partial-parse")
 
 @click.command()
 @click.argument("path", metavar="FILE", type=SourcePath())
-@click.option("--batch", "batch_reference", metavar="ID", help="The file as it is in this batch, not on disk.")
+@click.option(
+    "--batch",
+    "batch_reference",
+    metavar="ID",
+    help="The file as it is in this batch, not on disk.",
+    shell_complete=complete_batch,
+)
 @click.option("--language", metavar="NAME", help="What to read it as, where its name says another thing or nothing.")
 @explain_option
 @answering

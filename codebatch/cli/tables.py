@@ -26,8 +26,10 @@ def aligned(rows: Sequence[Sequence[str]], columns: int | None) -> list[str]:
     """Rows, of which the first is the header, so wide; None: in no terminal."""
     numbers = [len(rows) > 1 and all(_is_number(row[at]) for row in rows[1:]) for at in range(len(rows[0]))]
     if columns is None:
-        widths = [min(max(len(row[at]) for row in rows), _USUAL) for at in range(len(rows[0]))]
-        return [_one_line(row, widths, numbers) for row in rows]
+        widths = [min(max(map(len, column)), _USUAL) for column in zip(*rows, strict=True)]
+        cells = [f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numbers, strict=True)]
+        line = (" " * _GAP).join(cells)
+        return [line.format(*row).rstrip() for row in rows]
     widths = _widths(rows, columns)
     if sum(widths) + _GAP * (len(widths) - 1) > columns:
         return [line for row in rows for line in _stacked(row, columns)]
@@ -46,11 +48,6 @@ def wrapped(text: str, columns: int, indent: str = "") -> list[str]:
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line]
-
-
-def _one_line(row: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
-    cells = zip(row, widths, numbers, strict=True)
-    return (" " * _GAP).join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip()
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:

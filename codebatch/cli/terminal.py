@@ -6,7 +6,7 @@ import re
 
 # C0, DEL and C1 steer a terminal or end a line; so do Zl and Zp; what is of Cf cannot be seen, or makes a line read
 # otherwise. Asked of unicodedata for every character of a line it would cost more than the line.
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0001\U000e0020-\U000e007f]"
@@ -15,4 +15,6 @@ _UNSEEN = re.compile(
 
 def printable(line: str) -> str:
     """One line for people. Characters that would steer a terminal or hide what is written are shown as escapes."""
-    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), line)
+    if line.isascii() and line.isprintable():
+        return line  # Nearly every one.
+    return re.sub(_UNSEEN, lambda match: match[0].encode("unicode_escape").decode("ascii"), line)

@@ -10,11 +10,14 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
 
 from codebatch.errors import StoreCorrupt
+from codebatch.model.entry import path_from_fields
 from codebatch.model.items import ROW_BYTES
 from codebatch.model.record import Located
 from codebatch.query.decoding import decode_lines
@@ -114,9 +117,10 @@ def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
     decoder = msgspec.json.Decoder(type_)
     found: ByPath[R] = defaultdict(list)
     for block in blocks:
-        for record in decode_lines(decoder, b"\n".join(line.findall(block))):
+        every = decode_lines(decoder, b"\n".join(line.findall(block)))
+        for (path, path_b64), records in groupby(every, key=attrgetter("path", "path_b64")):
             try:
-                found[record.path_bytes].append(record)
+                found[path_from_fields(path, path_b64)] += records
             except ValueError as error:
                 raise StoreCorrupt(f"a record has no path: {error}") from error
     return found

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from codebatch.compare.differences import Difference
+from codebatch.compare.metrics import WORSE_OF_FUNCTIONS
 from codebatch.compare.states import SEVERITY_RANK
 from codebatch.model.record import Diagnostic, Metric, Severity
 
@@ -30,7 +31,7 @@ _SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warnin
 class Condition(msgspec.Struct, frozen=True):
     """What may not be. `measure` gives of a difference what is held against `limit`, None where it is nothing to it.
 
-    What is `counted` is so by its number; else the greatest is told.
+    What `is_counted` is told by its number, else by the greatest. `metric` is the one that is measured.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Condition(msgspec.Struct, frozen=True):
     limit: int
     is_counted: bool
     measure: Callable[[Difference], int | None]
+    metric: str = ""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +65,7 @@ def parse_condition(text: str) -> Condition:
     if found is None:
         raise ValueError(f"{text!r} is no condition")
     measure = _risen_to(found[1]) if found[2] == ">" else _risen_by(found[1])
-    return Condition(text, "metric", int(found[3]), False, measure)
+    return Condition(text, "metric", int(found[3]), False, measure, found[1])
 
 
 def judge(conditions: Sequence[Condition], differences: Iterable[Difference]) -> tuple[list[Judged], list[Difference]]:
@@ -125,4 +127,7 @@ def _risen_by(metric: str) -> Callable[[Difference], int | None]:
 
 
 def _value(record: object, metric: str) -> int | None:
-    return record.value if isinstance(record, Metric) and record.metric == metric else None
+    """The value of a metric; of one that is of functions not the file's, which each new function raises."""
+    if not isinstance(record, Metric) or record.metric != metric:
+        return None
+    return None if metric in WORSE_OF_FUNCTIONS and not record.symbol else record.value

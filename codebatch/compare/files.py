@@ -1,9 +1,10 @@
 """Which file of one tree is which of another: by path, by content, by their lines.
 
 Files of the same path are one. Of what is only on one side, equal contents are one file that moved, the nearest paths
-first; then, among files of one extension, the two that have the most lines in common, if these are at least half of the
-longer one's. Of two pairs that are as good the one whose paths come first. Asked the other way round the pairs are the
-same: of what is only on one side, that of the lesser paths is always paired with that of the others.
+first; then, among files of one extension, or of one name but for it, the two that have the most lines in common, if
+these are at least half of the longer one's. Of two pairs that are as good the one whose paths come first. Asked the
+other way round the pairs are the same: of what is only on one side, that of the lesser paths is always paired with that
+of the others.
 """
 
 from __future__ import annotations
@@ -129,25 +130,28 @@ def _of_like_lines(
 def _candidates(
     gone: Mapping[bytes, str], come: Mapping[bytes, str], contents: Mapping[str, Lines]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Pairs of one extension that have the most telling lines in common."""
+    """Pairs of one extension, or of one name but for it, that have the most telling lines in common."""
     files_with: dict[tuple[bytes, bytes], list[bytes]] = defaultdict(list)
     for path, digest in come.items():
-        for line in contents[digest]:
-            files_with[_extension(path), line].append(path)
+        for part in _name_and_extension(path):
+            for line in contents[digest]:
+                files_with[part, line].append(path)
     for one, digest in gone.items():
         met: Counter[bytes] = Counter()
+        parts = _name_and_extension(one)
         for line in contents[digest]:
-            found = files_with.get((_extension(one), line), ())
-            if len(found) <= _FILES_OF_A_LINE:
-                met.update(found)
+            found = {part: files_with.get((part, line), ()) for part in parts}
+            met.update({other for others in found.values() if len(others) <= _FILES_OF_A_LINE for other in others})
         yield from (
             (one, other) for other, _ in nsmallest(_COMPARED, met.items(), key=lambda item: (-item[1], item[0]))
         )
 
 
-def _extension(path: bytes) -> bytes:
+def _name_and_extension(path: bytes) -> tuple[bytes, bytes]:
+    """`name.`, up to its first dot, and `.extension` of a path."""
     name = path.rpartition(b"/")[2]
-    return name.rpartition(b".")[2] if b"." in name[1:] else b""
+    first, *rest = name[1:].split(b".")
+    return name[:1] + first + b".", b"." + b"".join(rest[-1:])
 
 
 def _common(ours: Lines, theirs: Lines) -> int:

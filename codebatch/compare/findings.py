@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
@@ -45,6 +45,30 @@ class Finding(NamedTuple):
     behind: bytes
 
 
+class OnLine(Protocol):
+    """What pairs a finding by its line: a `Finding`, or the record itself."""
+
+    @property
+    def tool(self) -> str:
+        """Who found it."""
+
+    @property
+    def code(self) -> str:
+        """The rule."""
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+
+    @property
+    def column(self) -> int:
+        """From 1."""
+
+    @property
+    def message(self) -> str:
+        """What it says."""
+
+
 class FindingPair(NamedTuple):
     """Places of two findings in what was given, and what paired them."""
 
@@ -63,6 +87,20 @@ class Pairing(NamedTuple):
 
 # A way to pair: of what is left on each side, by place, those that are one.
 _Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
+
+
+def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> Pairing:
+    """The first pass of `pair_in_file`, which nearly all are paired by, and which needs no text."""
+    pairs = [
+        FindingPair(one, other, "line")
+        for one, other in _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
+    ]
+    ours, theirs = {pair.old for pair in pairs}, {pair.new for pair in pairs}
+    return Pairing(
+        pairs,
+        [place for place in range(len(old)) if place not in ours],
+        [place for place in range(len(new)) if place not in theirs],
+    )
 
 
 def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int] | None) -> Pairing:
@@ -95,14 +133,18 @@ def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _W
 
 
 def _on_one_line(
-    left: Mapping[int, Finding], right: Mapping[int, Finding], paired_lines: Sequence[int]
+    left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    theirs = _grouped(right, lambda found: (found.tool, found.code, found.line))
-    ours = _grouped(left, lambda found: (found.tool, found.code, found.line))
-    for (tool, code, line), ones in ours.items():
+    theirs = _by_line(right)
+    for (tool, code, line), ones in _by_line(left).items():
         its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
         others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
+        if len(ones) == len(others) == 1:
+            yield ones[0], others[0]
+            continue
         if len(ones) * len(others) > _PAIRS_MAX:
+            ones.sort(key=lambda place: left[place].column)
+            others.sort(key=lambda place: right[place].column)
             yield from zip(ones, others, strict=False)
             continue
         yield from _nearest(
@@ -110,6 +152,13 @@ def _on_one_line(
             for one in ones
             for other in others
         )
+
+
+def _by_line(found: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
+    places: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    for place, each in found.items():
+        places[each.tool, each.code, each.line].append(place)
+    return places
 
 
 def _nearest(ranked: Iterable[tuple[int, bool, int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,11 +1,11 @@
-"""Which line of one text is which of another: a patience diff (Bram Cohen, 2003).
+"""Which line of one text is which of another: a patience diff (Bram Cohen, 2003) whose gaps a histogram diff closes.
 
 Common lines at the head and at the end are paired; of what is left, lines that occur once on both sides and stand in
 the same order on both (a longest increasing subsequence, Fredman 1975) are anchors; from each anchor the pairing goes
-on outward as far as lines are equal; and what lies between two anchors is taken in the same way.
+on outward as far as lines are equal. What lies between two anchors, where lines that are unique among others there
+tell little, is paired run by run (runs.py).
 
-A text is cut behind each LF, and whole lines without it are compared. Time is O(n log n) a level; a text in which
-ever new lines become unique, level below level, ends after _LEVELS.
+A text is cut behind each LF, and whole lines without it are compared. Time is O(n log n), and that of runs is bounded.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import lt
+
+from codebatch.compare.runs import Gap, pair_runs
 
 # Above either only the head and the end are paired: such texts are data or generated.
 BYTES_MAX = 8 << 20
 LINES_MAX = 200_000
-_LEVELS = 64
 
 NOWHERE = -1
 
@@ -28,41 +30,32 @@ def pair_lines(old: bytes, new: bytes) -> array[int]:
     """For each line of `old` the line of `new` that it is, both from 0; NOWHERE where it is none. Ascending."""
     left, right = old.split(b"\n"), new.split(b"\n")
     is_big = max(len(old), len(new)) > BYTES_MAX or max(len(left), len(right)) > LINES_MAX
-    return pair_sequences(left, right, levels=0 if is_big else _LEVELS)
+    return pair_sequences(left, right, is_whole=not is_big)
 
 
-def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, levels: int = _LEVELS) -> array[int]:
-    """`pair_lines` of lines. With `levels` 0 only the head and the end are paired."""
-    numbers: dict[bytes, int] = {}
-    old = [numbers.setdefault(line, len(numbers)) for line in left]
-    new = [numbers.setdefault(line, len(numbers)) for line in right]
-    paired = array("l", [NOWHERE]) * len(old)
-    gaps = [(_Gap(0, len(old), 0, len(new)), 0)]
-    while gaps:
-        gap, level = gaps.pop()
-        gap = _pair_ends(old, new, paired, gap)
-        if level == levels or gap.start == gap.end or gap.other == gap.other_end:
-            continue
-        start, other = gap.start, gap.other
-        for anchor, its_other in _anchors(old[gap.start : gap.end], new[gap.other : gap.other_end]):
-            paired[gap.start + anchor] = gap.other + its_other
-            gaps.append((_Gap(start, gap.start + anchor, other, gap.other + its_other), level + 1))
-            start, other = gap.start + anchor + 1, gap.other + its_other + 1
-        if start > gap.start:
-            gaps.append((_Gap(start, gap.end, other, gap.other_end), level + 1))
+def pair_sequences(left: Sequence[bytes], right: Sequence[bytes], *, is_whole: bool = True) -> array[int]:
+    """`pair_lines` of lines. Unless `is_whole`, only the head and the end are paired."""
+    paired = array("l", [NOWHERE]) * len(left)
+    gap = _pair_ends(left, right, paired, Gap(0, len(left), 0, len(right)))
+    if is_whole and gap.start < gap.end and gap.other < gap.other_end:
+        gaps = [_pair_ends(left, right, paired, each) for each in _between_anchors(left, right, paired, gap)]
+        pair_runs(left, right, paired, gaps)
     return paired
 
 
-class _Gap(NamedTuple):
-    """Lines [start, end) of the one and [other, other_end) of the other that are still to be paired."""
+def _between_anchors(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Iterator[Gap]:
+    """Pair the anchors of a gap; what lies between them."""
+    start, other = gap.start, gap.other
+    for anchor, its_other in _anchors(old[gap.start : gap.end], new[gap.other : gap.other_end]):
+        anchor, its_other = anchor + gap.start, its_other + gap.other
+        paired[anchor] = its_other
+        if start < anchor and other < its_other:
+            yield Gap(start, anchor, other, its_other)
+        start, other = anchor + 1, its_other + 1
+    yield Gap(start, gap.end, other, gap.other_end)
 
-    start: int
-    end: int
-    other: int
-    other_end: int
 
-
-def _pair_ends(old: Sequence[int], new: Sequence[int], paired: array[int], gap: _Gap) -> _Gap:
+def _pair_ends(old: Sequence[bytes], new: Sequence[bytes], paired: array[int], gap: Gap) -> Gap:
     """Pair the lines that are equal at the head and at the end of a gap; what is left of it."""
     start, end, other, other_end = gap
     while start < end and other < other_end and old[start] == new[other]:
@@ -71,10 +64,10 @@ def _pair_ends(old: Sequence[int], new: Sequence[int], paired: array[int], gap: 
     while start < end and other < other_end and old[end - 1] == new[other_end - 1]:
         end, other_end = end - 1, other_end - 1
         paired[end] = other_end
-    return _Gap(start, end, other, other_end)
+    return Gap(start, end, other, other_end)
 
 
-def _anchors(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+def _anchors(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
     """Places of lines that occur once on both sides, as many as stand in the same order on both."""
     counts = Counter(new)
     place = {line: index for index, line in enumerate(new) if counts[line] == 1}
@@ -85,11 +78,14 @@ def _anchors(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
 
 def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The most of some pairs whose second numbers ascend, as the first ones do: patience sorting."""
+    others = [other for _, other in pairs]
+    if all(map(lt, others, islice(others, 1, None))):
+        return [*pairs]
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
     for index, (_, other) in enumerate(pairs):
-        pile = bisect_left(tops, other)
+        pile = bisect_left(tops, other) if tops and other < tops[-1] else len(tops)
         below.append(piles[pile - 1] if pile else NOWHERE)
         if pile == len(tops):
             tops.append(other)

@@ -17,7 +17,7 @@ from codebatch.model.record import Metric
 
 # Of all others more is neither better nor worse: they say how large something is, as do a file's sums, `complexity` and
 # `cognitive`, which each new function raises; or they are of a task of which only its author knows.
-_WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
+WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
 _WORSE_OF_FILES = frozenset(
     {
         "max_complexity",
@@ -31,13 +31,13 @@ _WORSE_OF_FILES = frozenset(
 )
 # These are not told where they are 0 (workers/TASKS.md "Metrics"), if what they rest on could be counted at all:
 # then a function has a complexity, and a file has code.
-_UNLESS_0 = _WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
+UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "code"}
 
 
 def is_worse_when_more(metric: Metric) -> bool:
     """Whether it is known of a metric that more of it is worse. Of none it is known that less is."""
-    return metric.metric in (_WORSE_OF_FUNCTIONS if metric.symbol else _WORSE_OF_FILES)
+    return metric.metric in (WORSE_OF_FUNCTIONS if metric.symbol else _WORSE_OF_FILES)
 
 
 def compare_metrics(
@@ -93,7 +93,7 @@ def _state(old: Metric | None, new: Metric | None, ours: _Numbers, theirs: _Numb
     assert metric is not None, "one of them is there"
     if old is None or new is None:
         counted = _COUNTED[bool(metric.symbol)]
-        if metric.metric not in _UNLESS_0 or (counted in ours) != (counted in theirs):
+        if metric.metric not in UNLESS_0 or (counted in ours) != (counted in theirs):
             return "added" if old is None else "removed"
     less, more = (0 if each is None else each.value for each in (old, new))
     if less == more:

@@ -12,6 +12,9 @@ from codebatch.compare.rules import Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.errors import StoreCorrupt
+from codebatch.model.entry import display_path
+from codebatch.model.imported import way_of
 from codebatch.model.plan import PlannedTask
 from codebatch.model.record import File
 from codebatch.query.records import BatchRecords
@@ -29,6 +32,7 @@ class Reasons:
         self._side = side
         self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
+        self._alike: dict[tuple[str, bytes], bool] = {}
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -70,7 +74,7 @@ class Reasons:
                 yield told, "task"
             elif not self._other.has_result(told.task, its_other):
                 yield told, "failed"
-            elif self._other.has_off(told, its_other):
+            elif self._is_off(told, its_other):
                 yield told, "rule_off"
             elif is_silenced:
                 yield told, "silenced"
@@ -79,14 +83,21 @@ class Reasons:
             else:
                 yield told, self._otherwise(told, its_other)
 
+    def _is_off(self, told: Told, its_other: bytes) -> bool:
+        """Whether the rule that found something is off at the file in the other batch, or none there at all."""
+        is_off = self._other.has_off(told, its_other)
+        return self._mine.has_off(told, told.path) is not None if is_off is None else is_off
+
     def _otherwise(self, told: Told, its_other: bytes) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
         if self._has_other_tool(told.task):
             return "tool"
-        mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
-        is_alike = all(task.config == others[name].config for name, task in mine.items()) and (
-            self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
-        )
+        if (told.task, told.path) not in self._alike:
+            mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
+            self._alike[told.task, told.path] = all(
+                way_of(task) == way_of(others[name]) for name, task in mine.items()
+            ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
+        is_alike = self._alike[told.task, told.path]
         return (
             None
             if is_alike or not self._trees.has_line(self._side, told.path, its_other, told.about.line)
@@ -121,18 +132,18 @@ class _Stand:
         if task in self.records.source.project_tasks:
             return False
         if (task, path) not in self._done:
-            found = self.records.item_records(task, self._items[path])
+            found = self.records.item_records(task, self._item(path))
             is_cancelled = not found and bool(tally.cancelled)
             is_failed = any(record["kind"] == "failure" for record in found or ())
             self._done[task, path] = not (found is None or is_cancelled or is_failed)
         return self._done[task, path]
 
-    def has_off(self, told: Told, path: bytes) -> bool:
-        """Whether the rule that found something is off at a path."""
+    def has_off(self, told: Told, path: bytes) -> bool | None:
+        """Whether the rule that found something is off at a path; None where it is no rule here that could be."""
         if told.task not in self._switches:
             self._switches[told.task] = switch_of(self._tasks[told.task])
         is_off = self._switches[told.task]
-        return is_off is not None and is_off(path, *told.code)
+        return None if is_off is None else is_off(path, *told.code)
 
     def passes_over(self, path: bytes) -> bool:
         """Whether a file is of a class in which few rules look, or could not be read as what it is."""
@@ -147,13 +158,18 @@ class _Stand:
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""
-        every = self.records.plan.context_of(self._items[path])
+        every = self.records.plan.context_of(self._item(path))
         names = {name for each in self.needed_for(task).values() for name in each.contexts}
         return {name: every[name] for name in names}
 
     @cached_property
     def _tasks(self) -> dict[str, PlannedTask]:
         return {task.name: task for task in self.records.plan.tasks}
+
+    def _item(self, path: bytes) -> int:
+        if path not in self._items:
+            raise StoreCorrupt(f"a record is of {display_path(path)}, which {self.records.batch.id} has not")
+        return self._items[path]
 
     @cached_property
     def _items(self) -> dict[bytes, int]:

@@ -15,13 +15,13 @@ _NOTES = (b"codebatch: ignore", b"noqa")
 # The task whose rules can be turned off.
 _TASK = "lint"
 
-Switch = Callable[[bytes, str, str], bool]
+Switch = Callable[[bytes, str, str], bool | None]
 
 
 def switch_of(task: PlannedTask) -> Switch | None:
-    """Whether a task's configuration has a rule off: asked with a path, a tool and a code.
+    """Whether a task's configuration has a rule off, asked with a path, a tool and a code; None of what it has not.
 
-    None where all it has is on, or what it was configured with is not understood any more.
+    None at all where all it has is on, or what it was configured with is not understood any more.
     """
     if task.name != _TASK:
         return None

@@ -46,7 +46,8 @@ def state_of_pair(old: Diagnostic, new: Diagnostic, by: Pass) -> State:
         return "worsened" if SEVERITY_RANK[new.severity] > SEVERITY_RANK[old.severity] else "improved"
     if old.message != new.message and _LINE.sub("", old.message) != _LINE.sub("", new.message):
         return "changed"
-    return "unchanged" if by == "line" and old.path_bytes == new.path_bytes else "moved"
+    is_at_one_path = old.path == new.path and old.path_b64 == new.path_b64
+    return "unchanged" if by == "line" and is_at_one_path else "moved"
 
 
 def state_of_new(reason: Reason | None) -> State:

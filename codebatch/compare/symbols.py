@@ -14,10 +14,13 @@ from typing import Literal
 from codebatch.compare.differences import Difference
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
-from codebatch.model.record import Symbol
+from codebatch.model.record import Symbol, SymbolType
 
 # What is written where a symbol stands, without white space; empty where that is lost.
 Written = Callable[[Literal["old", "new"], Symbol], bytes]
+
+# Of these the same text in another file is no sign that anything went there.
+_WRITTEN_ANYWHERE: frozenset[SymbolType] = frozenset(("import", "parameter"))
 
 
 def compare_symbols(
@@ -67,6 +70,9 @@ def _signature(symbol: Symbol) -> object:
 
 
 def _moved(removed: Sequence[Symbol], added: Sequence[Symbol], written: Written) -> Iterator[tuple[Symbol, Symbol]]:
+    removed, added = (
+        [symbol for symbol in side if symbol.symbol_type not in _WRITTEN_ANYWHERE] for side in (removed, added)
+    )
     both = {_named(symbol) for symbol in removed} & {_named(symbol) for symbol in added}
     ours, theirs = _once("old", removed, both, written), _once("new", added, both, written)
     yield from ((one, theirs[text]) for text, one in ours.items() if text in theirs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file
+from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
 from codebatch.compare.trees import Side, Trees
@@ -67,14 +67,19 @@ class _Pairing:
         self._left: dict[Side, dict[bytes, dict[Told, None]]] = {"old": _by_path(old), "new": _by_path(new)}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
         self._pairs: list[ToldPair] = []
+        self._turned: dict[tuple[bytes, bytes], bool] = {}
+        self._without_lines: set[bytes] = set()
 
     def paired(self) -> Paired:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
-        matched = [(old, new) for old, new in files if new is not None and self._common(old, new)]
+        for old, new in files:
+            if new is not None and self._common(old, new):
+                self._pair_on_lines(old, new)
+        left = [(old, new) for old, new in files if new is not None and self._common(old, new)]
         if have_scopes(self._trees.old, self._trees.new):
-            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in matched])
-            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in matched])
-        for old, new in matched:
+            self._scopes["old"] = read_scopes(self._trees.old, [old for old, _ in left])
+            self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in left])
+        for old, new in left:
             self._pair_in_file(old, new)
         self._pair_anywhere()
         return Paired(self._pairs, self._all_left("old"), self._all_left("new"))
@@ -82,21 +87,47 @@ class _Pairing:
     def _common(self, old: bytes, new: bytes) -> Codes:
         return _codes(self._left["old"][old]) & _codes(self._left["new"][new])
 
+    def _pair_on_lines(self, old: bytes, new: bytes) -> None:
+        """Pair those on lines that are one, without their texts."""
+        ours, theirs = [*self._left["old"][old]], [*self._left["new"][new]]
+        if self._is_turned(old, new):
+            lines = self._trees.lines("new", new, old)
+        else:
+            lines = self._trees.lines("old", old, new)
+        if lines is None:
+            self._without_lines.add(old)
+            return
+        abouts = [told.about for told in ours], [told.about for told in theirs]
+        if self._is_turned(old, new):
+            self._take(ours, theirs, _turned(pair_on_lines(*abouts[::-1], lines)))
+        else:
+            self._take(ours, theirs, pair_on_lines(*abouts, lines))
+
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
-        """From the file of the lesser digest to the other one, so that it comes out the same the other way round."""
+        """Pair those that are left by what is written there, and by what they say."""
         codes = self._common(old, new)
         ours, theirs = self._of_file("old", old, codes), self._of_file("new", new, codes)
-        place, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
-        if (place, ours.found) <= (its_other, theirs.found):
-            pairing = pair_in_file(ours.found, theirs.found, self._trees.lines("old", old, new))
+        lines = None if old in self._without_lines else ()
+        if self._is_turned(old, new):
+            pairing = _turned(pair_in_file(theirs.found, ours.found, lines))
         else:
-            pairing = _turned(pair_in_file(theirs.found, ours.found, self._trees.lines("new", new, old)))
-        self._take(ours, theirs, pairing)
+            pairing = pair_in_file(ours.found, theirs.found, lines)
+        self._take(ours.told, theirs.told, pairing)
+
+    def _is_turned(self, old: bytes, new: bytes) -> bool:
+        """Files are paired from the lesser digest to the other, so that it comes out the same the other way round."""
+        if (old, new) not in self._turned:
+            place, its_other = (self._trees.object("old", old), old), (self._trees.object("new", new), new)
+            self._turned[old, new] = its_other < place
+            if its_other == place:
+                ours, theirs = ([*map(_said, left)] for left in (self._left["old"][old], self._left["new"][new]))
+                self._turned[old, new] = theirs < ours
+        return self._turned[old, new]
 
     def _pair_anywhere(self) -> None:
         codes = _codes(self._all_left("old")) & _codes(self._all_left("new"))
         ours, theirs = self._of_all("old", codes), self._of_all("new", codes)
-        self._take(ours, theirs, pair_anywhere(ours.found, theirs.found))
+        self._take(ours.told, theirs.told, pair_anywhere(ours.found, theirs.found))
 
     def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
         """The findings of a file that are of some codes. Where there is none the file is not read."""
@@ -111,9 +142,9 @@ class _Pairing:
         every = [self._of_file(side, path, codes) for path in self._left[side]]
         return _Findings([*chain(*(each.told for each in every))], [*chain(*(each.found for each in every))])
 
-    def _take(self, ours: _Findings, theirs: _Findings, pairing: Pairing) -> None:
+    def _take(self, ours: Sequence[Told], theirs: Sequence[Told], pairing: Pairing) -> None:
         for place, its_other, by in pairing.pairs:
-            pair = ToldPair(ours.told[place], theirs.told[its_other], by)
+            pair = ToldPair(ours[place], theirs[its_other], by)
             del self._left["old"][pair.old.path][pair.old], self._left["new"][pair.new.path][pair.new]
             self._pairs.append(pair)
 
@@ -124,6 +155,11 @@ class _Pairing:
 def _turned(pairing: Pairing) -> Pairing:
     pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
     return Pairing(pairs, pairing.new, pairing.old)
+
+
+def _said(told: Told) -> tuple[int, int, str, str, str]:
+    about = told.about
+    return about.line, about.column, about.tool, about.code, about.message
 
 
 def _by_path(told: Iterable[Told]) -> dict[bytes, dict[Told, None]]:

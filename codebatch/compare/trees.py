@@ -18,6 +18,9 @@ Side = Literal["old", "new"]
 # As many lines as no file has.
 _ALL_LINES = range(1 << 31)
 
+# Of contents that may be asked for again.
+_KEPT_BYTES_MAX = 32 << 20
+
 
 class Trees:
     """The files of two batches. `lost` are those of which the content was wanted and is gone, as (side, path)."""
@@ -26,6 +29,9 @@ class Trees:
         self.old = old
         self.new = new
         self.lost: set[tuple[Side, bytes]] = set()
+        # A file is read to pair its lines, and once more for what is not paired by them.
+        self._contents: dict[tuple[Side, bytes], bytes] = {}
+        self._kept_bytes = 0
         # Who asks for one line of a file asks for others soon.
         self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
@@ -84,17 +90,27 @@ class Trees:
         return self.new_path(path) if side == "old" else self.old_path(path)
 
     def object(self, side: Side, path: bytes) -> str:
-        """The digest of a file's content, which the tree has. Raises StoreCorrupt."""
-        return self._entry(side, path).object
+        """The digest of a file's content; empty where the other tree has the same file.
+
+        Raises StoreCorrupt.
+        """
+        entry = self.unlike[side == "new"].get(path)
+        return "" if entry is None else entry.object
 
     def content(self, side: Side, path: bytes) -> bytes | None:
         """What is in a file, which the tree has; None where that is lost. Raises StoreCorrupt."""
-        entry = self._entry(side, path)
-        try:
-            return self.batch(side).read_object(entry)
-        except ObjectMissing:
-            self.lost.add((side, path))
-            return None
+        if (side, path) not in self._contents:
+            try:
+                content = self.batch(side).read_object(self._entry(side, path))
+            except ObjectMissing:
+                self.lost.add((side, path))
+                return None
+            self._kept_bytes += len(content)
+            if self._kept_bytes > _KEPT_BYTES_MAX:
+                self._contents.clear()
+                self._kept_bytes = len(content)
+            self._contents[side, path] = content
+        return self._contents[side, path]
 
     def lines(self, side: Side, path: bytes, its_other: bytes) -> Sequence[int] | None:
         """Which line of a file of one tree is which of one of the other, as `lines.pair_lines` has it.

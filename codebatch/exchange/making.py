@@ -102,7 +102,10 @@ def _made(batch: OpenedBatch, form: Form, chosen: _Chosen, tools: dict[str, str]
         return with_fingerprints(records, tasks, those, sources)
 
     def told() -> Told:
-        return Told(findings=tuple(findings), tools=tools, incomplete=_whole(chosen.answer, sources).lacking)
+        lacking = _whole(chosen.answer, sources).lacking
+        if lacking and chosen.answer.question is not batch.question:
+            lacking = f"the older batch, {chosen.answer.question.batch.id}: {lacking}"
+        return Told(findings=tuple(findings), tools=tools, incomplete=lacking)
 
     match form:
         case "sarif":

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import cast
 
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.model.imported import imports_in
 from codebatch.model.task import PIPELINES
 from codebatch.query.completeness import tasks_that_give
 from codebatch.system.plugins import load_question
@@ -19,11 +20,14 @@ def tools_of(batch: OpenedBatch, task: str | None, wanted: Collection[str]) -> d
     """The tools that may have found something in a batch, each with its version, or nothing where that is not known.
 
     Of one task alone, or those that are wanted, where any is named. A tool that a task of the user's names besides
-    itself is not known here. Raises InvalidInput or StoreCorrupt.
+    itself is not known here, nor whose findings were imported. Raises InvalidInput or StoreCorrupt.
     """
     records = batch.question.records
     found: dict[str, str] = {}
+    imported = imports_in(records.plan.tasks)
     for name in tasks_that_give(batch.question.catalogue, records.choose_tasks(task), ("diagnostic",)):
+        if name in imported:
+            continue
         found["codebatch" if name in _OWN_TASKS else name] = ""
         if name == _RUN_BY:
             planned = next(each for each in records.plan.tasks if each.name == name)

@@ -5,13 +5,14 @@ Whoever plans one gives it a name of its own; what it is follows from its config
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import Literal, NoReturn, get_args
 
 import msgspec
 
 from codebatch.model.digest import DIGEST_PATTERN, Digest
-from codebatch.model.plan import PlannedTask
+from codebatch.model.plan import PlannedTask, with_config
+from codebatch.model.task import Json
 
 ImportFormat = Literal["sarif", "checkstyle", "rdjson", "jsonl"]
 FORMATS: tuple[ImportFormat, ...] = get_args(ImportFormat)
@@ -38,6 +39,11 @@ class ImportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError("what is imported is not configured: it is planned by `codebatch import`")
 
 
+def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
+    """A `Prepare`: what is run by a configuration imports nothing. Raises ValueError."""
+    raise ValueError("an import is planned by `codebatch import`, and never configured")
+
+
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """What of an imported file is no record.
 
@@ -53,7 +59,36 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
 
 
+def is_import(task: PlannedTask) -> bool:
+    """Whether a task is an import."""
+    return task.config.keys() == _FIELDS
+
+
 def imports_in(tasks: Iterable[PlannedTask]) -> dict[str, Digest]:
     """The tasks that are imports, each with the object that it imports."""
-    fields = set(ImportConfig.__struct_fields__)
-    return {task.name: Digest(str(task.config["object"])) for task in tasks if task.config.keys() == fields}
+    return {task.name: Digest(str(task.config["object"])) for task in tasks if is_import(task)}
+
+
+def way_of(task: PlannedTask) -> dict[str, Json]:
+    """How a task looks at files. Of an import that is not known: its configuration is what was found."""
+    return {} if is_import(task) else task.config
+
+
+def for_tree_of(others: Sequence[PlannedTask], tasks: Iterable[PlannedTask]) -> list[PlannedTask]:
+    """Tasks of one batch for the tree that `others` are of: imports as they have them, none that they have not."""
+    theirs = {task.name: task.config for task in others if is_import(task)}
+    return [
+        with_config(task, theirs[task.name]) if is_import(task) else task
+        for task in tasks
+        if not is_import(task) or task.name in theirs
+    ]
+
+
+def are_alike(others: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> bool:
+    """Whether two batches have been worked by the same, but for what was imported into them, and into one alone."""
+    names = {task.name for task in tasks}
+    theirs = [task.key for task in others if not is_import(task) or task.name in names]
+    return theirs == [task.key for task in for_tree_of(others, tasks)]
+
+
+_FIELDS = set(ImportConfig.__struct_fields__)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from codebatch.model.digest import Digest, digest_document
 from codebatch.model.document import Document, decode_document, encode_document
@@ -137,6 +138,20 @@ def _key_of(task: PlannedTask, keys: Mapping[str, Digest]) -> Digest | None:
         tools=task.tools,
         needs=[(need, keys[need]) for need in task.needs],
     )
+
+
+def with_config(task: PlannedTask, config: dict[str, Json]) -> PlannedTask:
+    """A task that needs none, as it would be planned with another configuration."""
+    assert not task.needs
+    key = task_key(
+        name=task.name,
+        version=task.version,
+        implementation_digest=task.implementation_digest,
+        config=config,
+        tools=task.tools,
+        needs=(),
+    )
+    return replace(task, config=config, key=key)
 
 
 def plan_digest(snapshot_digest: Digest, tasks: Sequence[PlannedTask], paths: Sequence[bytes] = ()) -> Digest:

@@ -12,6 +12,7 @@ from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
+SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Marks a worker and whatever it starts, so that none of it outlives the worker."""

@@ -14,7 +14,7 @@ from codebatch.model.graph import components
 from codebatch.model.record import Resolution
 from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
-from codebatch.query.marks import Marks, row_of, starts_of
+from codebatch.query.marks import Marks, row_of
 from codebatch.query.numbers import numbers_of_files
 from codebatch.query.records import BatchRecords
 from codebatch.query.sources import Piece
@@ -23,7 +23,7 @@ TARGETS_LOOKED_UP_MAX = 100
 """More are not looked up one by one: all is read, once."""
 
 
-class Dependent(msgspec.Struct, frozen=True, kw_only=True):
+class Dependent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file that depends on the one asked for: in how many steps, on what in the first, and how sure that step is."""
 
     path: str
@@ -33,7 +33,7 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True):
     resolution: Resolution
 
 
-class Import(msgspec.Struct, frozen=True):
+class Import(msgspec.Struct, frozen=True, gc=False):
     """An import of one file of the snapshot by another."""
 
     source: str
@@ -61,13 +61,13 @@ class Imports:
 
     def __iter__(self) -> Iterator[Import]:
         """All, by path. Raises StoreCorrupt."""
-        return self._read(self._pieces(), _EDGES)
+        return map(_as_import, self._read(self._pieces(), Marks()))
 
     def between(self, files: Collection[str]) -> Iterator[Import]:
         """Those of some files by others of them, by path. Raises StoreCorrupt."""
         wanted = set(files)
         pieces = self._pieces() if wanted else ()
-        return (each for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
+        return (_as_import(each) for each in self._read(pieces, _EdgesOf(wanted)) if each.target in wanted)
 
     def importers_of(self, targets: Sequence[str]) -> Mapping[str, Sequence[Import]]:
         """The imports of some files, by these; by path each. Where an index names what holds them, no more is read.
@@ -78,9 +78,9 @@ class Imports:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
             if all(piece.items is not None for piece in pieces):
-                return _by_target(self._read(pieces, Marks(starts=_EDGES.starts, rows=(row_of("target", targets),))))
+                return _by_target(self._read(pieces, Marks(rows=(row_of("target", targets),))))
         if self._every is None:
-            self._every = _by_target(self)
+            self._every = _by_target(self._read(self._pieces(), Marks()))
         return self._every
 
     def _pieces(self, lookups: Sequence[Lookup] = ()) -> list[Piece]:
@@ -89,11 +89,11 @@ class Imports:
     def _read(self, pieces: Iterable[Piece], marks: Marks | _EdgesOf) -> Iterator[Import]:
         for piece in pieces:
             for block in self._records.read(piece):
-                edges = decode_lines(_decoder, marks.find(block))
+                edges = [each for each in decode_lines(_decoder, marks.find(block)) if isinstance(each, _Edge)]
                 self._records.reading.matched += len(edges)
                 for edge in edges:
-                    if edge.resolution != "external" and edge.path:
-                        yield Import(edge.path, edge.target, edge.line, edge.resolution)
+                    if edge.resolution != "external" and edge.source:
+                        yield edge
 
 
 class _EdgesOf:
@@ -120,18 +120,26 @@ class _Line(msgspec.Struct, gc=False):
     path: str
 
 
-class _Edge(msgspec.Struct, gc=False):
-    """What of a `depends` edge is asked for."""
+class _Edge(Import, frozen=True, kw_only=True, gc=False, rename={"source": "path"}, tag_field="kind", tag="edge"):
+    """A `depends` edge, of which no more is read. Without a `source` where that is no UTF-8."""
 
-    target: str
-    line: int
-    resolution: Resolution
-    path: str = ""
+    source: str = ""
 
 
-_decoder = msgspec.json.Decoder(_Edge)
+def _as_import(edge: Import) -> Import:
+    return Import(edge.source, edge.target, edge.line, edge.resolution)
+
+
+class _Metric(msgspec.Struct, gc=False, tag_field="kind", tag="metric"):
+    """What else the task says. To decode it takes less time than to pick out edges by their text."""
+
+
+class _Failure(msgspec.Struct, gc=False, tag_field="kind", tag="failure"):
+    pass
+
+
+_decoder = msgspec.json.Decoder(_Edge | _Metric | _Failure)
 _line_decoder = msgspec.json.Decoder(_Line)
-_EDGES = Marks(starts=starts_of(("edge",)))
 _TASK = "dependencies"
 
 
@@ -155,12 +163,14 @@ def impact(
     In at most `depth` steps, in any number where it is None. `importers_of` is as in Imports.
     """
     found: dict[str, Dependent] = {}
+    known = {path}
     nearest = [path]
     distance = 0
     while nearest and distance != depth:
         distance += 1
-        reached = _importers_of(nearest, importers_of(nearest))
-        nearest = sorted(source for source in reached if source not in found and source != path)
+        reached = _importers_of(nearest, importers_of(nearest), known)
+        nearest = sorted(reached)
+        known.update(nearest)
         for source in nearest:
             first = reached[source]
             found[source] = Dependent(
@@ -216,11 +226,17 @@ def _shortest_way_back(graph: Mapping[str, Iterable[str]], files: list[str]) -> 
     return tuple(reversed(way))
 
 
-def _importers_of(targets: Iterable[str], importers: Mapping[str, Sequence[Import]]) -> dict[str, Import]:
+def _importers_of(
+    targets: Iterable[str], importers: Mapping[str, Sequence[Import]], known: Collection[str]
+) -> dict[str, Import]:
+    """Who imports some files and is not known yet, each by the first of these imports."""
     reached: dict[str, Import] = {}
     for target in targets:
         for each in importers.get(target, ()):
-            before = reached.get(each.source)
-            if before is None or (each.line, each.target) < (before.line, before.target):
-                reached[each.source] = each
+            source = each.source
+            if source in known:
+                continue
+            before = reached.get(source)
+            if before is None or each.line < before.line or (each.line == before.line and target < before.target):
+                reached[source] = each
     return reached

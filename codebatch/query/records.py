@@ -26,6 +26,9 @@ from codebatch.store.objects import ObjectStore
 from codebatch.store.snapshots import Snapshot
 from codebatch.store.store import Store
 
+# Items that are looked up one by one; where there are more, all entries are read.
+_FEW_PATHS = 500
+
 
 class BatchRecords:
     """Reads one batch."""
@@ -135,11 +138,12 @@ class BatchRecords:
 
     def find_items(self, paths: Iterable[bytes]) -> dict[bytes, int]:
         """The items at those of some paths where there is one, in their order. Raises StoreCorrupt."""
-        if not self.batch.about.paths:
+        wanted = list(paths)
+        if not self.batch.about.paths and len(wanted) <= _FEW_PATHS:
             with self._look_again():
-                return self.snapshot.find_items(paths)
+                return self.snapshot.find_items(wanted)
         items = {entry.path: item for item, entry in enumerate(self.items)}
-        return {path: items[path] for path in paths if path in items}
+        return {path: items[path] for path in wanted if path in items}
 
     def read_object(self, entry: Entry) -> bytes:
         """The content of an entry. Raises ObjectMissing."""

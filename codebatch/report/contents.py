@@ -118,6 +118,43 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     example: Excerpt
 
 
+class Became(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding that is `new`, `worsened`, `fixed` or `improved` since then, at the place that it has, or had."""
+
+    state: str
+    severity: str
+    code: str
+    message: str
+    path: str
+    line: int
+
+
+class Grown(msgspec.Struct, frozen=True, kw_only=True):
+    """A function of which the cognitive complexity is another than it was; 0 before is a function that is new."""
+
+    name: str
+    path: str
+    line: int
+    before: int
+    after: int
+
+
+class Since(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an older batch, made at `made_at`: of findings how many are in each state, and the first of them.
+
+    `functions` are those that became harder or easier, the greatest step first, of `functions_count` in all; without
+    hints, as everywhere.
+    """
+
+    batch_id: str
+    made_at: str
+    states: dict[str, int]
+    findings: list[Became]
+    findings_count: int
+    functions: list[Grown]
+    functions_count: int
+
+
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are in all of what the page may show in part, and how many of what it leaves out: copies in tests
     alone, functions of tests and of what others wrote, hints.
@@ -136,7 +173,8 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     """All of a report. `made_at` is when its batch was made; `incomplete` says what lacks of the whole, if anything.
 
     `changes_told` is why it is not known how often files were changed, or what of that lacks.
-    `asked` are the kinds of records that the tasks of the batch give: nothing is known of others.
+    `asked` are the kinds of records that the tasks of the batch give: nothing is known of others. `since` is there
+    where an older batch was named.
     """
 
     title: str
@@ -155,4 +193,5 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     matrix: Matrix | None
     cycles: list[FileCycle]
     rules: list[Rule]
+    since: Since | None
     in_all: Cut

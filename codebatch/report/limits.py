@@ -20,6 +20,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     cycle_steps: int = 12
     directories: int = 24
     rules: int = 80
+    changed: int = 200
     languages: int = 12
     text: int = 240
 

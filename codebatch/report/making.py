@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -26,17 +25,18 @@ from codebatch.report.limits import PAGE_BYTES_MAX, Limits, cut, cut_path
 from codebatch.report.matrix import make_matrix
 from codebatch.report.page import encode_page
 from codebatch.report.shown import show_copied, show_rule
+from codebatch.report.since import Compared, show_since, utc
 from codebatch.report.tree import cut_tree
 
 
-def make_report(batch: OpenedBatch, limits: Limits | None = None) -> Answer[bytes]:
-    """The page of a batch, whole in one HTML file (page.py), at most PAGE_BYTES_MAX long.
+def make_report(batch: OpenedBatch, limits: Limits | None = None, *, older: OpenedBatch | None = None) -> Answer[bytes]:
+    """The page of a batch in one HTML file (page.py), at most PAGE_BYTES_MAX long, with what became of an older one.
 
-    Of one that is incomplete what there is: `batch` is to be opened with `partial` then. The same batch gives the same
-    bytes, while the history of its tree is the same. Raises BatchIncomplete or StoreCorrupt.
+    Of one that is incomplete what there is: both are to be opened with `partial` then. The same batches give the same
+    bytes, while the history of the tree is the same. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
-    found = _find(batch, limits)
+    found = _find(batch, limits, older)
     while True:
         excerpts = Excerpts(batch, limits.text)
         contents = _contents(batch, found, excerpts, limits)
@@ -44,7 +44,10 @@ def make_report(batch: OpenedBatch, limits: Limits | None = None) -> Answer[byte
         if len(page) <= PAGE_BYTES_MAX or limits == limits.halved():
             break
         limits = limits.halved()
-    return batch.check(Answer(question=batch.question, found=page, whole=_whole(batch, excerpts)))
+    whole = _whole(batch, excerpts)
+    if whole.is_complete and found.compared is not None and not found.compared.is_complete:
+        whole = found.compared.findings.old.whole
+    return batch.check(Answer(question=batch.question, found=page, whole=whole))
 
 
 class _Found(NamedTuple):
@@ -57,9 +60,10 @@ class _Found(NamedTuple):
     imports: Sequence[Import]
     cycles: Sequence[Cycle]
     history: Churn
+    compared: Compared | None
 
 
-def _find(batch: OpenedBatch, limits: Limits) -> _Found:
+def _find(batch: OpenedBatch, limits: Limits, older: OpenedBatch | None) -> _Found:
     has_imports = "dependencies" in batch.tasks
     findings = batch.findings().found if "diagnostic" in kinds_asked(batch) else None
     return _Found(
@@ -70,6 +74,7 @@ def _find(batch: OpenedBatch, limits: Limits) -> _Found:
         imports=batch.imports().found if has_imports else [],
         cycles=batch.import_cycles().found if has_imports else [],
         history=churn(batch.question),
+        compared=None if older is None else Compared(batch, older),
     )
 
 
@@ -81,7 +86,6 @@ def _whole(batch: OpenedBatch, excerpts: Excerpts) -> Completeness:
 
 def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Limits) -> Contents:
     about = batch.question.batch.about
-    at = datetime.datetime.fromtimestamp(about.created_at_ns // 10**9, datetime.timezone.utc)
     text = limits.text
     files = list(found.files.own.values())
     rules = found.findings.rules if found.findings else ()
@@ -94,7 +98,7 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
         title=cut(", ".join(names), text),
         batch_id=about.batch_id,
         snapshot_id=about.snapshot_id,
-        made_at=f"{at:%Y-%m-%d %H:%M} UTC",
+        made_at=utc(about.created_at_ns),
         pipeline=about.pipeline,
         paths=[cut_path(path, text) for path in shown_paths(batch.question.batch)[: limits.places]],
         incomplete=_whole(batch, excerpts).lacking,
@@ -112,6 +116,7 @@ def _contents(batch: OpenedBatch, found: _Found, excerpts: Excerpts, limits: Lim
             for each in found.cycles[: limits.cycles]
         ],
         rules=shown_rules,
+        since=None if found.compared is None else show_since(found.compared, limits),
         in_all=Cut(
             functions=sum(each["functions"] for each in files),
             functions_left_out=sum(found.hotspots.left_out.values()) if found.hotspots else 0,

@@ -546,6 +546,35 @@
     part.append(table(ofPart(data.rules.length, inAll.rules, "rule", "the gravest first"), columns, data.rules, { first: 15, kind: "rules" }));
   };
 
+  const BECAME = { worsened: "worse", new: "new", fixed: "mended", improved: "better" };
+  const drawSince = () => {
+    const { since } = data;
+    if (!since) return;
+    const told = Object.entries(BECAME).map(([state, word]) => `${comma(since.states[state] || 0)} ${word}`);
+    const beside = [["moved", "moved"], ["changed", "said otherwise"], ["suppressed", "silenced"], ["removed", "gone with their files"], ["not_comparable", "not comparable"], ["unchanged", "unchanged"]]
+      .filter(([state]) => since.states[state]).map(([state, word]) => `${comma(since.states[state])} ${word}`);
+    const part = section("since", "What became of it", `Against ${shown(since.batch_id)}, as it was on ${since.made_at}. Findings: ${told.join(", ")}${beside.length ? `; besides ${beside.join(", ")}` : ""}.`);
+    const severityOf = (each) => el("span", { class: `severity ${GRAVITY.includes(each.severity) ? each.severity : "hint"}` }, shown(each.severity));
+    const placeOf = (each) => broken(`${shown(each.path)}:${each.line}`);
+    if (since.findings.length) {
+      part.append(table(ofPart(since.findings.length, since.findings_count, "finding", "what is worse or new first"), [
+        { title: "Became", value: (each) => BECAME[each.state] || each.state, order: (each) => Object.keys(BECAME).indexOf(each.state) },
+        { title: "Severity", value: (each) => each.severity, order: (each) => GRAVITY.indexOf(each.severity), cell: severityOf },
+        { title: "Rule", value: (each) => each.code, cell: (each) => broken(shown(each.code), "code") },
+        { title: "Where", value: (each) => each.path, cell: placeOf },
+        { title: "Message", value: (each) => each.message },
+      ], since.findings, { first: 15, kind: "since" }));
+    } else part.append(none("No finding is new, worse, mended or better"));
+    if (since.functions.length) {
+      part.append(table(ofPart(since.functions.length, since.functions_count, "function", "the greatest step up first"), [
+        { title: "Function", value: (each) => each.name, cell: (each) => broken(shown(each.name), "name") },
+        { title: "Before", value: (each) => each.before, isNumber: true }, { title: "Now", value: (each) => each.after, isNumber: true },
+        { title: "Step", value: (each) => each.after - each.before, isNumber: true, cell: (each) => `${each.after > each.before ? "+" : "−"}${comma(Math.abs(each.after - each.before))}` },
+        { title: "Where", value: (each) => each.path, cell: placeOf },
+      ], since.functions, { first: 15, kind: "steps" }));
+    }
+  };
+
   // Head and foot.
 
   const drawHead = () => {
@@ -563,7 +592,7 @@
     top.append(el("div", { class: "title" }, el("h1", {}, shown(data.title) || "codebatch report"),
       el("p", {}, `As it was on ${data.made_at} · ${shown(data.batch_id)}${of}`), theme));
     if (data.incomplete) top.append(el("p", { class: "banner", role: "alert" }, `Incomplete: ${shown(data.incomplete)}. The numbers below are of what there is.`));
-    const parts = [["hotspots", "Where to look first"], ["tree", "Tree"], ["functions", "Functions"], ["copies", "Copies"], ["directories", "Directories"], ["findings", "Findings"]];
+    const parts = [...(data.since ? [["since", "What became of it"]] : []), ["hotspots", "Where to look first"], ["tree", "Tree"], ["functions", "Functions"], ["copies", "Copies"], ["directories", "Directories"], ["findings", "Findings"]];
     main.before(el("nav", { class: "parts", "aria-label": "Parts of the report" }, el("ul", {}, ...parts.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title))))));
 
     const found = GRAVITY.filter((each) => each !== "hint" && numbers.findings[each]).map((each) => [each, numbers.findings[each]]);
@@ -601,6 +630,7 @@
   };
 
   drawHead();
+  drawSince();
   drawScatter();
   drawTree();
   drawFunctions();

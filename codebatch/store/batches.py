@@ -26,7 +26,7 @@ from codebatch.model.document import Document, DocumentError, decode_document, e
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.imported import imports_in
 from codebatch.model.plan import Plan, decode_plan, encode_plan
-from codebatch.model.task import PIPELINES
+from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN
 from codebatch.store import layout
 from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, instant_of
@@ -133,10 +133,11 @@ def check_is_there(files: FileReader, batch_root: Path) -> None:
 def new_batch_id(store: Store, at_ns: int, before: BatchId | None = None) -> BatchId:
     """A new id, which sorts behind those that there are, be it that the clock was set back since.
 
-    One `before` another sorts ahead of it. Raises ValueError where that other one is of no instant.
+    One `before` another sorts ahead of it, where that is of an instant.
     """
     if before is not None:
-        return id_at(instant_of(before) - MICROSECOND)
+        with contextlib.suppress(ValueError, OverflowError):
+            return id_at(instant_of(before) - MICROSECOND)
     at = instant_after_1970(at_ns)
     for known in reversed(batch_ids(store)):
         with contextlib.suppress(ValueError, OverflowError):  # Names that look like ids may be a stranger's.
@@ -385,6 +386,8 @@ def decode_batch(data: bytes) -> BatchFile:
     about = decode_document(data, _batch_decoder, BATCH_FORMAT)
     if about.paths and not about.sources:
         raise DocumentError("it has paths of no source")
+    if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
+        raise DocumentError("its imports are no tasks of objects")
     return about
 
 

@@ -25,18 +25,24 @@ from codebatch.system.file_reader import FileReader
 
 
 class ShardName(NamedTuple):
-    """A name under which a batch has what a task says of a shard: a file of this digest.
+    """A name under which a batch has what a task says of a shard: a file of this digest in a directory.
 
     `length` is that of its frames, and `size` how long it is; None where that is taken over, of which no manifest says.
     """
 
-    path: Path
+    directory: Path
+    file: str
     digest: Digest
     length: int
     size: int | None
     batch: Batch
     task: str
     shard: ShardId
+
+    @property
+    def path(self) -> Path:
+        """Where it lies. Made of few of the names there are, for it takes longer than all else that is asked of one."""
+        return self.directory / self.file
 
 
 class Fault(NamedTuple):
@@ -66,9 +72,10 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
     outputs = current_outputs(batch)
     if outputs is not None:
         for task in outputs.manifest.tasks:
+            directory = outputs.root / task.task
             for index, shard in enumerate(task.shards):
-                path, size = outputs.path_of(task, index), shard.length + shard.trailer
-                yield ShardName(path, shard.digest, shard.length, size, batch, task.task, shard.shard)
+                file, size = layout.shard_file_name(index, shard.shard), shard.length + shard.trailer
+                yield ShardName(directory, file, shard.digest, shard.length, size, batch, task.task, shard.shard)
         if outputs.is_settled:
             return
     outcomes = Outcomes(batch.files, batch.root)
@@ -79,7 +86,8 @@ def shard_names(batch: Batch) -> Iterator[ShardName]:
                 if one.file and one.file not in met:
                     met.add(one.file)
                     path = outcomes.adopted_path(one.file)
-                    yield ShardName(path, one.file, one.length, None, batch, outcome.task, one.shard)
+                    names = (path.parent, path.name)
+                    yield ShardName(*names, one.file, one.length, None, batch, outcome.task, one.shard)
 
 
 def shard_names_of(batches: Iterable[Batch]) -> Iterator[ShardName]:
@@ -104,13 +112,13 @@ def survey(files: FileReader, names: Iterable[ShardName], *, is_full: bool, choo
     count = 0
     for name in names:
         count += 1
-        directory = name.path.parent
-        if directory not in inodes:
-            inodes[directory] = _inodes(files, directory)
-        behind.setdefault((name.digest, inodes[directory].get(name.path.name)), []).append(name)
+        there = inodes.get(name.directory)
+        if there is None:
+            there = inodes[name.directory] = _inodes(files, name.directory)
+        behind.setdefault((name.digest, there.get(name.file)), []).append(name)
     read = set(behind) if is_full else _chosen(behind, choose)
-    there, looked = ({inode for _, inode in some if inode is not None} for some in (behind, read))
-    found = Survey(count, len(there), len(looked), [], {})
+    met, looked = ({inode for _, inode in some if inode is not None} for some in (behind, read))
+    found = Survey(count, len(met), len(looked), [], {})
     for (digest, inode), same in behind.items():
         problem = _problem(files, same, is_full=(digest, inode) in read)
         if problem is not None:
@@ -163,4 +171,4 @@ def _is_gone(files: FileReader, name: ShardName) -> bool:
     root = name.batch.root
     if files.stat(root) is None:
         return True
-    return name.path.parent == root / layout.RESULTS and files.stat(root / layout.SETTLED_FILE) is not None
+    return name.directory == root / layout.RESULTS and files.stat(root / layout.SETTLED_FILE) is not None

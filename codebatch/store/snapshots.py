@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
@@ -165,6 +166,13 @@ class Snapshot:
         if entry is None or entry.kind != "file":
             return None
         return self._objects.read(entry.object, entry.size)
+
+    def entries_beginning(self, beginning: bytes) -> list[Entry]:
+        """The entries whose paths begin so, by decoding the frames where they are. Raises StoreCorrupt."""
+        frames, length = self.document.frames, len(beginning)
+        last = bisect_right(frames, beginning, key=lambda frame: frame.path[:length])
+        found = self._entries_of(range(frame_at(frames, beginning), last))
+        return [entry for entry in found if entry.path.startswith(beginning)]
 
     def entries_unlike(self, other: Snapshot) -> tuple[dict[bytes, Entry], dict[bytes, Entry]]:
         """The entries of this snapshot and of another that lie in frames which only one of them has, by path.

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 
-from codebatch.system.git import GitError, ask_git, gitlinks, tracked
+from codebatch.model.quantities import human_bytes
+from codebatch.system.git import GitError, ask_git, tracked
 from codebatch.system.git_ancestry import Repository, is_commit
 from codebatch.system.git_history import begins_in
+from codebatch.system.memory_scratch import try_memory_scratch
 
 _ASKED_SECONDS = 30.0
 _WRITTEN_SECONDS = 600.0
+_PAGE_BYTES = 4096
+# What is left to others.
+_FREE_TIMES = 4
+_FREE_BYTES = 256 << 20
 
 
 @contextlib.contextmanager
@@ -28,13 +35,42 @@ def tree_of(repository: Repository, commit: str) -> Iterator[bytes]:
     """
     if not is_commit(commit):
         raise GitError(f"{commit[:80]!r} is no commit")
-    with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as scratch:
+    with _scratch(_tree_bytes(repository, commit)) as scratch:
         top = os.path.join(os.fsencode(os.path.realpath(scratch)), b"tree")
         _check_out(repository, commit, top)
         directory = os.path.join(top, _ask(repository, "rev-parse", "--show-prefix")).rstrip(b"/")
         if not os.path.isdir(directory):
             raise GitError(f"commit {commit[:12]} has no such directory")
         yield directory
+
+
+def _tree_bytes(repository: Repository, commit: str) -> int:
+    """What the tree of a commit takes on a disk. Raises GitError, also where it has submodules."""
+    taken = 0
+    for line in _ask(repository, "ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
+        mode, *_, size = line.partition(b"\t")[0].split() or (b"", b"0")
+        if mode == b"160000":
+            raise GitError(f"commit {commit[:12]} has submodules, which are elsewhere")
+        taken += int(size) + _PAGE_BYTES if size.isdigit() else _PAGE_BYTES
+    return taken
+
+
+@contextlib.contextmanager
+def _scratch(size_bytes: int) -> Iterator[str]:
+    """An empty directory with room for that much, in memory where that has room for four times as much: to write
+    thousands of files costs a disk's file system eight times what it costs memory. Raises GitError without room.
+    """
+    in_memory = try_memory_scratch(free_bytes=size_bytes * _FREE_TIMES + _FREE_BYTES)
+    if in_memory is not None:
+        try:
+            yield str(in_memory.path)
+        finally:
+            in_memory.remove()
+        return
+    if shutil.disk_usage(tempfile.gettempdir()).free < size_bytes + _FREE_BYTES:
+        raise GitError(f"there is no room for {human_bytes(size_bytes)} in {tempfile.gettempdir()}")
+    with tempfile.TemporaryDirectory(prefix="codebatch-", ignore_cleanup_errors=True) as path:
+        yield path
 
 
 def _check_out(repository: Repository, commit: str, top: bytes) -> None:
@@ -48,8 +84,6 @@ def _check_out(repository: Repository, commit: str, top: bytes) -> None:
     with open(os.path.join(top, b".git/objects/info/alternates"), "wb") as file:
         file.write(os.path.realpath(objects) + b"\n")
     ask_git(git, top, ("read-tree", commit), _ASKED_SECONDS, is_top=True)
-    if gitlinks(git, top, _ASKED_SECONDS, is_top=True):
-        raise GitError(f"commit {commit[:12]} has submodules, which are elsewhere")
     ask_git(git, top, ("checkout-index", "-q", "-a"), _WRITTEN_SECONDS, is_top=True)
     for path in tracked(git, top, _ASKED_SECONDS, is_top=True):
         if os.path.basename(path) == b".gitattributes" and _names_filter(os.path.join(top, path)):

@@ -36,12 +36,12 @@ class MemoryScratch:
         self._end()
 
 
-def try_memory_scratch(memory: Path = MEMORY) -> MemoryScratch | None:
-    """A new scratch directory, None where there is no memory to have it in."""
+def try_memory_scratch(memory: Path = MEMORY, *, free_bytes: int = _FREE_BYTES_MIN) -> MemoryScratch | None:
+    """A new scratch directory, None where there is no memory to have it in, or less than is to be free."""
     for _ in range(_ATTEMPTS_MAX):
         path = memory / f"{_prefix()}{uuid.uuid4().hex}"
         try:
-            if _free_bytes(memory) < _FREE_BYTES_MIN:
+            if _free_bytes(memory) < free_bytes:
                 return None
             path.mkdir(mode=0o700)
         except OSError:

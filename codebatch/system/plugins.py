@@ -71,9 +71,9 @@ def load_implementation(declaration: TaskDeclaration) -> object:
     return loaded
 
 
-def load_question(name: str) -> Callable[..., object]:
-    """A function of QUESTIONS_MODULE, by name: how the command line asks what only the workers' code knows."""
-    question: object = getattr(importlib.import_module(QUESTIONS_MODULE), name)
+def load_question(name: str, module: str = QUESTIONS_MODULE) -> Callable[..., object]:
+    """A function of the workers' code, by name: how the command line asks what only that knows."""
+    question: object = getattr(importlib.import_module(module), name)
     assert callable(question)
     return question
 

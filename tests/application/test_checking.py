@@ -13,7 +13,7 @@ from codebatch.application.base_selection import Base, NoBase
 from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.errors import BatchIncomplete, ToolMismatch
+from codebatch.errors import BatchIncomplete, InvalidInput, ToolMismatch
 from codebatch.store.batches import Batch
 
 from .git_repositories import DAY, NOW, git, make_repository
@@ -245,3 +245,65 @@ def test_only_changed_lines_where_these_are_wanted(project: Project) -> None:
     assert found.on_other_lines == 0
     assert changed.on_other_lines == 1
     assert len(found.forbidden) == len(changed.forbidden) + 1
+
+
+def test_conditions_of_metrics(project: Project) -> None:
+    project.run()
+    project.commit({"a.py": _MAIN + b"\n\ndef g(x):\n    return [y for y in x if y or x]\n"})
+    project.run()
+    checked = project.check("metric:complexity>3", "metric:complexity>4", "metric:code+1", "metric:cycle>0")
+    assert [(each.value, each.verdict) for each in checked.judged] == [
+        (4, "failed"), (4, "passed"), (2, "failed"), (None, "passed"),
+    ]  # fmt: skip
+    with pytest.raises(InvalidInput, match="no metric 'complexty'") as caught:
+        project.check("metric:complexty>3")
+    assert str(caught.value.hint) == "did you mean 'complexity'?"
+
+
+def test_where_there_is_no_git_the_batch_before_is_the_base(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    monkeypatch.setattr("codebatch.application.checkouts.find_git", lambda: None)
+    base = _base(project.check())
+    assert (base.batch.id, base.why) == (first.id, "the batch before, for there is no git to ask")
+
+
+def test_commit_that_this_repository_has_not_is_nothing_to_compare_with(project: Project) -> None:
+    """The store came with a batch of another clone."""
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    git(project.tree, "update-ref", "-d", "refs/heads/change")
+    other = project.tree.with_name("other")
+    make_repository(other, [(NOW + 9 * DAY, {b"z.py": b""})])
+    (project.tree / ".git").rename(project.tree.with_name("gone"))
+    (other / ".git").rename(project.tree / ".git")
+    checked = project.check()
+    assert isinstance(checked.base, NoBase)
+    assert not checked.base.is_first
+
+
+def test_check_is_had_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.run()
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    monkeypatch.chdir(project.tree)
+    for name in ("GITHUB_REF", "GITHUB_BASE_REF"):
+        monkeypatch.delenv(name, raising=False)
+    assert not codebatch.check(store=project.store).is_passed
+    assert codebatch.check("latest", store=project.store, fail_on=["new"]).is_passed
+    with pytest.raises(InvalidInput, match="stands for BASE"):
+        codebatch.check("latest", store=project.store, baseline="known.jsonl")
+    with pytest.raises(InvalidInput, match="no condition"):
+        codebatch.check(store=project.store, fail_on=["newer"])
+
+
+def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
+    """What was chosen by other patterns is no base: the tree of before is looked at by those of HEAD."""
+    project.run()
+    project.commit({"codebatch.toml": b'exclude = ["a.py"]\n', "b.py": _SYNTAX_ERROR})
+    project.run()
+    checked = project.check()
+    assert _base(checked).batch.about.items == 0
+    assert _new(checked) == [("b.py", "syntax-error")]

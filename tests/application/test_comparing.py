@@ -136,6 +136,12 @@ def task(file):
 _TODO = "[tasks.lint]\non = ['todo-comment']\n[tasks.lint.todo]\nwords = ['%s']\n"
 _SAYS_NOTHING = "def task(file):\n    return []\n"
 _ALL = "[tasks.lint]\non = ['*']\n"
+_RULE = """[[tasks.lint.rules]]
+id = "no-f"
+language = "python"
+pattern = "int($X)"
+message = "a call"
+"""
 _NOT = "not_comparable"
 
 # Two trees; what becomes of the one finding that is in one of them, and why; and the other way round.
@@ -149,6 +155,11 @@ _CASES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, str | None], 
         {"a.py": _X, "codebatch.toml": _OFF_BELOW}, {"new/a.py": _X, "codebatch.toml": _OFF_BELOW},
         ("suppressed", "rule_off"), (_NOT, "rule_off"),
     ),
+    "rule of one's own": (
+        {"a.py": "int(1)\n", "codebatch.toml": _RULE}, {"a.py": "int(1)\n"},
+        ("suppressed", "rule_off"), (_NOT, "rule_off"),
+    ),
+    "syntax error": ({"a.py": "x = (\n"}, {"a.py": "x = 1\n"}, ("fixed", None), ("new", None)),
     "noqa": (
         {"a.py": _X}, {"a.py": "import os  # noqa: F401\nx = 1\n"}, ("suppressed", "silenced"), (_NOT, "silenced"),
     ),

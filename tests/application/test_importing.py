@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+import os
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
+import codebatch
 from codebatch.application.asking import ask
+from codebatch.application.base_selection import Base
+from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.collecting import collect_garbage
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
-from codebatch.application.importing import Imported, Unimportable, import_findings
+from codebatch.application.importing import Imported, Unimportable, import_into
+from codebatch.application.opened import open as open_store
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.application.running import run_paths
 from codebatch.application.stores import StorePlace
-from codebatch.errors import InvalidInput
+from codebatch.coordinator.score import Phase
+from codebatch.errors import BatchIncomplete, InvalidConfiguration, InvalidInput
+from codebatch.exchange.making import make_export
+from codebatch.model.entry import path_fields
 from codebatch.model.imported import ImportFormat, LeftOut
-from codebatch.model.record import Diagnostic
+from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.store.batches import Batch, batch_ids, resolve_batch
 from codebatch.store.collection import objects_of_records
 from codebatch.store.store import Store
@@ -44,7 +53,7 @@ class Project(NamedTuple):
         """Import, into the latest batch unless another is named."""
         execution = Execution(configuration=load_configuration(self.tree), jobs=2)
         start = start or resolve_batch(self.store, None)
-        return import_findings(
+        return import_into(
             execution, self.store, start, data, form=form, task=task, allow_failed=failed, listener=Listener()
         )
 
@@ -102,10 +111,10 @@ def test_a_new_batch_has_all_that_there_was_and_the_findings_alone_are_executed(
 
 def test_imports_add_up_in_any_order_and_the_same_again_is_up_to_date(project: Project) -> None:
     ends: list[Batch] = []
-    for order in itertools.permutations([("m", LINES), ("z", LINES + LINES), ("b", b"")]):
+    for order in ("mzb", "bmz"):
         last = project.first
-        for task, data in order:
-            last = project.take(data, task, start=last).batch
+        for task in order:
+            last = project.take({"m": LINES, "z": LINES + LINES, "b": b""}[task], task, start=last).batch
         ends.append(last)
     assert len({each.about.plan_digest for each in ends}) == 1
     last = ends[-1]
@@ -161,6 +170,52 @@ def test_a_later_run_is_without_it_and_says_so(project: Project) -> None:
     assert [note for note in notes if "other" in note]
 
 
+def states(project: Project, old: Batch, new: Batch, tool: str) -> list[tuple[str, str, object]]:
+    one, other = (OpenedBatch(ask(project.store, each.id), lambda: None, partial=False) for each in (old, new))
+    found = other.compare(one, tool=tool)
+    rows = [(each.state, each.reason or "", each.new or each.old) for each in found.differences()]
+    return [(state, reason, row.code) for state, reason, row in rows if isinstance(row, Diagnostic)]
+
+
+def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
+    """That each file is another one says nothing of how was looked."""
+    first = project.take(LINES, "other").batch
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    run, _ = project.run()
+    later = b'{"path":"a.py","line":3,"message":"one","code":"C"}\n{"path":"a.py","line":2,"message":"n","code":"N"}\n'
+    second = project.take(later, "other").batch
+    assert states(project, first, second, "other") == [("new", "", "N"), ("fixed", "", "other")]
+    assert states(project, run, second, "other") == [
+        ("not_comparable", "task", "N"),
+        ("not_comparable", "task", "C"),
+    ]
+
+
+@pytest.mark.slow
+def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
+    def check() -> Checked:
+        execution = Execution(configuration=load_configuration(project.tree), jobs=2)
+        with open_store(project.store.root) as store:
+            return Checker(store, execution, Listener(), {}).check(conditions_of(["new"]))
+
+    first = project.take(LINES, "other").batch
+    project.take(LINES, "alone")
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert checked.base.batch.id > first.id, "tasks are the same, but for an import that is there alone"
+    assert [each.new.code for each in checked.forbidden if isinstance(each.new, Diagnostic)] == ["N"]
+    (project.tree / "codebatch.toml").write_text("[tasks.lint]\noff = ['F401']\n")
+    project.run()
+    project.take(b'{"path":"a.py","line":2,"message":"n","code":"N"}', "other")
+    checked = check()
+    assert isinstance(checked.base, Base)
+    assert not checked.forbidden
+    assert checked.counts["unchanged"] == 1, "run again under other tasks, it has what was imported then"
+
+
 def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
     batch = project.take(LINES, "other").batch
     (imported,) = batch.about.imports.values()
@@ -173,6 +228,101 @@ def test_the_file_stays_as_long_as_the_batch(project: Project) -> None:
     collect_garbage(project.store, keep=1)
     assert batch_ids(project.store) != [batch.id]
     assert not project.store.objects().has_key(bytes.fromhex(imported))
+
+
+@pytest.mark.slow
+def test_what_we_export_is_what_we_import(project: Project) -> None:
+    """Of files in several encodings, under names that need an escape, with findings of every shape."""
+    texts = {
+        b"bom.py": b"\xef\xbb\xbfx = 1\r\n\xc3\xa9\xf0\x9f\x98\x80 = 2\r\n",
+        b"latin.py": b"# coding: latin-1\nx = '\xe9\xe9'\n",
+        b"n\xff #%20\\x.py": "a\n\U0001f600\U0001f600 é\n\nlast".encode(),
+        b"broken.txt": b"\xe9 a \xf0\x9f\x98\x80\xff b\n",
+    }
+    for name, text in texts.items():
+        (project.tree / os.fsdecode(name)).write_bytes(text)
+    project.run()
+    dice = random.Random(15)
+    lines: list[Diagnostic] = []
+    for name in texts:
+        path, path_b64 = path_fields(name)
+        for number in range(60):
+            line, column = dice.randint(1, 4), dice.randint(1, 9)
+            message = f"m{number} <&\"'> é\U0001f600 %0A ::x\n{{0}} {'%' * dice.randint(0, 2)}"
+            lines.append(
+                Diagnostic(
+                    path=path,
+                    path_b64=path_b64,
+                    line=line,
+                    column=column,
+                    end_line=line + dice.randint(0, 1),
+                    end_column=dice.randint(1, 9),
+                    severity=dice.choice(SEVERITIES),
+                    code=dice.choice(["a.b", "c/d", "é"]),
+                    message=message,
+                    tool=dice.choice(["one", "two.three", "ruff"]),
+                )
+            )
+    batch = project.take(msgspec.json.Encoder().encode_lines(lines), "first").batch
+    wanted = sorted(map(msgspec.json.encode, project.findings(batch, "first")))
+    assert len(wanted) > 150
+    for form in ("sarif", "checkstyle", "rdjson"):
+        opened = OpenedBatch(ask(project.store, batch.id), lambda: None, partial=False)
+        data = make_export(opened, form, severity=SEVERITIES, task="first").found.data
+        imported = project.take(data, form, form=form)
+        assert imported.left_out == LeftOut(), form
+        assert sorted(map(msgspec.json.encode, project.findings(imported.batch, form))) == wanted, form
+
+
+def test_a_program_imports_a_file_by_its_name(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    file = project.tree / "found.jsonl"
+    file.write_bytes(LINES + ELSEWHERE.replace(b"c.py", b"/elsewhere/b.py"))
+    store = project.store.root
+    imported = codebatch.import_findings(file, "jsonl", "other", store=store, root="/elsewhere")
+    assert (imported.findings, imported.left_out) == (3, LeftOut(no_place=1, dismissed=1))
+    with pytest.raises(InvalidInput, match=r"nothing\.jsonl: No such file"):
+        codebatch.import_findings("nothing.jsonl", "jsonl", "other", store=store)
+    with pytest.raises(codebatch.Unimportable, match=r"found\.jsonl: it cannot be read as rdjson"):
+        codebatch.import_findings("found.jsonl", "rdjson", "other", store=store)
+
+
+def test_of_imports_at_once_none_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.tree)
+    (project.tree.parent / "found.jsonl").write_bytes(LINES)
+
+    class Meanwhile(Listener):
+        """Has something else done while the batch is made, once."""
+
+        def __init__(self, do: Callable[[], object]) -> None:
+            self.left = [do]
+
+        def phase(self, phase: Phase, done: int = 0, planned: int = 0) -> None:
+            if self.left and phase == "merging":
+                self.left.pop()()
+
+    def take(task: str, meanwhile: Callable[[], object], batch: str | None = None) -> Imported:
+        listener, file = Meanwhile(meanwhile), project.tree.parent / "found.jsonl"
+        root = project.store.root
+        return codebatch.import_findings(file, "jsonl", task, store=root, batch=batch, listener=listener)
+
+    def run_another_tree() -> None:
+        (project.tree / "a.py").write_bytes(b"")
+        project.run()
+
+    both = take("late", lambda: project.take(LINES, "early"))
+    assert list(both.batch.about.imports) == ["early", "late"]
+    alone = take("named", lambda: project.take(LINES, "first"), project.first.id)
+    assert list(alone.batch.about.imports) == ["named"]
+    with pytest.raises(BatchIncomplete, match="another batch came in between"):
+        take("other", run_another_tree)
+    assert not resolve_batch(project.store, None).about.imports
+
+
+def test_an_import_is_not_configured(project: Project) -> None:
+    (project.tree / "codebatch.toml").write_text(f"[tasks.import]\nformat = 'sarif'\nobject = '{0:064}'\n")
+    with pytest.raises(InvalidConfiguration, match="planned by `codebatch import`"):
+        project.run()
 
 
 def test_a_note_in_the_source_hushes_what_others_find(project: Project) -> None:

@@ -128,8 +128,8 @@ def _made(row: dict[str, str]) -> str:
     ("words", "told"),
     [
         (("nosuch",), "there is no batch 'nosuch' in this store"),
-        (("--kind", "nosuch"), "there is no kind"),
-        (("--kind", "ast"), "kind"),
+        (("--kind", "nosuch"), "'nosuch' is not one of"),
+        (("--kind", "ast"), "'ast' is not one of"),
         (("latest", "latest", "--task", "nosuch"), "the batch has no task 'nosuch'"),
         (("snap-0",), "there is no snapshot"),
         (("--json", "-o", "csv"), "-o csv means nothing beside --json"),
@@ -144,7 +144,34 @@ def test_what_cannot_be_compared_is_refused(
 def test_rows_are_given_in_other_forms(capfd: pytest.CaptureFixture[str]) -> None:
     rows = _said(capfd, "diff", "HEAD~1", "HEAD", "-o", "csv", "--limit", "1")
     assert rows[0].splitlines()[0].startswith("state,kind,path,line,column")
+    assert rows[0].splitlines()[0].endswith(",tool,reason")
     assert rows[0].splitlines()[1].startswith("new,diagnostic,a.py,3,1")
     assert rows[1] == "2 more; show them with --limit 3\n"
     (row,) = _said(capfd, "regressions", "HEAD~1", "HEAD", "-o", "jsonl", "--code", "F821")[0].splitlines()
     assert json.loads(row)["state"] == "new"
+
+
+def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As the task looks now, it finds in A what it finds in B."""
+    own = tree.parent / "own"
+    (own / ".git").mkdir(parents=True)
+    (own / "codebatch.toml").write_text("[tasks.own]\npython = 'own.py:task'\n")
+    says = "from codebatch_workers.api import Diagnostic\ndef task(file):\n    return [{}][:file.path == b'a.py']\n"
+    place = "path='a.py', line=1, column=1, end_line=1, end_column=2"
+    said = f"Diagnostic({place}, severity='error', code='{{}}', message='', tool='own')"
+    with inline(), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(own)
+        for code in ("O1", "O2"):
+            (own / "own.py").write_text(says.format(said.format(code)))
+            (own / "a.py").write_text(f"{code} = 1\n")
+            run(own, own / ".codebatch", configured=own, pipeline="full")
+        counts = {}
+        for words in ((), ("--rerun-base",), ("--rerun-base",)):
+            counts[words] = _json(capfd, "diff", "latest~1", *words)["summary"]["states"]
+        assert {state for state, number in counts[()].items() if number} == {"not_comparable"}
+        assert {state for state, number in counts[("--rerun-base",)].items() if number} == {"unchanged"}
+        assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
+        told = _said(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
+        assert "--rerun-base means nothing beside --base-store" in told

@@ -122,7 +122,7 @@ def test_a_settled_batch_says_the_same_whatever_became_of_its_bases(project: Com
 
 
 def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "tree" / "a.py", "import os\n" * 30_000)
+    write(codebatch.directory / "tree" / "a.py", "import os\n" * 15_000)
     write(codebatch.directory / "tree" / "b.py", "import os\n")
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
     task = first_failed(codebatch)
@@ -130,7 +130,7 @@ def test_what_failed_and_what_is_done_again(codebatch: CommandLine) -> None:
     codebatch("run", "tree", "--json")
     (told,) = codebatch("explain-miss", "a.py", "--task", task, "--json").json["tasks"]
     assert told["reasons"][0]["differences"] == [{"field": "result", "name": "", "old": "failed", "new": None}]
-    write(codebatch.directory / "tree" / "a.py", "import sys\n" * 30_000)
+    write(codebatch.directory / "tree" / "a.py", "import sys\n" * 15_000)
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
     task = first_failed(codebatch)
     assert explain(codebatch, "a.py", "--task", task) == {task: (1, 0, {"object": 1})}

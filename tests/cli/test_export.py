@@ -40,6 +40,16 @@ def test_every_form_is_the_same_each_time_and_whole(ran: Ran) -> None:
             api.make_export(batch, "sarrif")  # type: ignore[arg-type]
 
 
+def test_of_many_files_and_of_few_the_same_goes_out(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exported() -> bytes:
+        with api.open(ran.store) as store:
+            return api.make_export(store.batch(), "sarif", severity=SEVERITIES).found.data
+
+    few = exported()
+    monkeypatch.setattr("codebatch.query.records._FEW_PATHS", 0)
+    assert exported() == few
+
+
 def test_sarif_says_of_each_finding_what_the_batch_does(ran: Ran) -> None:
     with api.open(ran.store) as store:
         batch = store.batch()
@@ -89,6 +99,28 @@ def test_what_is_new_or_worse_alone_goes_out(tmp_path: Path) -> None:
         alike = [other for other in whole if other.get("partialFingerprints") == each["partialFingerprints"]]
         assert [other["locations"] for other in alike] == [each["locations"]]
     assert not any("baselineState" in each for each in whole)
+    found = {"path": "a.py", "line": 1, "code": "x", "message": "found", "severity": "error", "tool": "eslint"}
+    write(tmp_path / "found.jsonl", json.dumps({"kind": "diagnostic", **found}))
+    codebatch("import", "jsonl", "found.jsonl", "--as", "others", "--store", "store")
+    runs = codebatch("export", "sarif", "--store", "store").json["runs"]
+    assert {run["tool"]["driver"]["name"]: len(run["results"]) > 0 for run in runs} == {
+        "codebatch": False,
+        "eslint": True,
+        "ruff": True,
+    }
+
+
+def test_where_the_older_batch_lacks_something_that_is_said_of_it(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "a.py", "import os\n")
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    write(codebatch.directory / "b.py", "")
+    codebatch("run", ".")
+    ended = codebatch("export", "sarif", begun, "latest", status=3)
+    (told, *_) = ended.json["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert told["message"]["text"] == f"the older batch, {begun}: 0.0 % of the batch is done"
+    assert "left out: 1 finding that cannot be compared with the older batch" in ended.notes
+    assert _results(ended.stdout) == []
 
 
 def test_tags_are_found_that_def_finds(ran: Ran, tmp_path: Path) -> None:

@@ -88,10 +88,28 @@ def test_the_document_has_the_same_beside_what_it_had(found: CommandLine) -> Non
     assert (headline["partial"], headline["broken"]) == (2, 1)
 
 
+def test_what_was_not_parsed_is_one_line_of_what_and_how_many(codebatch: CommandLine) -> None:
+    for path in ("a.po", "b.po", "c.po", "d.ini", "e.ini", "LICENSE", "lib.min.js"):
+        write(codebatch.directory / path, "x = 1\n")
+    (codebatch.directory / "a.png").write_bytes(b"\x89PNG\0")
+    write(codebatch.directory / "a.py", 'x = \'"lang":"go","class":"huge","parse":"skipped"}\'\n')
+    ended = codebatch("run", ".")
+    asked = "codebatch files --parse skipped --parse unsupported"
+    assert ended.lines[1:] == [f"Not parsed, 8 files (1 minified, 3 gettext, 2 ini, 2 of other kinds): {asked}"]
+    assert len(codebatch.shell(f"{asked} -q").lines) == 8
+    shown, _ = on_a_terminal(codebatch, "run", ".", "-q", columns=80, NO_COLOR="1")
+    assert shown.splitlines()[1] == f"Not parsed, 8 files: {asked}"
+    kinds = {"gettext": 3, "ini": 2, "binary": 1, "minified": 1, "text": 1}
+    assert codebatch("run", ".", "--json").json["headline"]["unparsed"] == kinds
+
+
 def test_where_nothing_is_found_nothing_is_named_next(codebatch: CommandLine) -> None:
-    write(codebatch.directory / "a.go", "package a\n")
+    write(codebatch.directory / "Cargo.toml", '[package]\nname = "a"\n')
+    write(codebatch.directory / "src/lib.rs", "pub mod a;\npub fn f() { a::g() }\n")
+    write(codebatch.directory / "src/a.rs", "use crate::f;\npub fn g() { f() }\n")
     ended = codebatch("run", ".")
     assert len(ended.lines) == 1
+    assert codebatch("graph", "--cycles").lines == ["2 files: src/a.rs -> src/lib.rs -> src/a.rs"]
     assert "next:" not in ended.notes
     assert codebatch("findings").notes == "no findings\n"
 

@@ -90,6 +90,29 @@ def test_of_a_part_of_a_project_and_of_less_than_all_tasks(codebatch: CommandLin
     assert data["changes_told"]
 
 
+def test_what_became_of_an_older_batch_stands_in_it(codebatch: CommandLine) -> None:
+    steep = "def f(a):\n    if a:\n        for b in a:\n            pass\n"
+    write(codebatch.directory / "a.py", "import os\n" + steep)
+    write(codebatch.directory / "b.py", "import sys\n")
+    codebatch("run", ".")
+    write(codebatch.directory / "a.py", "import os\nimport re\n" + steep.replace("pass", "a = b and 1"))
+    write(codebatch.directory / "b.py", "")
+    codebatch("run", ".", "--pipeline", "full", "--task", "lint")
+    part = _data(codebatch("report", "latest~1", "latest", "-o", "-", status=3).stdout)
+    assert isinstance(part["since"], dict)
+    codebatch("resume")
+    since = _data(codebatch("report", "latest~1", "latest", "-o", "-").stdout)["since"]
+    assert isinstance(since, dict)
+    assert [(each["state"], each["path"], each["line"], each["code"]) for each in since["findings"]] == [
+        ("new", "a.py", 2, "F401"),
+        ("fixed", "b.py", 1, "F401"),
+    ]
+    assert since["states"] == {"unchanged": 1, "new": 1, "fixed": 1}
+    assert [(each["name"], each["before"], each["after"]) for each in since["functions"]] == [("f", 3, 4)]
+    assert "name two batches" in codebatch("report", "latest", "-o", "-", status=2).notes
+    assert "name two batches" in codebatch("report", "a", "b", "--batch", "latest", "-o", "-", status=2).notes
+
+
 def test_of_nothing(codebatch: CommandLine) -> None:
     write(codebatch.directory / "tree" / "empty.txt", "")
     codebatch("run", "tree")

@@ -113,7 +113,7 @@ def test_what_was_left_unfinished_is_taken_over_too(codebatch: CommandLine) -> N
 
 def test_what_failed_is_done_again(codebatch: CommandLine) -> None:
     codebatch.environment["CODEBATCH_STORE"] = str(codebatch.directory / "store")
-    write(codebatch.directory / "tree" / "a.py", "import os\n" * 30_000)
+    write(codebatch.directory / "tree" / "a.py", "import os\n" * 15_000)
     write(codebatch.directory / "tree" / "b.py", "import os\n")
     codebatch("run", "tree", "--file-seconds", "0.01", status=3)
     write(codebatch.directory / "tree" / "c.py", "")

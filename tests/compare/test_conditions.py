@@ -20,8 +20,12 @@ def _finding(state: State, old: Severity | None, new: Severity | None) -> Differ
     return Difference(state, old and _found(old), new and _found(new))
 
 
-def _metric(old: int | None, new: int | None, name: str = "cyclomatic", state: State = "changed") -> Difference:
-    before, after = (None if value is None else Metric(path="a.py", metric=name, value=value) for value in (old, new))
+def _metric(
+    old: int | None, new: int | None, name: str = "complexity", state: State = "changed", symbol: str = "f"
+) -> Difference:
+    before, after = (
+        None if value is None else Metric(path="a.py", metric=name, value=value, symbol=symbol) for value in (old, new)
+    )
     return Difference(state, before, after)
 
 
@@ -54,16 +58,18 @@ def test_what_a_condition_of_findings_forbids(text: str, forbidden: list[Differe
 
 
 _OF_METRICS = [
-    ("metric:cyclomatic>10", [_metric(None, 11)], 11, 1),
-    ("metric:cyclomatic>10", [_metric(None, 10)], 10, 0),
-    ("metric:cyclomatic>10", [_metric(9, 11), _metric(11, 12)], 12, 2),
-    ("metric:cyclomatic>10", [_metric(12, 11)], None, 0),
-    ("metric:cyclomatic>10", [_metric(11, 11), _metric(12, None)], None, 0),
-    ("metric:cyclomatic>10", [_metric(1, 99, "lines")], None, 0),
-    ("metric:cyclomatic>10", [_metric(None, 99, state="not_comparable")], None, 0),
-    ("metric:cyclomatic+3", [_metric(9, 12)], 3, 0),
-    ("metric:cyclomatic+3", [_metric(9, 13), _metric(1, 2)], 4, 1),
-    ("metric:cyclomatic+3", [_metric(None, 99), _metric(9, 1)], None, 0),
+    ("metric:complexity>10", [_metric(None, 11)], 11, 1),
+    ("metric:complexity>10", [_metric(None, 10)], 10, 0),
+    ("metric:complexity>10", [_metric(9, 11), _metric(11, 12)], 12, 2),
+    ("metric:complexity>10", [_metric(12, 11)], None, 0),
+    ("metric:complexity>10", [_metric(11, 11), _metric(12, None)], None, 0),
+    ("metric:complexity>10", [_metric(1, 99, "lines")], None, 0),
+    ("metric:complexity>10", [_metric(1, 99, symbol="")], None, 0),
+    ("metric:code>10", [_metric(1, 99, "code", symbol="")], 99, 1),
+    ("metric:complexity>10", [_metric(None, 99, state="not_comparable")], None, 0),
+    ("metric:complexity+3", [_metric(9, 12)], 3, 0),
+    ("metric:complexity+3", [_metric(9, 13), _metric(1, 2)], 4, 1),
+    ("metric:complexity+3", [_metric(None, 99), _metric(9, 1)], None, 0),
 ]
 
 

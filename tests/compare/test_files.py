@@ -36,6 +36,8 @@ def _trees(old: dict[bytes, bytes], new: dict[bytes, bytes]):  # type: ignore[no
         ({b"a.py": _CODE}, {b"b/c.py": _CODE}, [(b"a.py", b"b/c.py", "content")]),
         ({b"a.py": _CODE}, {b"b.py": _EDITED}, [(b"a.py", b"b.py", "lines")]),
         ({b"a.py": _CODE}, {b"b.js": _EDITED}, []),
+        ({b"a.test.js": _CODE}, {b"b/a.jsx": _EDITED}, [(b"a.test.js", b"b/a.jsx", "lines")]),
+        ({b".a": _CODE}, {b".b": _EDITED}, [(b".a", b".b", "lines")]),
         ({b"a.py": _CODE}, {b"b.py": _OTHER}, []),
         # Half of the longer one's lines, no less.
         ({b"a.py": _CODE}, {b"b.py": _CODE + _OTHER}, [(b"a.py", b"b.py", "lines")]),

@@ -25,7 +25,7 @@ _TEXTS = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"}"]), max_size
         (b"{\none\n}\n{\ntwo\n}", b"{\nnew\n}\n{\none\n}\n{\ntwo\n}", [0, 4, 5, 6, 7, 8]),
         # Two blocks that changed places: the longer one stays.
         (b"a\nb\nc\nx\ny", b"x\ny\na\nb\nc", [2, 3, 4, NOWHERE, NOWHERE]),
-        # Unique only between anchors: the second level finds it.
+        # Unique only between anchors.
         (b"p\nq\nu\nw\nq\nr\nz", b"q\nu\nw\nk\nr\nk\nq", [NOWHERE, 0, 1, 2, NOWHERE, 4, NOWHERE]),
     ],
 )

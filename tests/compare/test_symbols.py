@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from codebatch.compare.symbols import compare_symbols
@@ -85,6 +86,16 @@ def test_what_became_of_each(old: Tree, new: Tree, rows: list[Row]) -> None:
     assert sorted((back.get(state, state), place, before) for state, before, place in _rows(new, old)) == sorted(
         rows, key=lambda row: (row[0], str(row[1]), str(row[2]))
     )
+
+
+def test_import_moves_nowhere() -> None:
+    old, new = {"a": _F, "b": ""}, {"a": "", "b": _F}
+    before, after = (
+        {path: [msgspec.structs.replace(each, symbol_type="import") for each in found] for path, found in side.items()}
+        for side in map(_symbols, (old, new))
+    )
+    rows = compare_symbols(before, after, TextTrees(old, new), lambda _side, _symbol: b"import os")
+    assert {row.state for row in rows} == {"added", "removed"}
 
 
 def test_text_that_is_lost_moves_nothing() -> None:

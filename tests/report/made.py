@@ -44,5 +44,6 @@ def contents(tree: Tree | None = None, title: str = "made", *, incomplete: str =
         matrix=None,
         cycles=[],
         rules=[],
+        since=None,
         in_all=Cut(functions=0, functions_left_out=0, copies=0, copies_left_out=0, cycles=0, rules=0, hints=0),
     )

@@ -49,8 +49,11 @@ def make_hostile(root: Path) -> Path:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("report")
     codebatch = CommandLine(root)
-    codebatch("run", make_hostile(root / "project <b>&amp;"), "--store", "store")
-    codebatch("report", "--store", "store", "-o", "report.html")
+    project = make_hostile(root / "project <b>&amp;")
+    codebatch("run", project, "--store", "store")
+    write(project / "one" / "a.py", f"from two import b, c  # {ALERT}\n" + STEEP.replace("b and a", "b and a or f"))
+    codebatch("run", project, "--store", "store")
+    codebatch("report", "latest~1", "latest", "--store", "store", "-o", "report.html")
     return root / "report.html"
 
 
@@ -71,7 +74,7 @@ def test_it_is_drawn_without_a_complaint_a_request_or_an_overflow(
     assert page.ask("document.documentElement.scrollWidth") == width
     assert page.ask("document.documentElement.dataset.theme") == scheme
     drawn = page.ask(
-        "['.tile', '.dot', '.cell', '.severity', '.matrix .back', '.side', '.name']"
+        "['.tile', '.dot', '.cell', '.severity', '.matrix .back', '.side', '.name', '.since .severity', '.steps']"
         ".map((each) => document.querySelectorAll(each).length)"
     )
     assert all(drawn), drawn

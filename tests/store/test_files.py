@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from codebatch.errors import StoreCorrupt, StoreError, StoreUnwritable
+from codebatch.model.digest import Digest
 from codebatch.model.document import encode_document
 from codebatch.store.batches import open_batch
 from codebatch.store.store import create_store
@@ -69,6 +70,15 @@ def test_a_batch_of_paths_of_nothing_is_damaged(tmp_path: Path) -> None:
     batch = make_batch(store, [b"a"], shard_items=1)
     (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, sources=(), paths=(b"a",))))
     with pytest.raises(StoreCorrupt, match="paths of no source"):
+        open_batch(store, batch.id)
+
+
+@pytest.mark.parametrize("imports", [{"../../x": "0" * 64}, {"x": "../../x"}, {"x": "0" * 64 + "\n"}])
+def test_a_batch_with_imports_of_other_names_is_damaged(tmp_path: Path, imports: dict[str, Digest]) -> None:
+    store, _ = create_store(RealFiles(), tmp_path / "store")
+    batch = make_batch(store, [b"a"], shard_items=1)
+    (batch.root / "batch.json").write_bytes(encode_document(replace(batch.about, imports=imports)))
+    with pytest.raises(StoreCorrupt, match="no tasks of objects"):
         open_batch(store, batch.id)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidId, UnknownId
-from codebatch.store.batches import batch_ids, given_names, resolve_batch
+from codebatch.store.batches import BatchId, batch_ids, given_names, new_batch_id, resolve_batch
 from codebatch.store.pins import give_name, pin, unpin
 from codebatch.store.store import Store, create_store, open_store
 from codebatch.system.files import RealFiles
@@ -91,3 +91,12 @@ def test_name_that_moves_is_always_somebodys(seed: int | None) -> None:
     ):
         names = given_names(open_store(RealFiles(left.calls()), PLACE))
         assert names["x"] in ((second,) if is_over else (first, second))
+
+
+@pytest.mark.parametrize("hostile", ["batch-20261399-000000-000000-abcdef", "batch-00010101-000000-000000-abcdef"])
+def test_id_before_another_is_not_the_latest_and_names_that_say_no_instant_stop_nothing(
+    store: Store, hostile: str
+) -> None:
+    first, second = (make_merged(store, [b"%d" % second], second=second) for second in (1, 2))
+    assert first.id < new_batch_id(store, 9, before=second.id) < second.id
+    assert new_batch_id(store, 9, before=BatchId(hostile)) > second.id

@@ -77,6 +77,11 @@ def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are()
     assert (told.code, told.message, told.tool) == ("E", "short", "d")
 
 
+def test_a_message_does_not_grow_without_end_by_its_arguments() -> None:
+    message = {"text": "{0}" * 100_000, "arguments": ["x" * 1_000_000]}
+    assert len(one(sarif({"message": message})).message) <= 2 * reported.MESSAGE_CHARACTERS_MAX
+
+
 def test_what_is_no_finding_is_dismissed_and_a_tool_that_broke_off_is_known() -> None:
     none: list[dict[str, Any]] = [
         {"kind": "pass"},
@@ -205,6 +210,7 @@ def test_ruff_counts_characters_whatever_its_formats_mean() -> None:
     assert one(sarif({}, tool=ruff)).unit == "characters"
     assert one(sarif({}, tool=ruff, columnKind="utf16CodeUnits")).unit == "utf-16"
     assert one(b'{"source":{"name":"ruff"},"diagnostics":[{}]}', read_rdjson).unit == "characters"
+    assert one(b'{"source":{"name":"x"},"diagnostics":[{"source":{"name":"ruff"}}]}', read_rdjson).unit == "utf-8"
 
 
 PATHS: list[tuple[str | bytes, bool, bytes | None]] = [
@@ -273,6 +279,17 @@ def test_a_place_is_in_the_text_whatever_columns_count(
     line, column, end_line, end_column = said
     reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
     assert Places(source("a.txt", TEXT)).find(reported) == place
+
+
+def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:
+    of_bytes = Reported((), "", "info", line=2, column=7, unit="utf-8")
+    declared = source("a.py", b"# coding: latin-1\nx='\xe9\xe9'; y\n")
+    assert declared.encoding == "iso-8859-1"
+    for file in (declared, source("a.txt", b"\nx='\xe9\xff'; y\n")):
+        found = [Places(file).find(of_bytes._replace(column=column)) for column in (4, 5, 9)]
+        assert [place and place.column for place in found] == [4, 5, 9]
+    wide = source("a.txt", "\nabcé".encode("utf-16"))
+    assert Places(wide).find(of_bytes._replace(column=99)) == (2, 5, 2, 5)
 
 
 def test_a_file_without_text_has_its_first_place() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from bisect import bisect_left
+from functools import cached_property
 from typing import NamedTuple
 
 from codebatch_workers.exchange.reported import Reported, Unit
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+# Bytes that are no UTF-8, as Python decodes them, and what tells of a binary file.
+_NO_TEXT = re.compile("[\0\udc80-\udcff]")
 
 
 class Place(NamedTuple):
@@ -55,24 +59,38 @@ class Places:
     def _end(self, line: int) -> int:
         """The column behind the last character of a line."""
         if line not in self._ends:
-            self._ends[line] = self._file.position(self._end_offset(line))[1]
+            self._ends[line] = self._file.position(_end_of(self._file, line))[1]
         return self._ends[line]
-
-    def _end_offset(self, line: int) -> int:
-        starts, utf8 = self._file.line_starts, self._file.utf8
-        return starts[line] - 1 if line < len(starts) else len(utf8)
 
     def _from_utf16(self, line: int, column: int) -> int:
         """Behind each character of two units a column is one less."""
         if line not in self._astral:
-            text = self._file.utf8[self._file.line_starts[line - 1] : self._end_offset(line)].decode("utf-8")
+            text = self._file.utf8[self._file.line_starts[line - 1] : _end_of(self._file, line)].decode("utf-8")
             self._astral[line] = [match.start() + before for before, match in enumerate(_ASTRAL.finditer(text))]
         return column - bisect_left(self._astral[line], column - 1)
 
     def _from_utf8(self, line: int, column: int) -> int:
-        """Bytes are those of the file, where that is UTF-8 but for single ones."""
-        start, end = self._file.line_starts[line - 1], self._end_offset(line)
+        """Bytes are those of the file, whatever its encoding. One within a character is that character."""
+        file = self._bytewise
+        if line > len(file.line_starts):
+            return column
+        start, end = file.line_starts[line - 1], _end_of(file, line)
         offset = min(start + column - 1, end)
-        while start < offset < end and self._file.utf8[offset] & 0xC0 == 0x80:  # Within a character: it is that one.
+        while start < offset < end and file.utf8[offset] & 0xC0 == 0x80:
             offset -= 1
-        return self._file.position(offset)[1]
+        return file.position(offset)[1]
+
+    @cached_property
+    def _bytewise(self) -> SourceFile:
+        """The file, where it is UTF-8; else one of which each byte that belongs to no character is a `?`."""
+        content = self._file.content.removeprefix(codecs.BOM_UTF8)
+        if content == self._file.utf8:
+            return self._file
+        plain = _NO_TEXT.sub("?", content.decode("utf-8", "surrogateescape")).encode()
+        return SourceFile(b"", plain, executable=False, contexts={})
+
+
+def _end_of(file: SourceFile, line: int) -> int:
+    """The offset behind the last character of a line."""
+    starts = file.line_starts
+    return starts[line] - 1 if line < len(starts) else len(file.utf8)

@@ -16,7 +16,7 @@ _SEVERITIES: dict[str | int, Severity] = {
     3: "info",
 }
 _COUNTING_CHARACTERS = ("ruff",)
-"""Tools that count code points all the same."""
+"""Who writes code points all the same."""
 
 
 class _Source(msgspec.Struct):
@@ -73,16 +73,16 @@ def _reported(each: _Diagnostic, result: _Result) -> Reported:
     severity = _SEVERITIES.get(each.severity or result.severity or "", "warning")
     if severity == "info" and each.original_output == "hint":  # As we write it: it has three severities.
         severity = "hint"
-    tool = (each.source and each.source.name) or (result.source and result.source.name) or ""
+    writer = (result.source and result.source.name) or ""
     return Reported(
         paths=(location.path,) if location.path else (),
         message=each.message or "",
         severity=severity,
         code=(each.code and each.code.value) or "",
-        tool=tool,
+        tool=(each.source and each.source.name) or writer,
         line=start.line or 0,
         column=start.column or 0,
         end_line=end.line or 0,
         end_column=end.column or 0,
-        unit="characters" if tool in _COUNTING_CHARACTERS else "utf-8",
+        unit="characters" if writer in _COUNTING_CHARACTERS else "utf-8",
     )

@@ -10,7 +10,15 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from codebatch.model.record import SEVERITIES, Severity
-from codebatch_workers.exchange.reported import Report, Reported, Unit, Unreadable, bounded, decoded
+from codebatch_workers.exchange.reported import (
+    MESSAGE_CHARACTERS_MAX,
+    Report,
+    Reported,
+    Unit,
+    Unreadable,
+    bounded,
+    decoded,
+)
 
 _VERSION = "2.1."
 _BASES_MAX = 16
@@ -260,17 +268,20 @@ def _message(message: _Message, rule: _Rule) -> str:
         text = named.text if named is not None else None
     if text is None:
         return message.markdown or (rule.short_description and rule.short_description.text) or ""
-    given = message.arguments
-    if not given:
-        return text
+    return _filled(text, message.arguments) if message.arguments else text
 
-    def argument(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return match[0][0]
-        found = _at(given, int(match[1]))
-        return match[0] if found is None else found
 
-    return _BRACES.sub(argument, text)
+def _filled(text: str, arguments: Sequence[str]) -> str:
+    """A text with its arguments, as far as a message goes: a short one may name a long argument a million times."""
+    parts: list[str] = []
+    size = end = 0
+    for match in _BRACES.finditer(text):
+        found = match[0][0] if match[1] is None else _at(arguments, int(match[1]))
+        parts += [text[end : match.start()], match[0] if found is None else found[:MESSAGE_CHARACTERS_MAX]]
+        size, end = size + len(parts[-2]) + len(parts[-1]), match.end()
+        if size > MESSAGE_CHARACTERS_MAX:
+            return "".join(parts)
+    return "".join([*parts, text[end:]])
 
 
 def _severity(result: _Result, rule: _Rule) -> Severity:

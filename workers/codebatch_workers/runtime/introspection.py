@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -18,7 +18,7 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import is_noted_for_ruff
+from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -55,7 +55,6 @@ __all__ = [
     "named_language",
     "references_in",
     "rule_switch",
-    "source_lines",
     "syntax_tree",
     "test_rules",
 ]
@@ -89,15 +88,6 @@ def references_in(
     return list(references(SourceFile(path, content, executable=False, contexts=contexts), name, calls))
 
 
-def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
-    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    starts = [*file.line_starts, len(file.utf8)]
-    lines = [file.utf8[start:end] for start, end in pairwise(starts[first - 1 : last + 1])]
-    shown = [line.removesuffix(b"\n").decode() for line in lines[: max(file.line_count - first + 1, 0)]]
-    return {"count": file.line_count, "is_binary": file.is_binary, "lines": shown}
-
-
 def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Every rule of lint: its code, severity, tool, whether it is on where no path says otherwise, what it finds."""
     config = msgspec.convert(dict(settings), LintConfig)
@@ -118,20 +108,26 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
     ]
 
 
-def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None where the settings are not ours."""
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+
+    None at all where the settings are not ours.
+    """
     try:
         config = msgspec.convert(dict(settings), LintConfig)
     except msgspec.ValidationError:
         return None
     known = {rule.code: rule.is_on for rule in rules_of(config)}
-    if config.ruff.config == "pinned":
+    is_project = config.ruff.config == "project"
+    if not is_project:
         known.update(dict.fromkeys(SEVERITIES, True))
 
-    def is_off(path: bytes, tool: str, code: str) -> bool:
-        if code not in known and (tool == "ruff" and config.ruff.config == "project"):
-            return not is_on(code, settings_at(config, path), default=True)
-        return not (code in known and is_on(code, settings_at(config, path), default=known[code]))
+    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
+
+    def is_off(path: bytes, tool: str, code: str) -> bool | None:
+        if code not in known and not (is_project and tool == "ruff"):
+            return None
+        return not is_on(code, settings_of(path), default=known.get(code, True))
 
     return is_off
 
@@ -141,11 +137,8 @@ def are_silenced(
 ) -> list[bool]:
     """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
     file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours = suppressions(file)
-    return [
-        ours.has(line, code) or (tool == "ruff" and is_noted_for_ruff(file, line, code))
-        for line, tool, code in findings
-    ]
+    ours, of_ruff = suppressions(file), RuffNotes(file)
+    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
 
 
 def summaries() -> dict[str, Json]:

@@ -22,6 +22,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 )
 _EVERY_MARK = tuple(mark for mark, _ in _MARKS)
 WIDE_MARKS = _EVERY_MARK[1:]
+_BINARY_BYTES_LOOKED_AT = 8192
 _COOKIE_BYTES_MAX = 1024
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _COOKIE_BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?\Z")
@@ -61,6 +62,11 @@ class Decoded(NamedTuple):
     utf8: bytes
     encoding: str
     problem: str
+
+
+def is_binary(content: bytes) -> bool:
+    """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32."""
+    return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
 
 
 def decode(content: bytes, is_python: Callable[[], bool]) -> Decoded:

@@ -24,7 +24,7 @@ from codebatch.model.entry import path_fields
 from codebatch.model.record import Diagnostic, FileClass, Severity
 from codebatch_workers.syntax.attributes import attributes_of
 from codebatch_workers.syntax.broken_trees import QUERY_DEPTH_MAX, is_hopeless_tree, iter_broken
-from codebatch_workers.syntax.encodings import WIDE_MARKS, Decoded, decode
+from codebatch_workers.syntax.encodings import Decoded, decode, is_binary
 from codebatch_workers.syntax.findings import diagnostic_at
 from codebatch_workers.syntax.gaps_of_python import with_calls_of_type
 from codebatch_workers.syntax.languages import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 # A file above this is not parsed, and not linted: no person reads it.
 HUGE_BYTES_MIN = 8 * 1024 * 1024
-_BINARY_BYTES_LOOKED_AT = 8192
 _COLUMN_BLOCK_BYTES = 1024
 _MINIFIED_LINE_BYTES_MIN = 500
 _MINIFIED_BYTES_MIN = 2048
@@ -132,9 +131,8 @@ class SourceFile:
 
     @_kept
     def is_binary(self) -> bool:
-        """A NUL early in a file that does not begin with a mark of UTF-16 or UTF-32."""
-        content = self.content
-        return content.find(b"\0", 0, _BINARY_BYTES_LOOKED_AT) >= 0 and not content.startswith(WIDE_MARKS)
+        """Whether it is none for people to read."""
+        return is_binary(self.content)
 
     @_kept
     def file_class(self) -> FileClass:

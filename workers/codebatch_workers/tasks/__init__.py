@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codebatch.model.imported import IMPORT_TASK, ImportConfig
+from codebatch.model.imported import IMPORT_TASK, ImportConfig, refuse_configured
 from codebatch.model.task import TaskDeclaration
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.ruff_files import contexts_of_ruff, pinned_elsewhere
@@ -101,6 +101,9 @@ IMPORT = TaskDeclaration(
     records=("diagnostic",),
     scope="project",
     config=ImportConfig,
+    prepare=refuse_configured,
+    tools=GRAMMAR_TOOLS,
+    optional_tools=EXTRA_GRAMMAR_TOOLS,
     contexts={"attributes": attributes_context, "language": language_context},
 )
 

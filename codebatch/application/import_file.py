@@ -1,0 +1,115 @@
+"""Importing a file that another program wrote, or what it writes, by its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from codebatch.application.configuration import load_configuration
+from codebatch.application.execution import Execution, Listener
+from codebatch.application.importing import Imported, Unimportable, import_into
+from codebatch.application.stores import open_store
+from codebatch.errors import BatchIncomplete, InvalidInput
+from codebatch.model.imported import IMPORT_BYTES_MAX, ImportFormat
+from codebatch.query.arguments import path_of
+from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.store import Store
+from codebatch.system.regular import read_regular
+
+STANDARD_INPUT = "-"
+_ATTEMPTS_MAX = 100
+
+
+def import_findings(
+    file: str | Path,
+    form: ImportFormat,
+    task: str,
+    *,
+    store: str | Path | None = None,
+    batch: str | None = None,
+    root: str | Path | None = None,
+    jobs: int | None = None,
+    allow_failed: bool = False,
+    listener: Listener | None = None,
+) -> Imported:
+    """Take in what another program found, as records of a task: the latest batch has them on return, on disk.
+
+    It has all that the batch has, by default the latest of the whole project, and is over the same snapshot. `root` is
+    where the tree lay for that program, by default where it does here. Raises InvalidInput, Unimportable for a file
+    that cannot be read as what it is said to be, or says that the program did not do all (unless `allow_failed`),
+    and ToolMismatch, BatchIncomplete or StoreError; what else lacks of the batch is told by `Imported.shortfall`.
+    """
+    return import_file(
+        Execution(configuration=load_configuration(Path.cwd()), jobs=jobs),
+        open_store(store),
+        batch,
+        str(path_of(file)),
+        form=form,
+        task=task,
+        root=None if root is None else path_of(root),
+        allow_failed=allow_failed,
+        listener=listener or Listener(),
+    )
+
+
+class _Overtaken(Exception):
+    """Another batch is the latest by now."""
+
+
+def import_file(
+    execution: Execution,
+    store: Store,
+    reference: str | None,
+    file: str,
+    *,
+    form: ImportFormat,
+    task: str,
+    root: Path | None,
+    allow_failed: bool,
+    listener: Listener,
+) -> Imported:
+    """As `import_into`, of a file that errors name; `-` is standard input.
+
+    Where no batch is named and another import is through before this one, it starts from that: so none is lost.
+    """
+    data = _read(file)
+    first = start = resolve_batch(store, reference, listener.note, whole=True)
+    for _ in range(_ATTEMPTS_MAX):
+
+        def check(at: Batch = start) -> None:
+            if reference is None and resolve_batch(store, None, whole=True).id != at.id:
+                raise _Overtaken
+
+        try:
+            return import_into(
+                execution,
+                store,
+                start,
+                data,
+                form=form,
+                task=task,
+                root=None if root is None else os.fsencode(os.path.abspath(root)),
+                allow_failed=allow_failed,
+                check=check,
+                listener=listener,
+            )
+        except (BatchIncomplete, Unimportable) as error:
+            raise type(error)(f"{file}: {error.message}", hint=error.hint) from error
+        except _Overtaken:
+            start = resolve_batch(store, reference, listener.note, whole=True)
+            if start.about.snapshot_id != first.about.snapshot_id:
+                break
+    hint = f"say of which batch it is: codebatch import {form} FILE --as {task} --batch {first.id}"
+    raise BatchIncomplete(f"{file}: another batch came in between, and nothing was imported", hint=hint)
+
+
+def _read(file: str) -> bytes:
+    """The bytes of a file, or of standard input: one more than are imported, at most. Raises InvalidInput."""
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(IMPORT_BYTES_MAX + 1)
+        return read_regular(path_of(file), bytes_max=IMPORT_BYTES_MAX, is_link_followed=True)
+    except OSError as error:
+        hint = "what a program writes is read from standard input, which is -"
+        raise InvalidInput(f"cannot read {file}: {error.strerror}", hint=hint) from error

@@ -1,0 +1,49 @@
+"""What shells are offered for words that name a batch, or a file of one. Asked for what cannot be told, nothing is."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codebatch.cli.groups import STORE_VARIABLE
+from codebatch.errors import CodebatchError
+
+if TYPE_CHECKING:
+    from codebatch.store.store import Store
+
+_TYPED = re.compile(r"[\w./+@][\w./+@-]*")
+"""What stands for itself in every shell: a path of a tree that nobody vouches for is put into a command line."""
+
+
+def complete_batch(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+    """The batches whose names or ids begin so."""
+    from codebatch.application.completing import batches_beginning
+
+    try:
+        return list(filter(_TYPED.fullmatch, batches_beginning(_store(ctx), word)))
+    except (CodebatchError, OSError, ValueError):
+        return []
+
+
+def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+    """The files of the batch that is asked whose paths begin so, or the directories they are in."""
+    from codebatch.application.completing import files_beginning
+
+    reference = ctx.params.get("batch_reference")
+    try:
+        return list(filter(_TYPED.fullmatch, files_beginning(_store(ctx), reference, word)))
+    except (CodebatchError, OSError, ValueError):
+        return []
+
+
+def _store(ctx: click.Context) -> Store:
+    """The store that a command line names so far, or the one that would be asked."""
+    from codebatch.application.stores import StorePlace
+
+    told = (each.params.get("store") for each in (ctx, ctx.parent, ctx.find_root()) if each is not None)
+    named = next(filter(None, told), None) or os.environ.get(STORE_VARIABLE)
+    return StorePlace(Path(str(named)) if named else None).open()

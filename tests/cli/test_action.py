@@ -1,0 +1,191 @@
+"""The action for GitHub: its very steps, in a clean directory, with GitHub's variables and `fetch-depth: 1`.
+
+What is GitHub's is done by hand: the checkout, the cache, and the upload, of which the file alone is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.application.git_repositories import DAY, NOW, git, make_repository
+
+from .process import CommandLine
+
+pytestmark = pytest.mark.slow
+
+ACTION = Path(__file__).parents[2] / ".github" / "action.yml"
+_EXPRESSION = re.compile(r"\$\{\{ ?(.*?) ?\}\}")
+
+
+@dataclass
+class Step:
+    """A step of the action: what it is called, its members, and the variables that it sets."""
+
+    members: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def steps_and_inputs() -> tuple[list[Step], dict[str, str]]:
+    """The steps, and the defaults of the inputs: as much of YAML as the action has."""
+    steps: list[Step] = []
+    inputs: dict[str, str] = {}
+    above = ""
+    for line in ACTION.read_text().splitlines():
+        depth = len(line) - len(line.lstrip())
+        name, _, value = line.strip().removeprefix("- ").partition(": ")
+        name, value = name.removesuffix(":"), re.sub(r'\A"(.*)"\Z', r"\1", value)
+        if line.startswith("    - "):
+            steps.append(Step())
+        if not steps:
+            above = name if depth == 2 else above
+            inputs |= {above: value} if name == "default" else {}
+        elif depth <= 6 and not name.startswith("#"):
+            steps[-1].members[name] = above = "" if value == "|" else value
+            above = name
+        elif above == "env":
+            steps[-1].environment[name] = value
+        elif above == "run":
+            steps[-1].members["run"] += f"{line.strip()}\n"
+    return steps, inputs
+
+
+class Runner:
+    """GitHub, which keeps caches and starts each job in an empty directory of the same name."""
+
+    def __init__(self, root: Path, origin: Path) -> None:
+        self.root = root
+        self.origin = origin
+        self.temp = root / "temp"
+        self.workspace = root / "work" / "app"
+        self.caches: list[Path] = []
+        self.said: dict[str, str] = {}
+
+    def job(self, commit: str, ref: str, base_ref: str = "", **inputs: str) -> dict[str, str]:
+        """What became of each step, by its name, of a job for a commit."""
+        shutil.rmtree(self.workspace, ignore_errors=True)
+        shutil.rmtree(self.temp, ignore_errors=True)
+        self.workspace.mkdir(parents=True)
+        self.temp.mkdir()
+        git(self.workspace, "init", "-q")
+        git(self.workspace, "remote", "add", "origin", f"file://{self.origin}")
+        local = ref.replace("refs/pull/", "refs/remotes/pull/").replace("refs/heads/", "refs/remotes/origin/")
+        git(self.workspace, "fetch", "-q", "--no-tags", "--depth=1", "origin", f"+{commit}:{local}")
+        git(self.workspace, "checkout", "-q", "--detach", local)
+        environment = {
+            "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_SHA": commit, "GITHUB_REF": ref,
+            "GITHUB_BASE_REF": base_ref, "GITHUB_WORKSPACE": str(self.workspace), "RUNNER_TEMP": str(self.temp),
+        }  # fmt: skip
+        steps, defaults = steps_and_inputs()
+        return dict(self._outcomes(steps, {**defaults, "package": "", **inputs}, environment))
+
+    def _outcomes(
+        self, steps: list[Step], inputs: dict[str, str], environment: dict[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        outcomes: dict[str, str] = {}
+        is_well = True
+        for step in steps:
+            name, condition = step.members["name"], step.members.get("if", "")
+            outcome = "skipped"
+            if _holds(condition, inputs, outcomes) and (is_well or "always()" in condition):
+                own = {key: _filled(value, inputs) for key, value in step.environment.items()}
+                outcome = self._do(step, name, {**environment, **own}, inputs["store"])
+            is_well &= outcome != "failure"
+            outcomes[step.members.get("id", name)] = outcome
+            yield name, outcome
+
+    def _do(self, step: Step, name: str, environment: dict[str, str], store: str) -> str:
+        if "run" in step.members:
+            here = CommandLine(self.workspace, environment)
+            script = self.temp / "script.sh"
+            script.write_text(step.members["run"])
+            ended = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
+                cwd=self.workspace, env=here.environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            self.said[name] = ended.stdout + ended.stderr
+            assert "Traceback" not in self.said[name]
+            return "failure" if ended.returncode else "success"
+        if "restore" in step.members["uses"] and self.caches:
+            shutil.copytree(self.caches[-1], self.workspace / store)
+        elif "save" in step.members["uses"]:
+            assert (self.workspace / store).is_dir(), self.said
+            self.caches.append(self.root / f"cache-{len(self.caches)}")
+            shutil.copytree(self.workspace / store, self.caches[-1])
+        return "success"
+
+
+def _filled(text: str, inputs: dict[str, str]) -> str:
+    return _EXPRESSION.sub(lambda found: inputs[found[1].removeprefix("inputs.")], text)
+
+
+def _holds(condition: str, inputs: dict[str, str], outcomes: dict[str, str]) -> bool:
+    """Whether a step is to be done, as far as its condition looks at inputs and at steps before."""
+    terms = _EXPRESSION.sub(r"\1", condition).split(" && ") if condition else []
+    compared = (re.fullmatch(r"(inputs|steps)\.([\w-]+)(?:\.outcome)? ([!=]=) '(.*)'", term) for term in terms)
+    known = {"inputs": inputs, "steps": outcomes}
+    return all(
+        (known[found[1]].get(found[2], "skipped") == found[4]) is (found[3] == "==") for found in compared if found
+    )
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """With an origin that has a branch `main`."""
+    origin = tmp_path / "origin"
+    make_repository(origin, [(NOW, {b"a.py": b"import re\n"}), (NOW + DAY, {b"a.py": b"import os\n"})])
+    git(origin, "config", "user.name", "n")
+    git(origin, "config", "user.email", "n@n")
+    git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(origin, "reset", "-q", "--hard")
+    return Runner(tmp_path, origin)
+
+
+def _pull_request(origin: Path, path: str, text: str) -> str:
+    """The commit by which GitHub tries to merge a request that adds a file."""
+    git(origin, "checkout", "-qB", "request", "main")
+    (origin / path).write_text(text)
+    git(origin, "add", "-A")
+    git(origin, "commit", "-qm", "m")
+    git(origin, "checkout", "-q", "--detach", "main")
+    git(origin, "merge", "-q", "--no-ff", "-m", "m", "request")
+    return git(origin, "rev-parse", "HEAD")
+
+
+def test_a_request_fails_for_what_it_adds_and_for_nothing_else(runner: Runner) -> None:
+    main = git(runner.origin, "rev-parse", "main")
+    done = ["success"] * 6
+    first = runner.job(main, "refs/heads/main")
+    assert [*first.values()] == ["skipped", *done], runner.said
+    assert "so all is old" in runner.said["Check"]
+
+    bad = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
+    assert {name for name, outcome in bad.items() if outcome == "failure"} == {"Check"}
+    assert f"commit {main[:12]}, the first parent of GitHub's merge commit" in runner.said["Check"]
+    assert "b.py:1:7: error syntax-error" in runner.said["Check"]
+    assert "a.py" not in runner.said["Check"]
+    sarif = json.loads((runner.temp / "codebatch.sarif").read_text())
+    assert {result["ruleId"] for run in sarif["runs"] for result in run["results"]} == {"F401", "syntax-error"}
+    assert (bad["Upload SARIF"], bad["Save the store"]) == ("success", "success")
+
+    conditions = {"fail-on": "new-error worse"}
+    good = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **conditions)
+    assert [*good.values()] == ["skipped", *done], runner.said
+    strict = {"fail-on": "new", "upload-sarif": "false"}
+    worse = runner.job(_pull_request(runner.origin, "c.py", "import sys\n"), "refs/pull/2/merge", "main", **strict)
+    assert (worse["Check"], worse["Write SARIF"], worse["Upload SARIF"]) == ("failure", "skipped", "skipped")
+
+
+def test_what_to_fetch_is_said_where_the_clone_has_too_little(runner: Runner) -> None:
+    """The store knows another commit alone, and the one that the request begins at is not in a clone of depth 1."""
+    runner.job(git(runner.origin, "rev-parse", "main~1"), "refs/heads/main")
+    outcomes = runner.job(_pull_request(runner.origin, "b.py", "def f(:\n"), "refs/pull/1/merge", "main")
+    assert outcomes["Check"] == "failure"
+    assert "`fetch-depth: 2`" in runner.said["Check"]

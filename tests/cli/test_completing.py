@@ -1,0 +1,124 @@
+"""A shell is offered the files of a batch and what batches are called, and nothing where that cannot be told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from codebatch.application.completing import batches_beginning, files_beginning
+from codebatch.application.stores import open_store
+from codebatch.cli.ending import join_names
+
+from .process import SCRIPT, CommandLine, write
+
+_FILES = (
+    "app/db/models.py",
+    "app/db/model_fields.py",
+    "app/web/view.py",
+    "README.md",
+    "app2.py",
+    "it's.py",
+    "$x.py",
+)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A project of several directories in which a shell would take some names for more than names."""
+    root = tmp_path_factory.mktemp("named")
+    codebatch = CommandLine(root)
+    for path in _FILES:
+        write(root / "tree" / path, "x = 1\n")
+    (root / "tree" / os.fsdecode(b"app/\xff.py")).write_text("x = 1\n")
+    codebatch("run", "tree", "--store", "store", "--name", "main", "-j", "1", "--pipeline", "parse")
+    codebatch("run", "tree/app/web", "--store", "store", "--name", "web", "-j", "1", "--pipeline", "parse")
+    return codebatch
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("", ["$x.py", "README.md", "app/", "app2.py", "it's.py"]),
+        ("app", ["app/", "app2.py"]),
+        ("app/", ["app/db/", "app/web/"]),
+        ("app/d", ["app/db/model_fields.py", "app/db/models.py"]),
+        ("app/db/models", ["app/db/models.py"]),
+        ("app/w", ["app/web/view.py"]),
+        ("db", []),
+        ("app/db/models.py/", []),
+    ],
+)
+def test_files_are_offered_up_to_where_their_paths_part(named: CommandLine, word: str, found: list[str]) -> None:
+    assert files_beginning(open_store(named.directory / "store"), "@main", word) == found
+
+
+def test_files_are_offered_as_seen_from_here(named: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(named.directory / "store")
+    monkeypatch.chdir(named.directory / "tree" / "app")
+    assert files_beginning(store, "@main", "d") == ["db/model_fields.py", "db/models.py"]
+    assert files_beginning(store, "@main", "app/w") == ["app/web/view.py"]
+    assert files_beginning(store, "@web", "") == ["web/view.py"]
+
+
+def test_batches_are_offered_by_their_names_and_ids(named: CommandLine) -> None:
+    store = open_store(named.directory / "store")
+    latest, at_main, at_web, *ids = batches_beginning(store, "")
+    assert (latest, at_main, at_web) == ("latest", "@main", "@web")
+    assert ids == sorted(ids, reverse=True)
+    assert len(ids) == 2
+    assert batches_beginning(store, "@m") == ["@main"]
+    assert batches_beginning(store, ids[0][:-1]) == [ids[0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "store", "offered"),
+    [
+        ("inspect --batch @main app", "store", "plain,app/ plain,app2.py"),
+        ("inspect --batch @main ", "store", "plain,README.md plain,app/ plain,app2.py"),
+        ("impact --batch @nope app", "store", ""),
+        ("--store store outline --batch @web a", "", "plain,app/web/view.py"),
+        ("summary --batch @w", "store", "plain,@web"),
+        ("summary --batch @", "nowhere", ""),
+        ("inspect a", "tree", ""),
+    ],
+)
+def test_what_a_shell_could_take_for_more_is_not_offered_and_no_error_told(
+    named: CommandLine, words: str, store: str, offered: str
+) -> None:
+    given = ["codebatch", *words.split(" ")]
+    asked = {
+        "_CODEBATCH_COMPLETE": "bash_complete",
+        "COMP_WORDS": "\n".join(given),
+        "COMP_CWORD": str(len(given) - 1),
+        **({"CODEBATCH_STORE": store} if store else {}),
+    }
+    ended = CommandLine(named.directory, asked)()
+    assert (ended.text.split(), ended.stderr) == (offered.split(), b"")
+
+
+def test_a_name_is_one_word_though_bash_makes_two_of_it() -> None:
+    words = {"COMP_WORDS": "codebatch\ninspect\n--batch\n@\nmain\na", "COMP_CWORD": "5"}
+    environment = {"_CODEBATCH_COMPLETE": "bash_complete", **words}
+    join_names(environment)
+    assert environment["COMP_WORDS"].split("\n") == ["codebatch", "inspect", "--batch", "@main", "a"]
+    assert environment["COMP_CWORD"] == "4"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(("words", "replies"), [("--batch @ m", ["@main"]), ("--batch @ main app/d", None)])
+def test_bash_is_offered_what_it_asked_for(named: CommandLine, words: str, replies: list[str] | None) -> None:
+    """Its words as bash itself takes a line apart: `@` is one."""
+    given = ["codebatch", "inspect", *words.split()]
+    script = f"""eval "$(codebatch completion bash)"
+        COMP_WORDS=({" ".join(given)}); COMP_CWORD={len(given) - 1}
+        _codebatch_completion codebatch; printf '%s\n' "${{COMPREPLY[@]}}\""""
+    path = f"{SCRIPT.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**named.environment, "PATH": path, "CODEBATCH_STORE": "store"}
+    ended = subprocess.run(
+        ["bash", "-c", script], cwd=named.directory, env=environment, capture_output=True, check=True
+    )
+    assert ended.stdout.decode().split() == (replies or ["app/db/model_fields.py", "app/db/models.py"])
+    assert ended.stderr == b""

@@ -1,0 +1,50 @@
+"""Runs of equal lines: the longest, or that of the rarest line, and then what is before and behind it."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from codebatch.compare import runs
+from codebatch.compare.lines import NOWHERE
+from codebatch.compare.runs import Gap, pair_runs
+
+
+def _paired(old: str, new: str) -> str:
+    """For each letter of `old` the place in `new`, in hex, and `-` where it has none."""
+    paired = array("l", [NOWHERE]) * len(old)
+    pair_runs([*map(str.encode, old)], [*map(str.encode, new)], paired, [Gap(0, len(old), 0, len(new))])
+    return "".join("-" if place == NOWHERE else f"{place:x}" for place in paired)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paired"),
+    [
+        ("", "abc", ""),
+        ("abc", "xyz", "---"),
+        ("abc", "abc", "012"),
+        # The longest run, and not the first.
+        ("abXabc", "abc", "---012"),
+        ("abcab", "xabcyab", "12356"),
+        # No letter is there once.
+        ("{a}{a}", "{a}x{a}{a}y", "456789"),
+        # The rarest letter decides, however short its run is.
+        ("aabbq", "qaabb", "----0"),
+        ("aXa", "XYaZa", "-02"),
+    ],
+)
+def test_runs_are_paired(old: str, new: str, paired: str) -> None:
+    assert _paired(old, new) == paired
+
+
+def test_what_is_there_too_often_begins_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _paired("aaab", "xaaa") == "123-"
+    monkeypatch.setattr(runs, "_PLACES_MAX", 2)
+    assert _paired("aaab", "xaaa") == "----"
+    assert _paired("aaab", "xaaab") == "1234"
+
+
+def test_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "_STEPS_MAX", 1)
+    assert _paired("abcXdYe", "abcdZe") == "012----"

@@ -1,0 +1,26 @@
+"""Some lines of a file, as people see them. Few modules: what shows source loads no parser, and no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from itertools import islice
+
+from codebatch.model.task import Json
+from codebatch_workers.syntax.encodings import decode, is_binary
+
+
+def source_lines(path: bytes, content: bytes, contexts: Mapping[str, bytes], first: int, last: int) -> dict[str, Json]:
+    """How many lines a file has, and the text of some, without their LF; whether it `is_binary`, and has none."""
+    if is_binary(content):
+        return {"count": 0, "is_binary": True, "lines": []}
+
+    def is_python() -> bool:
+        from codebatch_workers.syntax.source import SourceFile  # 20 ms, where a file says `coding` at its beginning
+
+        return SourceFile(path, content, executable=False, contexts=contexts).language == "python"
+
+    utf8 = decode(content, is_python).utf8
+    count = utf8.count(b"\n") + (not utf8.endswith(b"\n") and bool(utf8))
+    shown = [line.removesuffix(b"\n").decode() for line in islice(BytesIO(utf8), first - 1, last)]
+    return {"count": count, "is_binary": False, "lines": list(shown)}
