@@ -25,6 +25,7 @@ from codebatch.store.store import Store
 
 if TYPE_CHECKING:
     from codebatch.snapshotting.staleness import Changes
+    from codebatch.system.git_history import Head
     from codebatch.system.task_catalogue import TaskCatalogue
 
 Found = TypeVar("Found", covariant=True)
@@ -71,6 +72,13 @@ class Question:
             if next(alike, self.batch).id != self.batch.id:
                 return None
         return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id)
+
+    @cached_property
+    def newest_commit(self) -> Head | str:
+        """The newest commit of the work tree that the batch was taken of; or why it is not known, for people."""
+        from codebatch.application.churn import find_newest_commit
+
+        return find_newest_commit(self.batch.about.sources)
 
     @property
     def is_stale(self) -> bool | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from codebatch.application.asking import Question
 from codebatch.model.quantities import count_of
+
+if TYPE_CHECKING:
+    from codebatch.system.git_history import Head
 
 
 class Churn(NamedTuple):
@@ -21,20 +24,32 @@ class Churn(NamedTuple):
     told: str = ""
 
 
-def churn(question: Question) -> Churn:
-    """How often each file of a batch was changed, as the work tree that it was taken of has it now."""
-    sources = question.batch.about.sources
+def find_newest_commit(sources: Sequence[bytes]) -> Head | str:
+    """The newest commit of the work tree that a batch of some sources was taken of; or why it is not known."""
     if not sources:
-        return Churn(None, "changes are not known: nor is the tree that the batch is of")
-    directory = sources[0] if len(sources) == 1 else os.path.commonpath(sources)
+        return "changes are not known: nor is the tree that the batch is of"
+    directory = os.path.commonpath(sources)
     if not os.path.isdir(directory):
-        return Churn(None, "changes are not known: the tree that the batch is of is not there")
+        return "changes are not known: the tree that the batch is of is not there"
     if not is_in_repository(directory):
-        return Churn(None, "changes are not known: the tree is in no git repository")
-    from codebatch.application.kept_history import GitError, find_history  # 8 ms, with `subprocess`
+        return "changes are not known: the tree is in no git repository"
+    from codebatch.application.kept_history import GitError, find_newest  # 8 ms, with `subprocess`
 
     try:
-        head, history = find_history(question.store, directory)
+        return find_newest(directory)
+    except GitError as error:
+        return f"changes are not known: {error}"
+
+
+def churn(question: Question) -> Churn:
+    """How often each file of a batch was changed, as the work tree that it was taken of has it now."""
+    head = question.newest_commit
+    if isinstance(head, str):
+        return Churn(None, head)
+    from codebatch.application.kept_history import GitError, find_history
+
+    try:
+        history = find_history(question.store, os.path.commonpath(question.batch.about.sources), head)
     except GitError as error:
         return Churn(None, f"changes are not known: {error}")
     told = ""

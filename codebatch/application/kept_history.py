@@ -1,29 +1,19 @@
-"""The history of a work tree: asked of git, and kept in the store by the newest commit.
-
-What is kept is `cache/churn-<16 hex>.bin`. It proves itself, and is made anew where it is damaged, or of another place
-or commit. A store that cannot be written goes without.
-"""
+"""The history of a work tree: asked of git, and kept in the store by the newest commit (`cache/churn-<16 hex>.bin`)."""
 
 from __future__ import annotations
 
-import contextlib
-import zlib
-from pathlib import Path
-
 import msgspec
 
-from codebatch.errors import StoreError
 from codebatch.model.digest import digest_bytes
 from codebatch.store import layout
+from codebatch.store.kept import read_kept, write_kept
 from codebatch.store.store import Store
 from codebatch.system.git import GitError, find_git
 from codebatch.system.git_history import Head, History, find_head, read_history
 
-__all__ = ["GitError", "find_history"]
+__all__ = ["GitError", "find_history", "find_newest"]
 
 _MAGIC = b"cbchurn\1"
-_CRC_BYTES = 4
-_HEAD_BYTES = len(_MAGIC) + _CRC_BYTES
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -32,40 +22,31 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     history: History
 
 
-def find_history(store: Store, directory: bytes) -> tuple[Head, History]:
-    """The newest commit of a work tree, and how often what lies in it was changed in the year before that.
+def find_newest(directory: bytes) -> Head:
+    """The newest commit of a work tree. Raises GitError."""
+    return find_head(_git(), directory)
 
-    Raises GitError.
-    """
+
+def find_history(store: Store, directory: bytes, head: Head) -> History:
+    """How often what lies in a work tree was changed in the year before its newest commit. Raises GitError."""
+    name = layout.churn_cache_name(digest_bytes(directory))
+    kept = _decode(read_kept(store, name, _MAGIC))
+    if kept is not None and (kept.directory, kept.head) == (directory, head):
+        return kept.history
+    history = read_history(_git(), directory, head)
+    write_kept(store, name, _MAGIC, msgspec.msgpack.encode(_Kept(directory, head, history)))
+    return history
+
+
+def _git() -> str:
     git = find_git()
     if git is None:
         raise GitError("there is no git")
-    head = find_head(git, directory)
-    kept = _load(store, directory)
-    if kept is None or kept.head != head:
-        kept = _Kept(directory, head, read_history(git, directory, head))
-        with contextlib.suppress(StoreError, OSError):
-            _save(store, kept)
-    return kept.head, kept.history
+    return git
 
 
-def _path(store: Store, directory: bytes) -> Path:
-    return store.root / layout.CACHE / layout.churn_cache_name(digest_bytes(directory))
-
-
-def _load(store: Store, directory: bytes) -> _Kept | None:
+def _decode(body: bytes | None) -> _Kept | None:
     try:
-        data = store.files.read(_path(store, directory))
-        body, crc = data[_HEAD_BYTES:], data[len(_MAGIC) : _HEAD_BYTES]
-        if not data.startswith(_MAGIC) or zlib.crc32(body).to_bytes(_CRC_BYTES, "little") != crc:
-            return None
-        kept = msgspec.msgpack.decode(body, type=_Kept)
-    except (FileNotFoundError, StoreError, msgspec.DecodeError):
+        return None if body is None else msgspec.msgpack.decode(body, type=_Kept)
+    except msgspec.DecodeError:
         return None
-    return kept if kept.directory == directory else None
-
-
-def _save(store: Store, kept: _Kept) -> None:
-    body = msgspec.msgpack.encode(kept)
-    path = _path(store, kept.directory)
-    store.files.write_volatile(path, _MAGIC + zlib.crc32(body).to_bytes(_CRC_BYTES, "little") + body)

@@ -18,6 +18,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Action, Execution, Listener
 from codebatch.application.freezing import freeze, nothing_to_do, rules_for
 from codebatch.application.headline import headline
+from codebatch.application.kept_headline import find_headline
 from codebatch.application.planning import choose_pipeline, planner_of
 from codebatch.application.ran import Ran, ShardsRan
 from codebatch.application.repair import Mending
@@ -289,7 +290,7 @@ def _ran(
         seconds=round(time.monotonic() - began, 3),
         standing=stands,
         summary=summary,
-        headline=headline(question),
+        headline=headline(question) if stands.outputs is None else find_headline(question, stands.outputs),
         failures=tuple(failures(records, FAILURES_MAX)) if summary.failures else (),
         missing_grammars={language: summary.languages[language] for language in sorted(missing)},
         executed=executed,

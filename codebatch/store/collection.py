@@ -236,7 +236,7 @@ def _is_old(store: Store, path: Path, now_ns: int) -> bool:
 def _old_stat_caches(store: Store, named: Collection[str], now_ns: int) -> Iterator[Path]:
     for name, _ in store.files.listing(store.root / layout.CACHE):
         path = store.root / layout.CACHE / name
-        is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.CHURN_CACHE_PATTERN.match(name)
+        is_ours = layout.STAT_CACHE_PATTERN.match(name) or layout.KEPT_PATTERN.match(name)
         if is_ours and name not in named and _is_old(store, path, now_ns):
             yield path
 

@@ -38,7 +38,8 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
-CHURN_CACHE_PATTERN = re.compile(r"churn-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = re.compile(r"(?:churn|headline)-[0-9a-f]{16}\.bin\Z")
+"""Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
 """In `indexes/`, beside a directory for each batch that has an index."""
@@ -78,6 +79,11 @@ def stat_cache_name(source: Digest) -> str:
 def churn_cache_name(directory: Digest) -> str:
     """The name of what is kept of the history of a work tree, by the digest of where it lies."""
     return f"churn-{directory[:16]}.bin"
+
+
+def headline_cache_name(batch: Digest) -> str:
+    """The name of what is kept of the headline of a batch, by the digest of its id."""
+    return f"headline-{batch[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:
