@@ -49,6 +49,10 @@ _OF_INDEXES: Names = {
     layout.TERMS: {_DIGEST: "file"},
     _BATCH: {r"[1-9]\d{0,8}": {rf"{re.escape(layout.INDEX_FILE)}|{layout.INDEX_PART_PATTERN.pattern}": "file"}},
 }
+_CACHES = (
+    rf"stat-[0-9a-f]{{16}}\.stamp|{layout.OBJECTS_COLLECTED}"
+    f"|{layout.STAT_CACHE_PATTERN.pattern}|{layout.KEPT_PATTERN.pattern}"
+)
 _OF_STORE: Names = {
     re.escape(layout.STORE_FILE): "file",
     re.escape(layout.UNTRUSTED_FILE): "file",
@@ -60,7 +64,7 @@ _OF_STORE: Names = {
     },
     layout.BATCHES: _OF_BATCHES,
     layout.INDEXES: _OF_INDEXES,
-    layout.CACHE: {rf"stat-[0-9a-f]{{16}}\.(bin|stamp)|{layout.OBJECTS_COLLECTED}": "file"},
+    layout.CACHE: {_CACHES: "file"},
     layout.LOCKS: {f"{layout.LOCK_OF_STORE}|{layout.LOCK_OF_BATCHES}|{layout.LOCK_OF_UNTRUSTED}": "file"},
     layout.PINS: {rf"{_SNAPSHOT}|{_BATCH}(@[A-Za-z0-9][A-Za-z0-9._-]{{0,63}})?": "file"},
 }

@@ -64,6 +64,15 @@ def test_each_command_that_a_run_names_has_something_to_say(found: CommandLine) 
             assert found.shell(line.rpartition(": ")[2]).stdout, line
 
 
+def test_what_is_kept_of_it_has_its_name_in_the_store(codebatch: CommandLine) -> None:
+    write(codebatch.directory / "app.py", HARD)
+    codebatch.shell("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm 1")
+    codebatch("run", ".")
+    kept = {path.name.partition("-")[0] for path in (codebatch.directory / ".codebatch" / "cache").iterdir()}
+    assert {"churn", "headline", "stat"} <= kept
+    assert codebatch("gate-run", "no-foreign-files").lines[0].startswith("passed")
+
+
 @pytest.mark.parametrize(("columns", "marked"), [(20, 0), (40, 1), (80, 2)])
 def test_on_a_terminal_it_is_one_screen_and_no_line_is_longer(found: CommandLine, columns: int, marked: int) -> None:
     shown, _ = on_a_terminal(found, "run", ".", "-q", columns=columns, NO_COLOR="1")
