@@ -12,7 +12,7 @@ from codebatch.application.baselines import Update, counted_by_rule, create_base
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import answer_document, ask
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, answering, asked_batch_option, table
+from codebatch.cli.options import Answering, answering, table, whole_batch_option
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of
 
@@ -59,7 +59,7 @@ def baseline() -> None:
 
 @click.command("create")
 @_file
-@asked_batch_option
+@whole_batch_option
 @answering
 def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
     """Write all findings of a batch to FILE, one a line, sorted."""
@@ -75,7 +75,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
 
 @click.command("update")
 @_file
-@asked_batch_option
+@whole_batch_option
 @click.option("--accept-new", is_flag=True, help="Findings that are new too.")
 @answering
 def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:

@@ -213,12 +213,12 @@ def _batch_option(default: str) -> Callable[[F], F]:
 
 
 batch_option = _batch_option("latest")
-_asked_batch_option = _batch_option("the latest of the whole project")
+whole_batch_option = _batch_option("the latest of the whole project")
 
 
 def asked_batch_option(function: F) -> F:
     """What questions (`ask`) have: `--batch` and `--explain`."""
-    return _asked_batch_option(explain_option(function))
+    return whole_batch_option(explain_option(function))
 
 
 def _titled(document: object, name: str) -> object:

@@ -24,7 +24,7 @@ class Runner:
         recipe = re.search(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
         assert recipe is not None
         self._path = re.findall(r"^ +path: (.*)$", recipe[1], re.MULTILINE)
-        (self._command,) = re.findall(r"^- run: (codebatch .*)$", recipe[1], re.MULTILINE)
+        self._command, self._check = re.findall(r"^- run: (codebatch .*)$", recipe[1], re.MULTILINE)
         (key,) = re.findall(r"^ +key: (.*)$", recipe[1], re.MULTILINE)
         (restored,) = re.findall(r"^ +restore-keys: (.*)$", recipe[1], re.MULTILINE)
         assert key == restored + "${{ github.sha }}", "new for each commit, and the latest of others is restored"
@@ -47,6 +47,7 @@ class Runner:
             subprocess.run(["tar", "-xf", cache, "-P", "-C", checkout], check=True)
         packs = {path.name for path in checkout.glob(".codebatch/objects/*.pack")}
         ended = self._codebatch(*self._command.split()[1:], *more, cwd=checkout)
+        self._codebatch(*self._check.split()[1:], cwd=checkout)
         subprocess.run(["tar", "--posix", "-cf", cache, "-P", "-C", checkout, *self._path], check=True)
         self.new_packs = {path.name for path in checkout.glob(".codebatch/objects/*.pack")} - packs
         shutil.rmtree(checkout.parent)
