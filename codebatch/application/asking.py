@@ -24,6 +24,7 @@ from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
+    from codebatch.query.apart import FilesApart
     from codebatch.snapshotting.staleness import Changes
     from codebatch.system.git_history import Head
     from codebatch.system.task_catalogue import TaskCatalogue
@@ -42,6 +43,7 @@ class Question:
         self.batch = batch
         self.is_named = is_named
         self.note = note
+        self._apart: FilesApart | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
@@ -53,6 +55,15 @@ class Question:
         """Its records, None where nothing has been asked of them."""
         records: BatchRecords | None = vars(self).get("records")
         return records
+
+    @property
+    def apart(self) -> FilesApart:
+        """Which of its files stand apart: of a batch that is merged read once. Raises StoreCorrupt."""
+        if self._apart is None or not self.records.source.is_done:
+            from codebatch.query.apart import FilesApart  # Few questions are asked for it.
+
+            self._apart = FilesApart(self.records)
+        return self._apart
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:

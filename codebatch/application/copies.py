@@ -12,7 +12,6 @@ from codebatch.application.asking import Answer, Question
 from codebatch.application.inspecting import SourceLine, read_lines
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path, path_fields, path_from_fields
-from codebatch.query.apart import FilesApart
 from codebatch.query.arguments import refuse_below_one
 from codebatch.query.completeness import completeness
 from codebatch.query.decoding import decode_lines
@@ -106,7 +105,7 @@ def find_copies(
     records = question.records
     if "duplicates" not in records.task_names:
         raise InvalidInput("the batch does not know what is copied", hint="run the pipeline `full`")
-    apart = None if everything else FilesApart(records)
+    apart = None if everything else question.apart
     best = MostLines(
         None if limit is None else first - 1 + limit,
         PathFilter(path).matches if path else lambda _: True,

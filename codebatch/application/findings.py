@@ -61,7 +61,7 @@ def find(question: Question, asked: RecordFilter, task: str | None = None) -> An
         asked = msgspec.structs.replace(asked, severities=SHOWN)
     answer = search(question, asked, task=task)
     found = list(answer.found)
-    rules = tuple(by_rule(found, FilesApart(question.records))) if found else ()
+    rules = tuple(by_rule(found, question.apart)) if found else ()
     return Answer(question=question, found=Findings(rules=rules, hints_hidden=hints), whole=answer.whole)
 
 

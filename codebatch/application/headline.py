@@ -12,7 +12,6 @@ from codebatch.application.findings import RuleFindings, by_rule
 from codebatch.application.hotspots import Hotspot, hotspots
 from codebatch.model.counts import add_counts
 from codebatch.model.record import SEVERITIES
-from codebatch.query.apart import FilesApart
 from codebatch.query.dependencies import Cycle, find_cycles
 from codebatch.query.file_states import file_states
 from codebatch.query.filters import RecordFilter
@@ -57,7 +56,7 @@ def headline(question: Question) -> Headline:
     Of a directory of tests, say, where there is no other code, nothing stands apart.
     """
     records = question.records
-    apart, states = FilesApart(records), file_states(records)
+    apart, states = question.apart, file_states(records)
 
     def is_apart(path: bytes) -> bool:
         return states.plain > 0 and apart.of(path) is not None

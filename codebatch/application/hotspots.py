@@ -24,7 +24,7 @@ from codebatch.application.churn import churn
 from codebatch.errors import InvalidInput
 from codebatch.model.entry import path_fields
 from codebatch.model.task import Json
-from codebatch.query.apart import Apart, FilesApart
+from codebatch.query.apart import Apart
 from codebatch.query.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.completeness import completeness
 from codebatch.query.doubt import Doubt
@@ -109,7 +109,7 @@ def hotspots(
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
     dependents = numbers_of_files(records, ("dependents",))["dependents"] if _knows_dependents(records) else None
-    known = FilesKnown(history.changes, dependents, None if everything else FilesApart(records))
+    known = FilesKnown(history.changes, dependents, None if everything else question.apart)
     is_wanted = _wanted(records, path, languages)
     is_of_files = files or by not in OF_FUNCTIONS
     if is_of_files:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from codebatch.application.findings import RuleFindings
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.model.record import FileClass
-from codebatch.query.apart import FilesApart
 from codebatch.query.completeness import tasks_that_give
 from codebatch.query.fields import JsonRecord, record_path
 from codebatch.query.filters import path_bytes
@@ -57,7 +56,7 @@ def gather_files(batch: OpenedBatch, rules: Iterable[RuleFindings]) -> Files:
     own: dict[bytes, FileSums] = {}
     left_out: dict[str, tuple[int, int]] = {}
     partly_parsed = 0
-    apart = FilesApart(records)
+    apart = batch.question.apart
     for record in batch.files().found if "parse" in batch.tasks else ():
         partly_parsed += record.get("parse") in _IN_PART
         key, class_ = path_bytes(record), str(record.get("class"))
