@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from codebatch.compare.batches import read_items
@@ -18,9 +20,9 @@ _NOT_HOLDING: frozenset[SymbolType] = frozenset(
 
 
 class _Span(NamedTuple):
-    """Lines [first, last] of a definition."""
+    """Lines [-begins, last] of a definition. The innermost is the least: it begins last, and of several ends first."""
 
-    first: int
+    begins: int
     last: int
     qualified: str
 
@@ -29,17 +31,33 @@ class Scopes:
     """The definitions of a file."""
 
     def __init__(self, symbols: Iterable[Symbol]) -> None:
-        spans = (
-            _Span(each.line, max(each.end_line - (each.end_column == 1), each.line), each.qualified)
-            for each in symbols
-            if each.symbol_type not in _NOT_HOLDING
+        spans = sorted(
+            (
+                _Span(-each.line, max(each.end_line - (each.end_column == 1), each.line), each.qualified)
+                for each in symbols
+                if each.symbol_type not in _NOT_HOLDING
+            ),
+            reverse=True,
         )
-        # The innermost first: it begins last, and of those that begin together it ends first.
-        self._spans: Sequence[_Span] = sorted(spans, key=lambda span: (-span.first, span.last))
+        self._lines: list[int] = []
+        """Where another one is the innermost than in the line before, and which, empty for none, in the same order."""
+        self._around: list[str] = []
+        within: list[_Span] = []
+        waiting = iter(spans)
+        upcoming = next(waiting, None)
+        for line in sorted({*(-span.begins for span in spans), *(span.last + 1 for span in spans)}):
+            while upcoming is not None and -upcoming.begins == line:
+                heappush(within, upcoming)
+                upcoming = next(waiting, None)
+            while within and within[0].last < line:
+                heappop(within)
+            self._lines.append(line)
+            self._around.append(within[0].qualified if within else "")
 
     def at(self, line: int) -> str:
         """The qualified name of what is around a line; empty where nothing is."""
-        return next((span.qualified for span in self._spans if span.first <= line <= span.last), "")
+        place = bisect_right(self._lines, line)
+        return self._around[place - 1] if place else ""
 
 
 NO_SCOPES = Scopes(())

@@ -69,6 +69,7 @@ class _Pairing:
         self._pairs: list[ToldPair] = []
         self._turned: dict[tuple[bytes, bytes], bool] = {}
         self._without_lines: set[bytes] = set()
+        self._found: dict[Told, Finding] = {}
 
     def paired(self) -> Paired:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
@@ -132,11 +133,12 @@ class _Pairing:
     def _of_file(self, side: Side, path: bytes, codes: Codes) -> _Findings:
         """The findings of a file that are of some codes. Where there is none the file is not read."""
         told = [each for each in self._left[side][path] if each.code in codes]
-        if not told:
-            return _Findings([], [])
-        texts = Texts(self._trees.content(side, path))
-        scopes = self._scopes[side].get(path, NO_SCOPES)
-        return _Findings(told, [texts.finding(each.about, scopes.at(each.about.line)) for each in told])
+        unknown = [each for each in told if each not in self._found]
+        if unknown:
+            texts = Texts(self._trees.content(side, path))
+            scopes = self._scopes[side].get(path, NO_SCOPES)
+            self._found.update((each, texts.finding(each.about, scopes.at(each.about.line))) for each in unknown)
+        return _Findings(told, [self._found[each] for each in told])
 
     def _of_all(self, side: Side, codes: Codes) -> _Findings:
         every = [self._of_file(side, path, codes) for path in self._left[side]]
