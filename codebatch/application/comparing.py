@@ -49,6 +49,7 @@ class Comparison:
         self.trees = Trees(old.question.records, new.question.records)
         self.kinds = kinds
         self._asked = asked
+        self._asks_all = asked == _ALL
         self._task = task
 
     @property
@@ -80,7 +81,7 @@ class Comparison:
         names = new.choose_tasks(self._task)
         if kind == "file":
             every = (
-                len(new.items) if self._asked == _ALL else sum(self._passes(new, of_entry(each)) for each in new.items)
+                len(new.items) if self._asks_all else sum(self._passes(new, of_entry(each)) for each in new.items)
             )
             return every - len(told)
         if kind == "duplicate":
@@ -109,7 +110,7 @@ class Comparison:
         return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
 
     def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
-        if record is None or self._asked == _ALL:
+        if record is None or self._asks_all:
             return record is not None
         return self._asked.matches(msgspec.to_builtins(record), records.languages_for(self._asked))
 
