@@ -80,9 +80,7 @@ class Comparison:
         new, asked = self.trees.new, msgspec.structs.replace(self._asked, kinds=(kind,))
         names = new.choose_tasks(self._task)
         if kind == "file":
-            every = (
-                len(new.items) if self._asks_all else sum(self._passes(new, of_entry(each)) for each in new.items)
-            )
+            every = len(new.items) if self._asks_all else sum(self._passes(new, of_entry(each)) for each in new.items)
             return every - len(told)
         if kind == "duplicate":
             return len(

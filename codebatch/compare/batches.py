@@ -6,7 +6,6 @@ merged batches nothing is read but trailers, and the items of which the other on
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -113,11 +112,11 @@ def _some(outputs: Outputs, output: TaskOutput, index: int, places: Sequence[int
 
 
 def _by_path(blocks: Iterable[bytes], type_: type[R]) -> ByPath[R]:
-    line = re.compile(rb"^%b.*$" % re.escape(starts_of((_kind(type_),))[0]), re.MULTILINE)
+    (start,) = starts_of((_kind(type_),))
     decoder = msgspec.json.Decoder(type_)
     found: ByPath[R] = defaultdict(list)
     for block in blocks:
-        every = decode_lines(decoder, b"\n".join(line.findall(block)))
+        every = decode_lines(decoder, b"\n".join([line for line in block.split(b"\n") if line.startswith(start)]))
         for (path, path_b64), records in groupby(every, key=attrgetter("path", "path_b64")):
             try:
                 found[path_from_fields(path, path_b64)] += records

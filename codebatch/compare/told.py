@@ -172,4 +172,4 @@ def _by_path(told: Iterable[Told]) -> dict[bytes, dict[Told, None]]:
 
 
 def _codes(told: Iterable[Told]) -> Codes:
-    return frozenset(each.code for each in told)
+    return frozenset([(each.about.tool, each.about.code) for each in told])
