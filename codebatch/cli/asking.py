@@ -31,17 +31,23 @@ if TYPE_CHECKING:
     from codebatch.snapshotting.staleness import Changes
 
 
-class PartAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` says in the place of `records` alone where they are not all: the batch is incomplete, or of a part
-    of the project only. `percent` is how much of what the question needs is there; `stale` whether the tree has changed
-    since, null where that is not known; `paths` are what the batch is of.
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """Of which batch an answer is, and how true: `percent` is how much of what the question needs is there; `stale`
+    whether the tree has changed since, null where that is not known; `paths` are what the batch is of.
     """
 
+    batch_id: str
     complete: bool
     percent: float
-    batch_id: str
     stale: bool | None
     paths: tuple[str, ...]
+
+
+class PartAnswer(Answered, frozen=True, kw_only=True):
+    """What `--json` says in the place of `records` alone where they are not all: the batch is incomplete, or of a part
+    of the project only.
+    """
+
     records: object
 
 

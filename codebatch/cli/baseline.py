@@ -10,7 +10,7 @@ import msgspec
 
 from codebatch.application.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.cli.asking import answer_document, ask
+from codebatch.cli.asking import Answered, answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, table, whole_batch_option
 from codebatch.model.entry import display_path
@@ -19,16 +19,11 @@ from codebatch.model.quantities import count_of
 _file = click.argument("file", type=click.Path(path_type=Path))
 
 
-class BaselineMade(msgspec.Struct, frozen=True, kw_only=True):
-    """`baseline create`: how many findings the file has. How true it is as in `summary`."""
+class BaselineMade(Answered, frozen=True, kw_only=True):
+    """`baseline create`: how many findings the file has."""
 
-    batch_id: str
     path: str
     findings: int
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 class BaselineUpdated(Update, frozen=True, kw_only=True):

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import click
-import msgspec
 
 from codebatch.application.asking import Answer
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.filtering import filter_options
 from codebatch.cli.options import Answering, answering, asked_batch_option
@@ -26,22 +25,17 @@ from codebatch.query.wanted import Filters
 from codebatch.system.files import RealFiles
 
 
-class ExportWritten(msgspec.Struct, frozen=True, kw_only=True):
+class ExportWritten(Answered, frozen=True, kw_only=True):
     """`export`: the file that was written, where, how long it is, and how many findings or definitions are in it.
 
-    `left_out` says what would have been too much. How true it is, as in SummaryAnswer.
+    `left_out` says what would have been too much.
     """
 
-    batch_id: str
     form: Form
     path: str
     bytes: int
     count: int
     left_out: tuple[str, ...]
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @click.command()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 
 import click
-import msgspec
 
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.cli.asking import answer_document, answer_written, ask
+from codebatch.cli.asking import Answered, answer_document, answer_written, ask
 from codebatch.cli.comparing import ask_sides
 from codebatch.cli.options import Answering, answering, asked_batch_option
 from codebatch.cli.targets import STANDARD_OUTPUT, refuse_in_store, target_of
@@ -20,16 +19,11 @@ from codebatch.system.files import RealFiles
 _EXAMPLE = "such as: codebatch report -o report.html latest~1 latest"
 
 
-class ReportWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """`report`: the page that was written, where, and how long it is. How true it is, as in SummaryAnswer."""
+class ReportWritten(Answered, frozen=True, kw_only=True):
+    """`report`: the page that was written, where, and how long it is."""
 
-    batch_id: str
     path: str
     bytes: int
-    complete: bool
-    percent: float
-    stale: bool | None
-    paths: tuple[str, ...]
 
 
 @click.command()
