@@ -105,11 +105,35 @@ class ToolMismatch(InvalidInput):
     code = "tool_mismatch"
 
 
+class WrongKind(InvalidInput):
+    """A command that is for analyses was given a batch of commands, or the other way round."""
+
+    code = "wrong_kind"
+
+
 class BatchIncomplete(CodebatchError):
     """The batch ended, or was left, without a result for every planned item."""
 
     code = "batch_incomplete"
     exit_status = 3
+
+
+class BatchCancelled(BatchIncomplete):
+    """A batch of commands was cancelled before all of them were done."""
+
+    code = "batch_cancelled"
+
+
+class BatchBlocked(BatchIncomplete):
+    """Nothing is left of a batch of commands but what waits for answers."""
+
+    code = "batch_blocked"
+
+
+class BatchConducted(BatchIncomplete):
+    """Another process conducts this batch of commands, and only one may."""
+
+    code = "batch_conducted"
 
 
 class EnvironmentBroken(BatchIncomplete):

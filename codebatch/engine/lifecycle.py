@@ -51,3 +51,20 @@ def batch_state(tally: Tally, *, is_started: bool) -> BatchState:
 def is_stalled(state: BatchState, *, live_holders: int) -> bool:
     """Whether work is open that nobody holds: the next `run` or `resume` continues it."""
     return state is BatchState.RUNNING and live_holders == 0
+
+
+class CommandState(str, Enum):
+    """Where a command stands (SPEC.md "Commands").
+
+    PENDING: something that it needs is open or blocked. READY: it may start. BLOCKED: it waits for an answer. SKIPPED:
+    something that it needs failed, was cancelled or skipped.
+    """
+
+    PENDING = "PENDING"
+    READY = "READY"
+    RUNNING = "RUNNING"
+    BLOCKED = "BLOCKED"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"

@@ -14,13 +14,13 @@ import msgspec
 from codebatch.model.counts import Counts
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, decode_document, encode_document
-from codebatch.model.record import FailureReason
+from codebatch.model.record import CommandReason, FailureReason
 from codebatch.model.shard import ShardId
 
 HolderId = NewType("HolderId", str)
 """The uuid of a live or dead process that held leases, 32 hex digits."""
 
-OutcomeType = Literal["result", "failed", "cancelled"]
+OutcomeType = Literal["result", "failed", "blocked", "cancelled"]
 
 COMMIT_FORMAT = 4
 
@@ -52,6 +52,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
+
+    An attempt of a command covers one item and holds no records. `blocked` is one that waits for an answer, `cancelled`
+    one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal ended it.
     """
 
     shard: ShardId
@@ -59,7 +62,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     start: int
     end: int
     type: OutcomeType
-    reason: FailureReason | None = None
+    reason: FailureReason | CommandReason | None = None
     offset: int = 0
     length: int = 0
     bytes: int = 0
@@ -70,6 +73,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     unkeyed: str = ""
     inputs: Digest = Digest("")
     parts: tuple[Outcome, ...] = ()
+    exit_status: int | None = None
 
     def at(self, offset: int) -> Outcome:
         """The same outcome with its place in the segment; that of its parts counts from it."""
@@ -114,6 +118,8 @@ def decode_commit(data: bytes) -> Commit:
     commit = decode_document(data, _commit_decoder, COMMIT_FORMAT)
     if any(one.file and not DIGEST_PATTERN.match(one.file) for o in commit.outcomes for one in (o, *o.parts)):
         raise ValueError("an outcome in no file of ours")
-    if any(not 0 <= o.start < o.end or (o.type == "failed" and o.end != o.start + 1) for o in commit.outcomes):
+    if any(
+        not 0 <= o.start < o.end or (o.type in ("failed", "blocked") and o.end != o.start + 1) for o in commit.outcomes
+    ):
         raise ValueError("an outcome with an impossible range")
     return commit

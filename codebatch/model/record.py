@@ -37,6 +37,10 @@ ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
+# Why a command failed: its exit status, a signal, a limit, no byte of output for too long; it could not be started; it
+# was running when its worker or the machine died.
+CommandReason = Literal["exit", "signal", "timeout", "memory", "stall", "start", "interrupted"]
+
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
 
 # How sure it is where an import leads: the language's rule names the file; one file fits; several do; none does.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
 from codebatch.model.outcome import HolderId
+from codebatch.model.shard import ShardId
 from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
@@ -16,6 +18,9 @@ SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"
 """Marks a worker and whatever it starts, so that none of it outlives the worker."""
+
+ATTEMPT_VARIABLE = "CODEBATCH_ATTEMPT"
+"""Marks what an attempt of a command starts, by `attempt_mark`: commands outlive their coordinator."""
 
 STACK_SIGNAL = signal.SIGUSR1
 """Makes a worker write where it is to its standard error, be it deep in C."""
@@ -27,7 +32,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
 
     `store_lock` is the descriptor by which it holds the coordinator's lock of the store. `keeps_terms`: an index is to
-    be made, for which it writes terms files.
+    be made, for which it writes terms files. A worker for `commands` is of a work batch.
     """
 
     store: str
@@ -39,6 +44,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     store_lock: int | None = None
     own_tasks: dict[str, OwnPlace] = {}
     keeps_terms: bool = False
+    role: Literal["tasks", "commands"] = "tasks"
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:
@@ -53,6 +59,11 @@ def decode_launch(argument: str) -> Launch:
     import json
 
     return msgspec.convert(json.loads(argument), Launch)
+
+
+def attempt_mark(holder: HolderId, shard: ShardId, item: int, epoch: int) -> str:
+    """The mark of an attempt: whose lease it is under."""
+    return f"{holder}.{shard}.{item}.{epoch}"
 
 
 def worker_environment(environment: Mapping[str, str], holder: HolderId, hash_seed: int) -> dict[str, str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -47,11 +48,15 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assign(msgspec.Struct, frozen=True, kw_only=True, tag="assign"):
-    """Do this unit, leased under this epoch; what is served is not done but taken over."""
+    """Do this unit, leased under this epoch; what is served is not done but taken over.
+
+    Of a work batch: the unit is one command, assigned with the first `requests` requests in mind.
+    """
 
     unit: Unit
     epoch: int
     served: tuple[Served, ...] = ()
+    requests: int = 0
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
@@ -99,11 +104,21 @@ class Shrink(msgspec.Struct, frozen=True, kw_only=True, tag="shrink"):
     end: int
 
 
+class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="terminate"):
+    """End the command at hand: SIGTERM, and after so many seconds (None: its own) SIGKILL.
+
+    A `cancelled` one is committed as that; of an `interrupted` one nothing is, as if its worker had died.
+    """
+
+    why: Literal["cancelled", "interrupted"]
+    grace_seconds: float | None = None
+
+
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """End now; only sent to an idle worker."""
 
 
-ToWorker = Assign | Shrink | Drain | Stop
+ToWorker = Assign | Shrink | Drain | Terminate | Stop
 FromWorker = Hello | Refused | Committed | Finished | GaveUp
 
 _encoder = msgspec.msgpack.Encoder()

@@ -6,8 +6,9 @@ import contextlib
 import itertools
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -157,11 +158,12 @@ def create_batch(
     at_ns: int,
     before: BatchId | None = None,
     is_hidden: bool = False,
+    documents: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Batch:
     """Make a batch directory, whole or not at all. On return it is on disk.
 
     One that `is_hidden` is found by nobody, and a leftover once its maker is dead. One `before` another sorts ahead of
-    it, and so is not the latest.
+    it, and so is not the latest. `documents`, by their names, are made with it.
     """
     about = BatchFile(
         batch_id=BatchId(_hidden_name()) if is_hidden else new_batch_id(store, at_ns, before),
@@ -181,6 +183,8 @@ def create_batch(
     )
     with building_batch(store, about) as root:
         store.files.write_new(root / layout.PLAN_FILE, encode_plan(plan))
+        for name, data in documents.items():
+            store.files.write_new(root / name, data)
     return Batch(store.files, store.batches / about.batch_id, about)
 
 

@@ -52,6 +52,7 @@ INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb
 
 BATCH_FILE = "batch.json"
 PLAN_FILE = "plan.json"
+WORK_FILE = "work.json"
 SETTLED_FILE = "settled.json"
 HOLDERS = "holders"
 JOURNAL = "journal"
@@ -60,11 +61,15 @@ RESULTS = "results"
 OUTCOMES = "outcomes"
 OUTPUTS = "outputs"
 SCRATCH = "scratch"
+REQUESTS = "requests"
+LOGS = "logs"
 
 MANIFEST_FILE = "manifest.json"
 
 _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
+_COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
+_REQUEST = re.compile(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = re.compile(_SHARD + r"\Z")
 _GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
@@ -95,6 +100,33 @@ def parse_lease(name: str) -> tuple[ShardId, int, int] | None:
     """(shard, start, epoch) of a lease's name; None where it is no such name."""
     match = _LEASE.match(name)
     return (ShardId(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def coordinator_lease_name(epoch: int) -> str:
+    """The name of the lease of a work batch as a whole, in `leases/`."""
+    return f"coordinator.{epoch}"
+
+
+def parse_coordinator_lease(name: str) -> int | None:
+    """The epoch of a lease of a work batch as a whole; None where it is no such name."""
+    match = _COORDINATOR_LEASE.match(name)
+    return int(match[1]) if match else None
+
+
+def request_name(n: int) -> str:
+    """The name of the `n`th request, in `requests/`."""
+    return f"{n:06d}.json"
+
+
+def parse_request(name: str) -> int | None:
+    """The number of a request; None where it is no such name."""
+    match = _REQUEST.match(name)
+    return int(match[1]) if match and request_name(int(match[1])) == name else None
+
+
+def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:
+    """The name of an attempt's log, in `logs/`."""
+    return f"{shard}.{item}.r{round_}.{epoch}.log"
 
 
 def register_name(register: Register) -> str:

@@ -19,6 +19,8 @@ CELL_BYTES = 4096
 _layout = struct.Struct("<QQQIIIBB")
 _TASK_OFFSET = _layout.size - 1
 NO_TASK = 255
+_child_layout = struct.Struct("<IxxxxQQQ")
+_CHILD_OFFSET = 64
 
 
 class Step(NamedTuple):
@@ -43,13 +45,26 @@ class Step(NamedTuple):
         return (self.item, self.end) if self.item < self.end else None
 
 
+class Child(NamedTuple):
+    """The command that a worker runs: its process, by id and start (clock ticks after boot), which leads a session.
+
+    `output_bytes` is what it wrote, the last of it at `output_ns` (running clock).
+    """
+
+    pid: int
+    start_ticks: int
+    output_bytes: int
+    output_ns: int
+
+
 PHASE_IDLE = 0
 PHASE_ITEM = 1
 PHASE_BATCHED = 2
 PHASE_COMMIT = 3
 PHASE_LEASE = 4
 PHASE_PROJECT = 5
-PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project")
+PHASE_COMMAND = 6
+PHASE_NAMES = ("idle", "item", "batched", "commit", "lease", "project", "command")
 
 
 class Cell:
@@ -80,6 +95,15 @@ class Cell:
     def write_task(self, task: int) -> None:
         """Say which task of the step begins now."""
         self._map[_TASK_OFFSET] = min(task, NO_TASK)
+
+    def write_child(self, child: Child) -> None:
+        """Say what runs; a pid of 0 where nothing does."""
+        _child_layout.pack_into(self._map, _CHILD_OFFSET, *child)
+
+    def read_child(self) -> Child | None:
+        """The command that runs; None where none does."""
+        child = Child(*_child_layout.unpack_from(self._map, _CHILD_OFFSET))
+        return child if child.pid else None
 
     def read(self) -> Step:
         """What was said last."""

@@ -1,0 +1,101 @@
+"""What a work batch is besides its commands: what needs what, how many run at once (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from codebatch.model.command import CommandId
+from codebatch.model.document import Document, DocumentError, decode_document, encode_document
+
+WORK_FORMAT = 1
+WORK_PIPELINE = "work"
+WORK_TASK = "run"
+"""The one task of that pipeline: a round of it is an attempt."""
+WORK_LISTING = "work"
+"""How a snapshot that is a work list was listed: its entries are commands, not files of a tree."""
+
+COMMANDS_MAX = 50_000
+RESTARTS_MAX = 3
+
+Strategy = Literal["serial", "parallel"]
+OnFailure = Literal["skip-dependents", "continue", "stop"]
+IfInterrupted = Literal["restart", "fail", "ask"]
+EdgeKind = Literal["needs", "after"]
+
+
+class WorkEdge(msgspec.Struct, frozen=True, array_like=True):
+    """`task` starts when `on` is DONE (`needs`), or has ended, however (`after`)."""
+
+    task: CommandId
+    on: CommandId
+    kind: EdgeKind = "needs"
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the scheduler looks at: of a command that has none, these defaults hold.
+
+    Among those that may start a higher `priority` comes first. `pools` are tokens taken while it runs; an `exclusive`
+    one runs alone. `if_interrupted` says what follows when its worker or the machine died while it ran: it is started
+    again, `restarts_max` times at most; it has failed; or a person is asked.
+    """
+
+    priority: int = 0
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+    exclusive: bool = False
+    if_interrupted: IfInterrupted = "restart"
+    restarts_max: int = RESTARTS_MAX
+
+
+NO_POLICY = Policy()
+
+
+class Work(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
+
+    `source` is what it was made of, for people. `root`, an absolute path, is where commands start. With `stop`, nothing
+    new starts after `failures_max` failures.
+    """
+
+    format: int = WORK_FORMAT
+    source: str
+    root: bytes
+    order: tuple[CommandId, ...]
+    edges: tuple[WorkEdge, ...] = ()
+    titles: dict[CommandId, str] = msgspec.field(default_factory=dict)
+    policies: dict[CommandId, Policy] = msgspec.field(default_factory=dict)
+    strategy: Strategy = "serial"
+    max_parallel: int = 1
+    on_failure: OnFailure = "skip-dependents"
+    failures_max: int = 1
+    pools: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def policy(self, command: CommandId) -> Policy:
+        """How a command is scheduled."""
+        return self.policies.get(command, NO_POLICY)
+
+
+def encode_work(work: Work) -> bytes:
+    """The bytes of work.json."""
+    return encode_document(work)
+
+
+_decoder = msgspec.json.Decoder(Work)
+
+
+def decode_work(data: bytes) -> Work:
+    """Read work.json. Raises DocumentError, also where it speaks of commands that it has not."""
+    work = decode_document(data, _decoder, WORK_FORMAT)
+    known = set(work.order)
+    if len(known) != len(work.order):
+        raise DocumentError("a command stands twice in its order")
+    spoken_of = {*work.titles, *work.policies, *(id_ for edge in work.edges for id_ in (edge.task, edge.on))}
+    if not spoken_of <= known or not work.root.startswith(b"/"):
+        raise DocumentError("it speaks of commands that it has not")
+    if work.max_parallel < 1 or work.failures_max < 1 or any(size < 1 for size in work.pools.values()):
+        raise DocumentError("it has room for nothing")
+    for policy in work.policies.values():
+        if any(not 1 <= amount <= work.pools.get(pool, 0) for pool, amount in policy.pools.items()):
+            raise DocumentError("a command takes more of a pool than there is")
+    return work

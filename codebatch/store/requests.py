@@ -1,0 +1,61 @@
+"""Requests on disk: write-once files in a work batch's `requests/`, numbered from 1 by link(2) (SPEC.md "Requests")."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from codebatch.errors import CorruptFile, StoreUnwritable
+from codebatch.model.document import DocumentError
+from codebatch.model.request import Request, RequestBody, RequestHead, decode_request, encode_request
+from codebatch.store import layout
+from codebatch.store.documents import read_document_bytes
+from codebatch.system.files import Files
+
+ATTEMPTS_MAX = 1000
+
+
+class Requests:
+    """The requests of one work batch: what was read before is not read again."""
+
+    def __init__(self, files: Files, batch_root: Path) -> None:
+        self._files = files
+        self._directory = batch_root / layout.REQUESTS
+        self._known: list[Request] = []
+
+    def read(self) -> list[Request]:
+        """All requests, in order, up to the first number that is not there. Raises StoreCorrupt for one unreadable.
+
+        They are on disk on return: whoever acts on one may rely on it.
+        """
+        names = {name for name, _ in self._files.listing(self._directory)}
+        before = len(self._known)
+        while (name := layout.request_name(len(self._known) + 1)) in names:
+            self._known.append(self._read(name, len(self._known) + 1))
+        if len(self._known) > before:
+            self._files.sync_directory(self._directory)
+        return self._known
+
+    def append(self, body: RequestBody, *, by: str, at_ns: int) -> Request:
+        """Make a request the next one. On return it is on disk. Raises StoreUnwritable, StoreCorrupt."""
+        self._files.make_directory(self._directory)
+        hidden = self._directory / f".{uuid.uuid4().hex}.tmp"
+        for _ in range(ATTEMPTS_MAX):
+            request = Request(RequestHead(n=len(self.read()) + 1, at_ns=at_ns, by=by), body)
+            self._files.write_new(hidden, encode_request(request))
+            try:
+                is_ours = self._files.create_exclusive(hidden, self._directory / layout.request_name(request.n))
+            finally:
+                self._files.remove(hidden)
+            if is_ours:
+                self._files.sync_directory(self._directory)
+                return request
+        raise StoreUnwritable(f"{self._directory} gives a request no number")
+
+    def _read(self, name: str, n: int) -> Request:
+        path = self._directory / name
+        try:
+            return decode_request(read_document_bytes(self._files, path), n)
+        except (FileNotFoundError, DocumentError) as error:
+            hint = "nothing more is started, for nobody can tell what was asked; what runs goes on"
+            raise CorruptFile(str(path), str(error), hint=hint) from error

@@ -1,0 +1,117 @@
+"""Work batches on disk: a work list frozen as a snapshot, and work.json beside the plan (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+from codebatch.errors import CorruptFile, WrongKind
+from codebatch.model.command import Command, decode_command, encode_command
+from codebatch.model.cutting import cut_shards
+from codebatch.model.digest import digest_bytes
+from codebatch.model.document import DocumentError
+from codebatch.model.entry import Entry, encode_entry
+from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_key
+from codebatch.model.shard import ShardRule
+from codebatch.model.work import WORK_LISTING, WORK_PIPELINE, WORK_TASK, Work, decode_work, encode_work
+from codebatch.store import layout
+from codebatch.store.batches import Batch, create_batch, snapshot_of
+from codebatch.store.documents import read_document
+from codebatch.store.index_frames import make_index
+from codebatch.store.pack_writer import PackWriter
+from codebatch.store.snapshots import Snapshot, SnapshotSource, load_snapshot, publish_snapshot
+from codebatch.store.store import Store
+
+_HINT = "this batch is lost: make a new one with: codebatch work run"
+# A constant: an upgrade of codebatch does not strand an overnight batch.
+_IMPLEMENTATION = digest_bytes(b"work 1")
+
+
+def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at_ns: int) -> Batch:
+    """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
+    assert {command.id for command in commands} == set(work.order)
+    snapshot = _freeze(store, commands, work, at_ns)
+    written = encode_work(work)
+    plan = _plan(snapshot, written)
+    return create_batch(store, plan, sources=(work.root,), at_ns=at_ns, documents={layout.WORK_FILE: written})
+
+
+def _freeze(store: Store, commands: Sequence[Command], work: Work, at_ns: int) -> Snapshot:
+    objects = store.objects()
+    entries: list[Entry] = []
+    with PackWriter(objects) as writer:
+        for command in commands:
+            data = encode_command(command)
+            entries.append(Entry(command.id.encode(), "file", False, len(data), writer.add(data)))
+        writer.seal()
+    entries.sort()
+    document = publish_snapshot(
+        store.files,
+        store.root,
+        make_index(map(encode_entry, entries)),
+        source=SnapshotSource(base=os.fsdecode(work.root), roots=(work.source,), listing=WORK_LISTING),
+        created_at=datetime.fromtimestamp(at_ns / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    )
+    return load_snapshot(store.files, store.root, document.snapshot_id)
+
+
+def _plan(snapshot: Snapshot, written: bytes) -> Plan:
+    config = {"work": digest_bytes(written)}
+    task = PlannedTask(
+        name=WORK_TASK,
+        version="1",
+        scope="file",
+        needs=(),
+        implementation_digest=_IMPLEMENTATION,
+        config=dict(config),
+        tools={},
+        contexts=(),
+        key=task_key(
+            name=WORK_TASK, version="1", implementation_digest=_IMPLEMENTATION, config=dict(config), tools={}, needs=()
+        ),
+    )
+    rule = ShardRule()
+    return Plan(
+        digest=plan_digest(snapshot.digest, (task,)),
+        snapshot_id=snapshot.id,
+        snapshot_digest=snapshot.digest,
+        pipeline=WORK_PIPELINE,
+        tasks=(task,),
+        shard_rule=rule,
+        shards=tuple(cut_shards(items_of(snapshot.entries), rule)),
+        contexts={},
+    )
+
+
+def is_work(batch: Batch) -> bool:
+    """Whether a batch is of commands."""
+    return batch.about.pipeline == WORK_PIPELINE
+
+
+def read_work(batch: Batch) -> Work:
+    """What a work batch is besides its commands. Raises WrongKind where it is none, StoreCorrupt."""
+    if not is_work(batch):
+        raise WrongKind(f"batch {batch.id} analyses files, it runs no commands", hint="see: codebatch batch list")
+    path = batch.root / layout.WORK_FILE
+    try:
+        work = read_document(batch.files, path, decode_work, hint=_HINT)
+    except FileNotFoundError as error:
+        raise CorruptFile(str(path), "is missing", hint=_HINT) from error
+    if {"work": digest_bytes(encode_work(work))} != batch.plan().tasks[0].config:
+        raise CorruptFile(str(path), "is another batch's", hint=_HINT)
+    return work
+
+
+def read_command(store: Store, batch: Batch, command: str) -> Command:
+    """A command of a work batch by its id. Raises StoreCorrupt; KeyError where there is none."""
+    data = snapshot_of(store, batch).read(command.encode())
+    if data is None:
+        raise KeyError(command)
+    try:
+        found = decode_command(data)
+    except DocumentError as error:
+        raise CorruptFile(str(batch.root), f"has a damaged command {command}: {error}", hint=_HINT) from error
+    if found.id != command:
+        raise CorruptFile(str(batch.root), f"has another command as {command}", hint=_HINT)
+    return found
