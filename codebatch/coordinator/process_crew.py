@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import selectors
 import signal
 from collections.abc import Callable, Mapping
 
-from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.coordinator.channels import Channels
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member
 from codebatch.coordinator.limits import Guard, Limits
 from codebatch.coordinator.signals import SignalCounter
 from codebatch.coordinator.workers import WorkerProcess, start_worker
@@ -21,8 +21,6 @@ from codebatch.store.holders import HolderFile
 from codebatch.system.cell import Step
 from codebatch.system.machine import kill_marked
 from codebatch.system.processes import Orphans, describe_end, kill_group
-
-TICK_SECONDS = 0.1
 
 
 class ProcessCrew:
@@ -58,9 +56,10 @@ class ProcessCrew:
         self._running_ns = running_ns
         self._store_lock = store_lock
         self._keeps_terms = keeps_terms
-        self._workers: dict[WorkerId, WorkerProcess] = {}
         self._holders: set[HolderId] = set()
         self._signals = SignalCounter()
+        self._channels = Channels(self._signals)
+        self._workers = self._channels.workers
         self._signals_seen = 0
 
     @property
@@ -70,15 +69,12 @@ class ProcessCrew:
 
     def begin(self) -> None:
         self._orphans = Orphans()
-        self._selector = selectors.DefaultSelector()
-        self._signals.begin()
-        self._selector.register(self._signals.wakeup, selectors.EVENT_READ, None)
+        self._channels.begin()
 
     def end(self) -> None:
         """Leave no process behind, nor what tasks started and detached, be it that the disk refuses to tidy up."""
         with contextlib.ExitStack() as ending:
-            ending.callback(self._signals.end)
-            ending.callback(self._selector.close)
+            ending.callback(self._channels.close)
             ending.callback(self._orphans.end)
             if self._holders:
                 ending.callback(kill_marked, HOLDER_VARIABLE, self._holders)
@@ -98,34 +94,20 @@ class ProcessCrew:
             store_lock=self._store_lock,
             keeps_terms=self._keeps_terms,
         )
-        self._workers[worker] = started
+        self._channels.add(started)
         self._holders.add(started.holder)
-        self._selector.register(started.channel, selectors.EVENT_READ, started)
-        self._selector.register(started.stderr, selectors.EVENT_READ, started)
         return Member(holder=started.holder, pid=started.process.pid)
 
     def send(self, worker: WorkerId, message: ToWorker) -> None:
-        if worker in self._workers:
-            self._workers[worker].send(message)
+        self._channels.send(worker, message)
 
     def wait(self) -> list[Heard]:
-        ready = self._selector.select(TICK_SECONDS)
+        came, is_any = self._channels.hear()
         self._guard.look(self._running_ns() / 1e9)
-        heard: list[Heard] = []
-        for key, _ in ready:
-            if key.data is None:
-                self._signals.clear()
-            elif key.data.id not in self._workers:
-                continue  # It was buried earlier in this turn.
-            elif key.fileobj is key.data.channel:
-                heard += self._receive(key.data)
-            elif not key.data.read_stderr():
-                self._selector.unregister(key.fd)
-        for worker in [worker for worker in self._workers.values() if worker.has_ended]:
-            heard += self._receive(worker)
+        heard: list[Heard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
         heard += self._obey_signals()
         self._guard.enforce(self._workers.values())
-        if not ready:
+        if not is_any:
             self._orphans.reap([worker.process.pid for worker in self._workers.values()])
         return heard
 
@@ -142,17 +124,8 @@ class ProcessCrew:
         if dead:
             kill_marked(HOLDER_VARIABLE, dead)
 
-    def _receive(self, worker: WorkerProcess) -> list[Heard]:
-        received = worker.receive()
-        if received is None:
-            return [self._bury(worker)]
-        return [Said(worker.id, message) for message in received]
-
     def _bury(self, worker: WorkerProcess) -> Died:
-        del self._workers[worker.id]
-        self._selector.unregister(worker.channel)
-        if worker.stderr in self._selector.get_map():
-            self._selector.unregister(worker.stderr)
+        self._channels.remove(worker)
         step = worker.step()
         death = worker.bury()
         reason, is_from_outside = self._guard.reason_of(worker, death)

@@ -24,7 +24,9 @@ class SignalCounter:
     that does about them is up to our caller.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, hears_hangup: bool = True) -> None:
+        """Who does not hear SIGHUP goes on without a terminal. What it starts is killed by one as ever."""
+        self._hears_hangup = hears_hangup
         self.count = 0
         self.first: signal.Signals | None = None
         self.is_suspension_asked = False
@@ -39,8 +41,7 @@ class SignalCounter:
             return
         for number in (*HANDLED, signal.SIGTSTP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) and background jobs stay as they were told.
-                handler = self._handle_suspension if number is signal.SIGTSTP else self._handle
-                self._before[number] = signal.signal(number, handler)
+                self._before[number] = signal.signal(number, self._handler_of(number))
 
     def end(self) -> None:
         """Leave signals to whom they were for before."""
@@ -48,6 +49,14 @@ class SignalCounter:
             signal.signal(number, handler)
         os.close(self.wakeup)
         os.close(self._write)
+
+    def _handler_of(self, number: signal.Signals) -> Callable[[int, FrameType | None], None]:
+        if number is signal.SIGTSTP:
+            return self._handle_suspension
+        return self._pass if number is signal.SIGHUP and not self._hears_hangup else self._handle
+
+    def _pass(self, number: int, frame: FrameType | None) -> None:
+        """A handler, unlike SIG_IGN, is not inherited."""
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

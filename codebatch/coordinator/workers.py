@@ -18,7 +18,7 @@ from codebatch.engine.events import WorkerId
 from codebatch.errors import StoreCorrupt
 from codebatch.model.outcome import HolderId
 from codebatch.model.task import OwnPlace
-from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, worker_arguments, worker_environment
+from codebatch.protocol.launch import HOLDER_VARIABLE, STACK_SIGNAL, Launch, Role, worker_arguments, worker_environment
 from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_from_worker, encode_message
 from codebatch.store import layout
 from codebatch.store.batches import Batch
@@ -147,8 +147,12 @@ def start_worker(
     hash_seed: int,
     store_lock: int | None,
     keeps_terms: bool = False,
+    role: Role = "tasks",
 ) -> WorkerProcess:
-    """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too."""
+    """Start a worker in an empty directory of its own, from a thread that outlives it. It holds our lock too.
+
+    One for commands has our environment, for they are to have it.
+    """
     holder = new_holder_id()
     scratch = batch.root / layout.SCRATCH / holder
     if batch.files.size(batch.root) is None:  # To make it again would leave a store with nothing but that in the way.
@@ -168,11 +172,14 @@ def start_worker(
             own_tasks=dict(own_places),
             store_lock=store_lock,
             keeps_terms=keeps_terms,
+            role=role,
         )
         process = start_process(
             worker_arguments(sys.executable, launch),
             cwd=scratch,
-            environment=worker_environment(os.environ, holder, hash_seed),
+            environment=worker_environment(os.environ, holder, hash_seed)
+            if role == "tasks"
+            else {**os.environ, HOLDER_VARIABLE: holder},
             inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )

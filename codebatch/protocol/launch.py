@@ -28,6 +28,9 @@ STACK_SIGNAL = signal.SIGUSR1
 ENVIRONMENT_KEPT = ("HOME", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
+Role = Literal["tasks", "commands"]
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told on its command line, as one JSON argument. `own_tasks`: `system/task_catalogue.py`.
 
@@ -44,7 +47,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     store_lock: int | None = None
     own_tasks: dict[str, OwnPlace] = {}
     keeps_terms: bool = False
-    role: Literal["tasks", "commands"] = "tasks"
+    role: Role = "tasks"
 
 
 def worker_arguments(python: str, launch: Launch) -> list[str]:

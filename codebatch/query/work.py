@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
+from codebatch.engine.agenda import agenda_of
+from codebatch.engine.conductor import Conductor
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.outcome import HolderId
 from codebatch.model.record import CommandReason
+from codebatch.model.request import interrupted_question
 from codebatch.model.work import Work
-from codebatch.store.holders import HolderFile
+from codebatch.store import layout
+from codebatch.store.attempts import Attempts, Leased, read_leases
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile, LeaseReader
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.requests import Requests
+from codebatch.store.store import Store
+from codebatch.store.work import commands_of, read_work
 
 
 class CommandStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,3 +67,50 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
     def is_stalled(self) -> bool:
         """Whether work is open that nobody does: `resume` continues it."""
         return self.state is BatchState.RUNNING and self.coordinator is None and not self.workers
+
+
+def work_standing(store: Store, batch: Batch) -> WorkStanding:
+    """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt."""
+    work, plan = read_work(batch), batch.plan()
+    commands = commands_of(store, batch, work)
+    reader = LeaseReader(batch.files, batch.root)
+    _, coordinator = reader.leader()
+    attempts = Attempts(plan, Outcomes(batch.files, batch.root))
+    leased = read_leases(reader, attempts.places)
+    conductor = Conductor(
+        agenda_of(work, commands),
+        concluded=attempts.read(),  # After the leases: what the dead ended is all there.
+        epochs=leased.epochs,
+        foreign=leased.live,
+        requests=Requests(batch.files, batch.root).read(),
+    )
+    items = {id_: item for item, id_ in enumerate(commands)}
+    workers = {leased.leases[item].holder.holder: leased.leases[item].holder for item in conductor.foreign}
+    return WorkStanding(
+        state=conductor.verdict(),
+        work=work,
+        commands=tuple(_standing_of(conductor, commands, attempts, leased, items[id_]) for id_ in work.order),
+        coordinator=coordinator,
+        workers=tuple(workers.values()),
+    )
+
+
+def _standing_of(
+    conductor: Conductor, commands: list[CommandId], attempts: Attempts, leased: Leased, item: int
+) -> CommandStanding:
+    state = conductor.state(item)
+    round_, epoch = conductor.attempt(item)
+    last = conductor.conclusion(item)
+    return CommandStanding(
+        id=commands[item],
+        item=item,
+        state=state,
+        round=round_,
+        epoch=epoch,
+        reason=last.reason if last else None,
+        exit_status=last.exit_status if last else None,
+        cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
+        question=interrupted_question(commands[item], round_) if state is CommandState.BLOCKED else "",
+        log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ else "",
+        holder=leased.leases[item].holder.holder if state is CommandState.RUNNING else None,
+    )

@@ -63,8 +63,10 @@ def new_holder_id() -> HolderId:
 class Holder:
     """This process as a holder in one batch, until `close` or death."""
 
-    def __init__(self, files: Files, batch_root: Path, about: HolderFile) -> None:
+    def __init__(self, files: Files, batch_root: Path, about: HolderFile, *, is_durable: bool = False) -> None:
+        """`is_durable`: on return of whatever takes a lease it is on disk, and so is who took it."""
         self._files = files
+        self._is_durable = is_durable
         self._root = batch_root
         self.about = about
         self._path = batch_root / layout.HOLDERS / about.holder
@@ -85,7 +87,7 @@ class Holder:
         hidden = self._path.with_name(f".{self.id}.tmp")
         for _ in range(ATTEMPTS_MAX):
             try:
-                self._files.write_volatile(hidden, encode_document(self.about))
+                self._write(hidden)
                 lock = self._files.try_lock(hidden, create=False)
             except FileNotFoundError:
                 continue
@@ -106,20 +108,36 @@ class Holder:
         raise StoreUnwritable(f"cannot become a holder of {self._root.name}: {self._path} is taken")
 
     def try_lease(self, shard: ShardId, start: int, epoch: int) -> bool:
-        """Take a lease; False where another process took that epoch before. Not durable: leases only save double work.
+        """Take a lease; False where another process took that epoch before. Those of analyses only save double work.
 
         A lease is a further name of the holder's file, so that its inode tells the holder. A file system bounds the
         names of one file (ext4: 65,000): then a copy takes over as the source of links, as where the file was deleted.
         """
-        path = self._root / layout.LEASES / layout.lease_name(shard, start, epoch)
+        return self._link(layout.lease_name(shard, start, epoch))
+
+    def try_lead(self, epoch: int) -> bool:
+        """Take the lease of a work batch as a whole; False where another process took that epoch before."""
+        return self._link(layout.coordinator_lease_name(epoch))
+
+    def _link(self, name: str) -> bool:
+        is_ours = self._name(name)
+        if is_ours and self._is_durable:
+            self._files.sync_directory(self._root / layout.LEASES)
+        return is_ours
+
+    def _name(self, name: str) -> bool:
+        path = self._root / layout.LEASES / name
         try:
             return self._files.create_exclusive(self._lease_source, path)
         except OSError as error:
             if error.errno not in (errno.EMLINK, errno.ENOENT):
                 raise
         self._lease_source = self._path.with_name(f".{self.id}.{uuid.uuid4().hex}.tmp")
-        self._files.write_volatile(self._lease_source, encode_document(self.about))
+        self._write(self._lease_source)
         return self._files.create_exclusive(self._lease_source, path)
+
+    def _write(self, path: Path) -> None:
+        (self._files.write_new if self._is_durable else self._files.write_volatile)(path, encode_document(self.about))
 
     def close(self) -> None:
         """Give up every lease. The file stays: it says who held what."""
@@ -178,6 +196,20 @@ class LeaseReader:
                 shard=shard, start=start, epoch=epoch, holder=holder, is_live=live[holder.holder]
             )
         return leases
+
+    def leader(self) -> tuple[int, HolderFile | None]:
+        """The highest epoch of the lease of a work batch as a whole, and its holder where that lives; 0 without one."""
+        highest = (0, 0, "")
+        for name, inode in self._files.listing(self._root / layout.LEASES):
+            epoch = layout.parse_coordinator_lease(name)
+            if epoch is not None:
+                highest = max(highest, (epoch, inode, name))
+        epoch, inode, name = highest
+        if not epoch:
+            return 0, None
+        holder = self._holder(inode, self._root / layout.LEASES / name)
+        is_live = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
+        return epoch, holder if is_live else None
 
     def is_live(self, holder: HolderFile) -> bool:
         """Whether a holder may still be at work. One on another host counts as alive: its flock cannot be seen here."""

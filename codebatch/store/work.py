@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from codebatch.errors import CorruptFile, WrongKind
-from codebatch.model.command import Command, decode_command, encode_command
+from codebatch.model.command import Command, CommandId, decode_command, encode_command
 from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import digest_bytes
 from codebatch.model.document import DocumentError
@@ -101,6 +101,15 @@ def read_work(batch: Batch) -> Work:
     if {"work": digest_bytes(encode_work(work))} != batch.plan().tasks[0].config:
         raise CorruptFile(str(path), "is another batch's", hint=_HINT)
     return work
+
+
+def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
+    """The commands of a work batch in the order of its plan's items. Raises StoreCorrupt."""
+    entries = items_of(snapshot_of(store, batch).entries)
+    commands = [CommandId(entry.text) for entry in entries]
+    if sorted(commands) != sorted(work.order):
+        raise CorruptFile(str(batch.root / layout.WORK_FILE), "has other commands than the work list", hint=_HINT)
+    return commands
 
 
 def read_command(store: Store, batch: Batch, command: str) -> Command:

@@ -38,6 +38,12 @@ def parent(pid: int) -> int | None:
     return int(fields[1]) if len(fields) > 1 else None
 
 
+def start_ticks(pid: int) -> int | None:
+    """When a process was started, in clock ticks after boot; with its id that names it until the machine stops."""
+    fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[19]) if len(fields) > 19 else None
+
+
 def resident_bytes(pid: int) -> int | None:
     """The memory that a process has resident."""
     fields = _read(f"{pid}/statm").split()

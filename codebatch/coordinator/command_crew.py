@@ -1,0 +1,172 @@
+"""A crew for commands: its workers outlive us, so that what they run does, and no limits of tasks hold for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection
+
+from codebatch.coordinator.channels import Channels
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member
+from codebatch.coordinator.signals import SignalCounter
+from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
+from codebatch.protocol.messages import Assign, Terminate, ToWorker
+from codebatch.store import layout
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile
+from codebatch.system import proc
+from codebatch.system.cell import Cell, Child
+from codebatch.system.host import is_here
+from codebatch.system.machine import kill_marked
+from codebatch.system.processes import describe_end
+
+
+class CommandCrew:
+    """The workers of one coordinator of a work batch, in one thread; signals are heard where that is the main one.
+
+    The first signal is heard as DrainAsked, the second has commands ended with their grace, the third kills them.
+    SIGHUP is passed over: a batch goes on without a terminal.
+    """
+
+    def __init__(self, batch: Batch, *, store_root: str, coordinator: HolderId, store_lock: int | None = None) -> None:
+        """`store_lock` is the descriptor of our lock of the store, which workers inherit."""
+        self._batch = batch
+        self._store_root = store_root
+        self._coordinator = coordinator
+        self._store_lock = store_lock
+        self._signals = SignalCounter(hears_hangup=False)
+        self._channels = Channels(self._signals)
+        self._marks: dict[WorkerId, str] = {}
+        self._signals_seen = 0
+        self._ends_adopted = False
+
+    @property
+    def exit_status(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM; 0 where there was none."""
+        return self._signals.exit_status
+
+    def begin(self) -> None:
+        """Called once before all but `kill_left_of`; `end` follows, whatever happens between."""
+        self._channels.begin()
+
+    def end(self) -> None:
+        """Leave workers that are at something to end it by themselves, and to the next coordinator."""
+        for worker in self._channels.workers.values():
+            worker.channel.close()
+            os.close(worker.stderr)
+        self._channels.workers.clear()
+        self._channels.close()
+
+    def start(self, worker: WorkerId) -> Member:
+        """Start a worker; it says Hello when it can be given a command."""
+        started = start_worker(
+            worker,
+            self._batch,
+            store_root=self._store_root,
+            coordinator=self._coordinator,
+            own_places={},
+            hash_seed=0,
+            store_lock=self._store_lock,
+            role="commands",
+        )
+        self._channels.add(started)
+        return Member(holder=started.holder, pid=started.process.pid)
+
+    def send(self, worker: WorkerId, message: ToWorker) -> None:
+        """Send a message. That nobody is there to receive it is heard, not raised."""
+        if isinstance(message, Assign) and worker in self._channels.workers:
+            unit, holder = message.unit, self._channels.workers[worker].holder
+            self._marks[worker] = attempt_mark(holder, unit.shard, unit.start, message.epoch)
+        self._channels.send(worker, message)
+
+    def wait(self) -> list[Heard]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+        came, _ = self._channels.hear()
+        heard: list[Heard] = [self._bury(one) if isinstance(one, WorkerProcess) else one for one in came]
+        return heard + self._obey_signals()
+
+    def take_on(self, holders: Collection[HolderFile]) -> None:
+        """Let go on what an earlier coordinator stopped, and its commands (Ctrl-Z)."""
+        for holder in holders:
+            if is_here(holder.host):
+                self._signal_child(self._child_of(holder.holder), signal.SIGCONT)
+                _signal(holder.pid, signal.SIGCONT)
+
+    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+        """Kill what attempts of dead workers left running: the session of each command, and all with their marks."""
+        for holder in dead:
+            self._signal_child(self._child_of(holder), signal.SIGKILL)
+        if marks:
+            kill_marked(ATTEMPT_VARIABLE, marks)
+
+    def _bury(self, worker: WorkerProcess) -> Died:
+        self._channels.remove(worker)
+        mark = self._marks.pop(worker.id, None)
+        child = self._child_of(worker.holder)
+        death = worker.bury()
+        if death.returncode != 0:
+            self._signal_child(child, signal.SIGKILL)
+            if mark is not None:
+                kill_marked(ATTEMPT_VARIABLE, {mark})
+        return Died(
+            worker=worker.id,
+            returncode=death.returncode,
+            how=describe_end(death.returncode),
+            killed_for=worker.killed_for,
+            stderr=worker.stderr_text,
+            memory_peak_bytes=death.memory_peak_bytes,
+        )
+
+    def _child_of(self, holder: HolderId) -> Child | None:
+        path = self._batch.root / layout.HOLDERS / layout.cell_name(holder)
+        try:
+            cell = Cell(self._batch.files, path, create=False)
+        except FileNotFoundError:
+            return None
+        try:
+            return cell.read_child()
+        finally:
+            cell.close()
+
+    @staticmethod
+    def _signal_child(child: Child | None, number: int) -> None:
+        """Signal the session of a command, unless its id is another's by now."""
+        if child is None or proc.start_ticks(child.pid) != child.start_ticks:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+
+    def _obey_signals(self) -> list[Heard]:
+        if self._signals.is_suspension_asked:
+            self._suspend()
+        before, self._signals_seen = self._signals_seen, self._signals.count
+        if self._signals_seen > max(before, 1):
+            for worker in self._channels.workers.values():
+                if self._signals_seen == 2:
+                    worker.send(Terminate(why="interrupted"))
+                else:
+                    worker.kill("interrupted")
+        if before or not self._signals_seen:
+            return []
+        assert self._signals.first is not None, "a signal was counted"
+        return [DrainAsked(self._signals.first.name)]
+
+    def _suspend(self) -> None:
+        """Ctrl-Z: stop the workers and their commands, then ourselves; go on together when continued."""
+        self._signal_all(signal.SIGSTOP)
+        self._signals.suspend()
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        for worker in self._channels.workers.values():
+            _signal(worker.process.pid, number)
+            self._signal_child(self._child_of(worker.holder), number)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

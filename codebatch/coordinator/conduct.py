@@ -1,0 +1,37 @@
+"""Conducting a work batch from its present state until nothing is left to start."""
+
+from __future__ import annotations
+
+import os
+
+from codebatch.coordinator.command_crew import CommandCrew
+from codebatch.coordinator.conducting import CommandWatcher, Conducting
+from codebatch.store.batches import Batch
+from codebatch.store.holders import HolderFile, new_holder_id
+from codebatch.store.store import Store
+from codebatch.store.work import commands_of, read_work
+from codebatch.system.clock import wall_ns
+from codebatch.system.host import this_host
+
+
+def conduct(store: Store, batch: Batch, *, watcher: CommandWatcher | None = None, store_lock: int | None = None) -> int:
+    """Do what may be done in a work batch; returns 0, or the exit status of the signal that ended it early.
+
+    `store_lock` is the descriptor of the caller's lock of the store: workers hold it for as long as they live. Raises
+    BatchConducted, EnvironmentBroken, StoreUnwritable, StoreCorrupt; what ended before is kept, and workers that are at
+    something end that by themselves.
+    """
+    work, plan = read_work(batch), batch.plan()
+    commands = commands_of(store, batch, work)
+    while True:
+        about = HolderFile(
+            holder=new_holder_id(), role="coordinator", pid=os.getpid(), host=this_host(), since_ns=wall_ns()
+        )
+        crew = CommandCrew(batch, store_root=str(store.root), coordinator=about.holder, store_lock=store_lock)
+        conducting = Conducting(batch, plan, work, commands, crew, about=about, watcher=watcher, wall_ns=wall_ns)
+        try:
+            conducting.run()
+        finally:
+            conducting.close()
+        if crew.exit_status or not conducting.has_unseen_requests:
+            return crew.exit_status

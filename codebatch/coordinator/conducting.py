@@ -1,0 +1,336 @@
+"""Conducting: one thread that hears of its crew, of requests and of the disk, the conductor inside.
+
+It turns what is heard into events of the conductor, and the conductor's actions into messages, workers and commits.
+Nothing here decides what runs when (engine/conductor.py); processes and signals are the crew's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
+from codebatch.engine.agenda import agenda_of
+from codebatch.engine.command_events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Lost,
+    Released,
+    Requested,
+    Settle,
+    Start,
+    Terminate,
+)
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
+from codebatch.model.command import CommandId
+from codebatch.model.outcome import HolderId, Outcome, Unit
+from codebatch.model.plan import Plan
+from codebatch.model.work import WORK_TASK, Work
+from codebatch.protocol import messages
+from codebatch.protocol.launch import attempt_mark
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import journal
+from codebatch.store.attempts import Attempts, read_leases
+from codebatch.store.batches import Batch, make_batch_directories
+from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
+from codebatch.store.leftovers import BatchLeftovers
+from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
+from codebatch.store.requests import Requests
+
+# Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
+_LOOK_EVERY = 100
+_QUIET_TURN = 20
+
+
+class CommandWatcher(Protocol):
+    """Who is told of a batch of commands while it runs."""
+
+    def conducting(self, conductor: Conductor) -> None:
+        """Called once: whoever wants to know where things stand asks the conductor."""
+
+    def handled(self, event: CommandEvent) -> None:
+        """Called after each event."""
+
+    def turned(self) -> None:
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+
+
+class Conducting:
+    """One run over one work batch, with a crew of its own, as the only one who may."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        plan: Plan,
+        work: Work,
+        commands: Sequence[CommandId],
+        crew: Crew,
+        *,
+        about: HolderFile,
+        watcher: CommandWatcher | None,
+        wall_ns: Callable[[], int],
+    ) -> None:
+        """`commands` are the plan's items in its order; `about` is what this process is known by.
+
+        Raises BatchConducted where another process conducts the batch.
+        """
+        self._batch = batch
+        self._crew = crew
+        self._watcher = watcher
+        with contextlib.ExitStack() as opened:
+            self._holder = Holder(batch.files, batch.root, about, is_durable=True)
+            opened.callback(self._holder.close)
+            make_batch_directories(batch)
+            self._leases = LeaseReader(batch.files, batch.root)
+            self.epoch = self._take_lead()
+            self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)
+            opened.callback(self._journal.close)
+            self._committer = Committer(batch.files, batch.root, about.holder)
+            opened.callback(self._committer.close)
+            self._attempts = Attempts(plan, Outcomes(batch.files, batch.root))
+            self._requests = Requests(batch.files, batch.root)
+            leased = read_leases(self._leases, self._attempts.places)
+            concluded = self._attempts.read()
+            ended = {one.item: 0 for one in concluded.conclusions}
+            for one in concluded.conclusions:
+                ended[one.item] = max(ended[one.item], one.epoch)
+            self._bury_dead(
+                {item: one for item, one in leased.leases.items() if not one.is_live and one.epoch > ended.get(item, 0)}
+            )
+            self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
+            self.conductor = Conductor(
+                agenda_of(work, commands),
+                concluded=concluded,
+                epochs=leased.epochs,
+                foreign=leased.live,
+                requests=self._requests.read(),
+            )
+            self._opened = opened.pop_all()
+        self._frame_writer = FrameWriter()
+        self._workers: dict[WorkerId, Member] = {}
+        self._events: deque[CommandEvent] = deque()
+        self._end: Complete | Drained | Break | None = None
+        self._spawned = self._since_look = 0
+        self._refusal: CodebatchError | None = None
+
+    def run(self) -> None:
+        """Conduct until nothing is left to start here, or somebody drains us.
+
+        Raises EnvironmentBroken, or what a worker gave up for. Workers that are at something then outlive us.
+        """
+        self._journal.write(journal.Started(pid=self._holder.about.pid))
+        if self._watcher is not None:
+            self._watcher.conducting(self.conductor)
+        self._crew.begin()
+        try:
+            self._handle(Started())
+            while self._end is None or self._workers:
+                self._turn()
+        finally:
+            self._crew.end()
+        self._journal.write(journal.Ended(reason=type(self._end).__name__.lower()))
+        if self._refusal is not None:
+            raise self._refusal
+        if isinstance(self._end, Break):
+            raise EnvironmentBroken(
+                f"{self._end.deaths} workers died in a row before any command came to an end",
+                hint=f"go on with: codebatch resume --batch {self._batch.id}",
+            )
+
+    @property
+    def has_unseen_requests(self) -> bool:
+        """Whether somebody asked something since: who ends gives up its lease first, then looks."""
+        return len(self._requests.read()) > self.conductor.requests_seen
+
+    def close(self) -> None:
+        """Give up the lease."""
+        # What we cannot look at now, the next one does.
+        with self._opened, contextlib.suppress(OSError, StoreError):
+            left = BatchLeftovers(self._batch.files, self._batch.root)
+            left.sweep(self._leases.holders(), self._holder.id)
+
+    def _take_lead(self) -> int:
+        epoch, leader = self._leases.leader()
+        if leader is None and self._holder.try_lead(epoch + 1):
+            return epoch + 1
+        _, leader = self._leases.leader()
+        who = f"process {leader.pid} on {leader.host.name}" if leader is not None else "another process"
+        raise BatchConducted(
+            f"batch {self._batch.id} is conducted by {who}", hint=f"see: codebatch status --batch {self._batch.id}"
+        )
+
+    def _turn(self) -> None:
+        heard = self._crew.wait()
+        for one in heard:
+            self._hear(one)
+        self._heed_requests()
+        self._since_look += 1 if heard else _QUIET_TURN
+        if self.conductor.foreign and self._since_look >= _LOOK_EVERY and self._end is None:
+            self._since_look = 0
+            self._look_at_foreign()
+        if self._watcher is not None:
+            self._watcher.turned()
+
+    def _hear(self, heard: Heard) -> None:
+        match heard:
+            case Said(worker, message):
+                self._receive(worker, message)
+            case Died():
+                self._bury(heard)
+            case DrainAsked(reason):
+                self._journal.write(journal.Drained(reason=reason))
+                self._handle(DrainRequested())
+
+    def _heed_requests(self) -> None:
+        if self._end is not None:
+            return
+        try:
+            requests = self._requests.read()
+        except StoreCorrupt as error:  # Nobody can tell what was asked: nothing starts, what runs goes on.
+            self._give_up(error)
+            return
+        for request in requests[self.conductor.requests_seen :]:
+            self._handle(Requested(request))
+
+    def _handle(self, event: CommandEvent) -> None:
+        """Hand over an event. What its actions bring about waits until all of them are done."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            event = self._events[0]
+            for action in self.conductor.handle(event):
+                self._do(action)
+            if self._watcher is not None:
+                self._watcher.handled(event)
+            self._events.popleft()
+
+    def _do(self, action: CommandAction) -> None:
+        match action:
+            case Spawn():
+                self._spawned += 1
+                worker = WorkerId(self._spawned)
+                member = self._workers[worker] = self._crew.start(worker)
+                self._journal.write(journal.Spawned(worker=member.holder, pid=member.pid))
+            case Start():
+                shard, item = self._attempts.places.place(action.item)
+                unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
+                assign = messages.Assign(unit=unit, epoch=action.epoch, requests=action.requests)
+                self._crew.send(action.worker, assign)
+            case Settle():
+                self._settle(action)
+            case Terminate(worker, grace_seconds):
+                self._crew.send(worker, messages.Terminate(why="cancelled", grace_seconds=grace_seconds))
+            case Retire(worker):
+                self._crew.send(worker, messages.Stop())
+            case Complete() | Drained() | Break():
+                self._end = action
+
+    def _receive(self, worker: WorkerId, message: messages.FromWorker) -> None:
+        match message:
+            case messages.Hello():
+                self._idle(worker, Ready(worker))
+            case messages.Refused(epoch=epoch):
+                self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
+                self._idle(worker, Refused(worker, epoch))
+            case messages.Committed(commit=commit, lost=lost):
+                self._handle(Concluded(self._attempts.of_commit(commit)))
+                if lost:
+                    self._learn()
+            case messages.Finished():
+                self._idle(worker, Finished(worker))
+            case messages.GaveUp(code=code, message=text, hint=hint):
+                self._give_up(error_of(code, text, hint))
+
+    def _give_up(self, error: CodebatchError) -> None:
+        self._refusal = self._refusal or error
+        self._handle(DrainRequested())
+
+    def _idle(self, worker: WorkerId, event: Ready | Refused | Finished) -> None:
+        """A worker has nothing to do now. Once all is over it has nothing to wait for either."""
+        self._handle(event)
+        if self._end is not None:
+            self._crew.send(worker, messages.Stop())
+
+    def _bury(self, died: Died) -> None:
+        self._learn()  # It may have died between its last link and its report.
+        member = self._workers.pop(died.worker)
+        item = self.conductor.running_item(died.worker)
+        if died.returncode != 0 or item is not None:
+            self._journal.write(
+                journal.Lost(
+                    worker=member.holder,
+                    pid=member.pid,
+                    reason=f"{died.killed_for}: {died.how}" if died.killed_for else died.how,
+                    memory_peak_bytes=died.memory_peak_bytes,
+                    evidence=died.stderr,
+                )
+            )
+        is_leased = False
+        if item is not None:
+            leases = read_leases(self._leases, self._attempts.places).leases
+            is_leased = item in leases and leases[item].epoch >= self.conductor.epoch(item)
+        if self._end is None:
+            self._handle(Lost(died.worker, is_leased))
+
+    def _settle(self, action: Settle) -> None:
+        shard, item = self._attempts.places.place(action.item)
+        outcome = Outcome(shard=shard, task=WORK_TASK, start=item, end=item + 1, type=action.type, reason="interrupted")
+        encoded = encode_outcome(outcome, [b""], self._frame_writer)
+        commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
+        self._handle(Concluded(self._attempts.of_commit(commit)))
+        if not commit.outcomes:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Take note of what is committed on disk and was not reported: by adopted workers, and by the dead."""
+        found = self._attempts.read()
+        if found.conclusions or found.unreadable:
+            self._handle(found)
+
+    def _look_at_foreign(self) -> None:
+        """See what adopted workers committed; what a dead one ran is ended, then its command is ours to judge."""
+        leases = read_leases(self._leases, self._attempts.places).leases
+        dead = {item: leases[item] for item in self.conductor.foreign if item in leases and not leases[item].is_live}
+        self._bury_dead(dead)
+        self._learn()
+        for item, lease in sorted(dead.items()):
+            self._handle(Released(item, lease.epoch))
+
+    def _bury_dead(self, leases: dict[int, Lease]) -> None:
+        """End whatever attempts of dead workers left running."""
+        marks: set[str] = set()
+        for item, lease in leases.items():
+            marks.add(attempt_mark(lease.holder.holder, *self._attempts.places.place(item), lease.epoch))
+        self._crew.kill_left_of(marks, {lease.holder.holder for lease in leases.values()})
+
+
+class Crew(Protocol):
+    """Workers for commands of one coordinator. What concerns a worker that has died is passed over."""
+
+    def begin(self) -> None:
+        """Called once, before all but `kill_left_of` and `take_on`; `end` follows, whatever happens between."""
+
+    def end(self) -> None:
+        """Leave workers that are at something to end it by themselves."""
+
+    def start(self, worker: WorkerId) -> Member:
+        """Start a worker; it says Hello when it can be given a command."""
+
+    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+        """Send a message. That nobody is there to receive it is heard, not raised."""
+
+    def wait(self) -> list[Heard]:
+        """What was heard since the last call, in order; waits for something, for a tenth of a second at most."""
+
+    def take_on(self, holders: Collection[HolderFile]) -> None:
+        """Let live workers of an earlier coordinator go on, be it that they were stopped."""
+
+    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+        """Kill what attempts with these marks left running, of workers that are dead."""

@@ -1,0 +1,82 @@
+"""What there is to conduct: the commands of a work batch as numbers, in plan order, and what needs what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from codebatch.model.command import CommandId
+from codebatch.model.work import OnFailure, Policy, Work
+
+SLOTS = ""
+"""The pool that everything takes of; no pool of a user's has that name."""
+
+Demand = tuple[tuple[str, int], ...]
+"""How much of which pools a command takes while it runs: of slots first, then by name."""
+
+
+class Need(NamedTuple):
+    """What must have ended before a command starts, and whether it must have ended well."""
+
+    item: int
+    must_succeed: bool
+
+
+class Agenda(msgspec.Struct, frozen=True, kw_only=True):
+    """A work batch by item: the place of a command in the plan. `keys` order those that may start, the least first."""
+
+    ids: tuple[CommandId, ...]
+    needs: tuple[tuple[Need, ...], ...]
+    policies: tuple[Policy, ...]
+    demands: tuple[Demand, ...]
+    keys: tuple[tuple[int, int, int], ...]
+    capacity: dict[str, int]
+    on_failure: OnFailure
+    failures_max: int
+
+
+def agenda_of(work: Work, ids: Sequence[CommandId]) -> Agenda:
+    """The agenda of a work batch whose plan has these items, which are those of its order."""
+    items = {id_: item for item, id_ in enumerate(ids)}
+    needs: list[list[Need]] = [[] for _ in ids]
+    for edge in work.edges:
+        needs[items[edge.task]].append(Need(items[edge.on], edge.kind == "needs"))
+    policies = tuple(map(work.policy, ids))
+    slots = 1 if work.strategy == "serial" else work.max_parallel
+    behind = [0] * len(ids) if work.strategy == "serial" else _behind(needs)
+    rank = {id_: place for place, id_ in enumerate(work.order)}
+    return Agenda(
+        ids=tuple(ids),
+        needs=tuple(map(tuple, needs)),
+        policies=policies,
+        demands=tuple(
+            ((SLOTS, slots if policy.exclusive else 1), *sorted(policy.pools.items())) for policy in policies
+        ),
+        keys=tuple((-policies[item].priority, -behind[item], rank[id_]) for item, id_ in enumerate(ids)),
+        capacity={**work.pools, SLOTS: slots},
+        on_failure=work.on_failure,
+        failures_max=work.failures_max,
+    )
+
+
+def _behind(needs: Sequence[Sequence[Need]]) -> list[int]:
+    """Of each item how many others wait behind it on the longest path: what list scheduling starts first.
+
+    From the ends of the graph upwards (Kahn 1962). What is on a circle, which no work file makes, has none.
+    """
+    users = [0] * len(needs)
+    for each in needs:
+        for need in each:
+            users[need.item] += 1
+    behind = [0] * len(needs)
+    free = [item for item, count in enumerate(users) if not count]
+    while free:
+        item = free.pop()
+        for need in needs[item]:
+            behind[need.item] = max(behind[need.item], behind[item] + 1)
+            users[need.item] -= 1
+            if not users[need.item]:
+                free.append(need.item)
+    return behind

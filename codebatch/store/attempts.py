@@ -1,0 +1,98 @@
+"""What is on disk of a work batch's attempts: outcomes, leases, and who conducts it (SPEC.md "Work batches")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+
+from codebatch.engine.command_events import Concluded, Conclusion
+from codebatch.model.outcome import Commit, Register
+from codebatch.model.plan import Plan
+from codebatch.model.record import CommandReason
+from codebatch.model.shard import Shard, ShardId
+from codebatch.model.work import WORK_TASK
+from codebatch.store.holders import Lease, LeaseReader
+from codebatch.store.outcomes import Outcomes
+
+
+class CommandPlaces:
+    """Where commands stand in the plan: an item of it is an item of a shard."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._starts = {shard.id: shard for shard in shards}
+        self._places = [(shard.id, item) for shard in shards for item in range(shard.items)]
+
+    def place(self, item: int) -> tuple[ShardId, int]:
+        """The shard of an item, and its number there."""
+        return self._places[item]
+
+    def item(self, shard: ShardId, number: int) -> int | None:
+        """The item with a number in a shard; None where there is none."""
+        found = self._starts.get(shard)
+        return found.start + number if found is not None and number < found.items else None
+
+
+class Attempts:
+    """Reads how attempts ended, and goes on where it stopped."""
+
+    def __init__(self, plan: Plan, outcomes: Outcomes) -> None:
+        self.places = CommandPlaces(plan.shards)
+        self._outcomes = outcomes
+
+    def read(self) -> Concluded:
+        """What appeared since. What no plan of commands has is passed over as what cannot be read is."""
+        found = self._outcomes.scan()
+        unreadable = [place for register in found.unreadable if (place := self._named(register)) is not None]
+        conclusions = [one for commit in found.commits for one in self.of_commit(commit)]
+        return Concluded(tuple(conclusions), tuple(unreadable))
+
+    def of_commit(self, commit: Commit) -> list[Conclusion]:
+        """What a commit says."""
+        found: list[Conclusion] = []
+        for outcome in commit.outcomes:
+            item = self.places.item(outcome.shard, outcome.start)
+            if item is None or outcome.task != WORK_TASK or outcome.end != outcome.start + 1:
+                continue
+            found.append(
+                Conclusion(
+                    item=item,
+                    round=commit.round,
+                    type=outcome.type,
+                    reason=cast("CommandReason | None", outcome.reason),
+                    epoch=commit.epoch,
+                    exit_status=outcome.exit_status,
+                )
+            )
+        return found
+
+    def _named(self, register: Register) -> tuple[int, int] | None:
+        item = self.places.item(register.shard, register.start)
+        return None if item is None or register.task != WORK_TASK else (item, register.round)
+
+
+class Leased(msgspec.Struct, frozen=True):
+    """The highest lease of every command that ever began, by item."""
+
+    leases: dict[int, Lease]
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """Its epoch."""
+        return {item: lease.epoch for item, lease in self.leases.items()}
+
+    @property
+    def live(self) -> list[int]:
+        """Those whose holder lives."""
+        return [item for item, lease in self.leases.items() if lease.is_live]
+
+
+def read_leases(reader: LeaseReader, places: CommandPlaces) -> Leased:
+    """Who holds what, by the names in `leases/`."""
+    found: dict[int, Lease] = {}
+    for (shard, number), lease in reader.leases().items():
+        item = places.item(shard, number)
+        if item is not None:
+            found[item] = lease
+    return Leased(found)
