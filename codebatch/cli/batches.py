@@ -36,7 +36,7 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES, TaskDeclaration
-from codebatch.store.batches import given_names
+from codebatch.store.batches import given_names, is_work
 from codebatch.store.outputs import current_outputs
 from codebatch.system.plugins import load_declaration
 
@@ -93,13 +93,16 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 
 @batch.command("list")
+@click.option("--pipeline", metavar="NAME", help="Only those of a pipeline; work is commands.")
+@click.option("--active", "is_active", is_flag=True, help="Only those that are not over, or wait for an answer.")
 @explain_option
 @answering
-def batch_list(answering: Answering) -> None:
+def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
     """Every batch, oldest first."""
     store = answering.place.open()
     given = given_names(store)
-    rows = [_batch_row(each, given) for each in batches.list_batches(store, answering.note)]
+    listed = batches.list_batches(store, answering.note, pipeline=pipeline)
+    rows = [_batch_row(each, given) for each in listed if each.is_active or not is_active]
     shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
     answering.print(rows, table((row.values() for row in shown), shown[0]) if shown else [], if_none="no batch yet")
 
@@ -170,7 +173,13 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 @answering
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Progress and state of a batch, and who is at work on it."""
-    store, batch = answering.batch(batch_reference)
+    store, batch = answering.batch(batch_reference, "any")
+    if is_work(batch):
+        from codebatch.cli.work_status import answer_status  # 10 ms that analyses do without
+        from codebatch.work.standing import look_at
+
+        answer_status(answering, look_at(store, batch))
+        return
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
     holders = tuple(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from codebatch.errors import CorruptFile, WrongKind
+from codebatch.errors import CorruptFile
 from codebatch.model.command import Command, CommandId, decode_command, encode_command
 from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import digest_bytes
@@ -16,7 +16,7 @@ from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_
 from codebatch.model.shard import ShardRule
 from codebatch.model.work import WORK_LISTING, WORK_PIPELINE, WORK_TASK, Work, decode_work, encode_work
 from codebatch.store import layout
-from codebatch.store.batches import Batch, create_batch, snapshot_of
+from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
@@ -84,15 +84,9 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
     )
 
 
-def is_work(batch: Batch) -> bool:
-    """Whether a batch is of commands."""
-    return batch.about.pipeline == WORK_PIPELINE
-
-
 def read_work(batch: Batch) -> Work:
     """What a work batch is besides its commands. Raises WrongKind where it is none, StoreCorrupt."""
-    if not is_work(batch):
-        raise WrongKind(f"batch {batch.id} analyses files, it runs no commands", hint="see: codebatch batch list")
+    check_kind(batch, "work")
     path = batch.root / layout.WORK_FILE
     try:
         work = read_document(batch.files, path, decode_work, hint=_HINT)

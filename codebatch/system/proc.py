@@ -5,8 +5,10 @@ Whatever is gone, is not ours to see, or where there is no /proc, is left out.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
@@ -42,6 +44,20 @@ def start_ticks(pid: int) -> int | None:
     """When a process was started, in clock ticks after boot; with its id that names it until the machine stops."""
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
     return int(fields[19]) if len(fields) > 19 else None
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has a file open, by whatever name it opened it."""
+    try:
+        wanted = os.stat(path)
+        names = os.listdir(f"{_PROC}/{pid}/fd")
+    except OSError:
+        return False
+    for name in names:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{name}"), wanted):
+                return True
+    return False
 
 
 def resident_bytes(pid: int) -> int | None:
