@@ -124,7 +124,7 @@ class Conductor:
 
     def state(self, item: int) -> CommandState:
         """Where a command stands."""
-        if item in self._at or item in self._foreign:
+        if (item in self._at or item in self._foreign) and self._unended_starts(item) > 0:
             return CommandState.RUNNING
         own = self._graph.own(item)
         if own == "good":

@@ -1,0 +1,455 @@
+"""A world of commands: the real conductor, and all else simulated, one step of anybody at a time, from a seed.
+
+What is on disk outlives everybody: registers, leases, requests. Coordinators and workers die at any step; a worker
+whose coordinator died ends its command, and the next coordinator adopts it. Every fault of a real run that the
+conductor has a part in is here; what has to do with bytes is in tests/proof.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
+from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
+from codebatch.engine.command_events import (
+    CommandAction,
+    CommandEvent,
+    Concluded,
+    Conclusion,
+    Lost,
+    Released,
+    Requested,
+    Settle,
+    Start,
+    Terminate,
+)
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.model.command import CommandId
+from codebatch.model.record import CommandReason
+from codebatch.model.request import Answer, Cancel, Open, Request, RequestBody, RequestHead, interrupted_question
+from codebatch.model.work import IfInterrupted, OnFailure, Policy, Work, WorkEdge
+
+STEPS_MAX = 20_000
+STATES_OVER = (CommandState.READY, CommandState.RUNNING)
+
+
+@dataclass
+class Worker:
+    """A worker process. `at` is how far it is with what it was given."""
+
+    holder: int
+    coordinator: int
+    start: Start | None = None
+    at: Literal["given", "leased", "running", "ended"] = "given"
+    ending: Literal["result", "failed", "cancelled", "nothing"] = "nothing"
+    is_told_to_end: bool = False
+
+
+@dataclass
+class Faults:
+    """What goes wrong, as probabilities a step; and what a careless program would do otherwise."""
+
+    coordinator: float = 0.0
+    worker: float = 0.0
+    power: float = 0.0
+    kills_max: int = 12
+    sweeps_late: bool = False
+    has_volatile_leases: bool = False
+    looks_before_exec: bool = True
+
+
+@dataclass
+class World:
+    """A batch of random commands, and who works on it."""
+
+    seed: int
+    faults: Faults = field(default_factory=Faults)
+    make: Callable[..., Conductor] = Conductor
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.agenda = random_agenda(self.random)
+        self.count = len(self.agenda.ids)
+        self.registers: dict[tuple[int, int], Conclusion | None] = {}
+        self.leases: dict[tuple[int, int], int] = {}
+        self.requests: list[Request] = []
+        self.workers: dict[int, Worker] = {}
+        self.alive: dict[int, int] = {}
+        self.execs: Counter[tuple[int, int]] = Counter()
+        self.epoch = self.holders = self.kills = self.asked = 0
+        self.ends: list[str] = []
+
+    # Disk
+
+    def concluded(self) -> Concluded:
+        """What the registers say."""
+        known = [one for one in self.registers.values() if one is not None]
+        return Concluded(known, [place for place, one in self.registers.items() if one is None])
+
+    def epochs(self) -> dict[int, int]:
+        """The highest epoch of each item, by leases alone."""
+        found: dict[int, int] = {}
+        for item, epoch in self.leases:
+            found[item] = max(epoch, found.get(item, 0))
+        return found
+
+    def fresh(self) -> Conductor:
+        """A conductor of what is on disk now."""
+        epochs = self.epochs()
+        foreign = [item for item, epoch in epochs.items() if self.leases[item, epoch] in self.workers]
+        return self.make(
+            self.agenda, concluded=self.concluded(), epochs=epochs, foreign=foreign, requests=self.requests
+        )
+
+    def commit(self, one: Conclusion) -> None:
+        """Link a register: the first one wins; now and then its bytes are damaged later."""
+        place = one.item, one.round
+        assert place not in self.registers, f"a second end of round {place}"
+        self.registers[place] = one
+
+    # Coordinators
+
+    def begin(self) -> None:
+        """A coordinator takes the lead, ends what the dead left running, reads, and begins."""
+        self.epoch += 1
+        if not self.faults.sweeps_late:
+            self._sweep()
+        self.conductor = self.fresh()
+        self.mine: dict[WorkerId, Worker] = {}
+        self.inbox: list[CommandEvent] = []
+        self.end: CommandAction | None = None
+        self._spawned = 0
+        self.handle(Started())
+
+    def _sweep(self) -> None:
+        for item, holder in list(self.alive.items()):
+            if holder not in self.workers:
+                del self.alive[item]
+
+    def handle(self, event: CommandEvent) -> None:
+        """Hand over an event, and do what is asked for."""
+        events = [event]
+        while events:
+            for action in self.conductor.handle(events.pop(0)):
+                self._do(action, events)
+
+    def _do(self, action: CommandAction, events: list[CommandEvent]) -> None:
+        match action:
+            case Spawn():
+                self._spawned += 1
+                self.holders += 1
+                worker = Worker(self.holders, self.epoch)
+                self.workers[self.holders] = self.mine[WorkerId(self._spawned)] = worker
+                self.inbox.append(Ready(WorkerId(self._spawned)))
+            case Start(worker=id_, item=item):
+                assert not self.is_cancelled, "a start after a Cancel was seen"
+                self._check_needs(item)
+                self.mine[id_].start, self.mine[id_].at = action, "given"
+                self.mine[id_].is_told_to_end = False
+            case Settle():
+                place = action.item, action.round
+                if place not in self.registers:
+                    self.commit(
+                        Conclusion(
+                            item=action.item,
+                            round=action.round,
+                            type=action.type,
+                            reason="interrupted",
+                            epoch=action.epoch,
+                        )
+                    )
+                events.append(self.concluded())
+            case Terminate(worker=id_):
+                self.mine[id_].is_told_to_end = True
+            case Retire(worker=id_):
+                self.workers.pop(self.mine.pop(id_).holder, None)
+            case Complete() | Drained() | Break():
+                self.end = action
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether a Cancel stands among the requests that the coordinator saw."""
+        stands = False
+        for request in self.requests[: self.conductor.requests_seen]:
+            stands = isinstance(request.body, Cancel) or (stands and not isinstance(request.body, Open | Answer))
+        return stands
+
+    def _check_needs(self, item: int) -> None:
+        for need in self.agenda.needs[item]:
+            state = self.conductor.state(need.item)
+            ended = (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
+            is_met = state is CommandState.DONE or (
+                state in ended and (not need.must_succeed or self.agenda.on_failure == "continue")
+            )
+            assert is_met, f"item {item} starts while {need.item} is {state.value}"
+
+    # Steps
+
+    def step(self) -> None:
+        """Something happens."""
+        chance = self.random.random()
+        faults = self.faults
+        if self.kills < faults.kills_max:
+            if chance < faults.power:
+                return self._cut_power()
+            if chance < faults.power + faults.coordinator:
+                return self._kill_coordinator()
+            if chance < faults.power + faults.coordinator + faults.worker and self.workers:
+                return self._kill_worker(self.random.choice(sorted(self.workers)))
+        if chance > 0.98 and self.asked < 4:
+            self.asked += 1
+            self.ask()
+        choice = self.random.choice("iwwwfr")
+        if choice == "i" and self.inbox:
+            self.handle(self.inbox.pop(0))
+        elif choice == "w" and self.workers:
+            self._work(self.random.choice(sorted(self.workers)))
+        elif choice == "f":
+            self._look_at_foreign()
+        elif choice == "r":
+            for request in self.requests[self.conductor.requests_seen :]:
+                if self.end is None:
+                    self.handle(Requested(request))
+        return None
+
+    def _work(self, holder: int) -> None:
+        worker = self.workers[holder]
+        is_orphan = worker.coordinator != self.epoch
+        start = worker.start
+        if start is None:
+            if is_orphan:
+                del self.workers[holder]
+            return
+        id_ = next((id_ for id_, mine in self.mine.items() if mine is worker), None)
+        if worker.at == "given":
+            if (start.item, start.epoch) in self.leases:
+                worker.start = None
+                if id_ is not None:
+                    self.inbox.append(Refused(id_, start.epoch))
+                return
+            self.leases[start.item, start.epoch] = holder
+            worker.at = "leased"
+        elif worker.at == "leased":
+            self._look(worker, is_orphan)
+        elif worker.at == "running":
+            if self.random.random() < 0.5 or worker.is_told_to_end or self._is_cancelled_since(start):
+                del self.alive[start.item]
+                is_told = worker.is_told_to_end or self._is_cancelled_since(start)
+                is_success = self.random.random() < 0.75
+                worker.at = "ended"
+                worker.ending = "cancelled" if is_told else "result" if is_success else "failed"
+        else:
+            self._report(worker, id_)
+
+    def _look(self, worker: Worker, is_orphan: bool) -> None:
+        assert worker.start is not None
+        item, round_ = worker.start.item, worker.start.round
+        if self.faults.looks_before_exec and (is_orphan or self._is_cancelled_since(worker.start)):
+            worker.at = "ended"
+            worker.ending = "nothing" if is_orphan else "cancelled"
+            return
+        assert not self._is_cancelled_since(worker.start), f"{item} is begun after a Cancel"
+        assert item not in self.alive, f"two attempts of {item} at once"
+        self.alive[item] = worker.holder
+        self.execs[item, round_] += 1
+        worker.at = "running"
+
+    def _is_cancelled_since(self, start: Start) -> bool:
+        return any(isinstance(request.body, Cancel) for request in self.requests[start.requests :])
+
+    def _report(self, worker: Worker, id_: WorkerId | None) -> None:
+        start = worker.start
+        assert start is not None
+        worker.start = None
+        if worker.ending != "nothing":
+            reason: CommandReason | None = "exit" if worker.ending == "failed" else None
+            one = Conclusion(item=start.item, round=start.round, type=worker.ending, reason=reason, epoch=start.epoch)
+            self.commit(one)
+            if id_ is not None:
+                self.inbox.append(Concluded([one]))
+        if id_ is not None:
+            self.inbox.append(Finished(id_))
+
+    def _look_at_foreign(self) -> None:
+        if self.end is not None:
+            return
+        dead = [item for item in self.conductor.foreign if self._holder_of(item) not in self.workers]
+        if dead:
+            self._sweep()
+        self.handle(self.concluded())
+        for item in dead:
+            self.handle(Released(item, self.epochs()[item]))
+
+    def _holder_of(self, item: int) -> int:
+        return self.leases[item, self.epochs()[item]]
+
+    # Faults
+
+    def _kill_coordinator(self) -> None:
+        self.kills += 1
+        for worker in self.mine.values():
+            if worker.start is None:
+                self.workers.pop(worker.holder, None)
+        self.begin()
+
+    def _kill_worker(self, holder: int) -> None:
+        self.kills += 1
+        worker = self.workers.pop(holder)
+        id_ = next((id_ for id_, mine in self.mine.items() if mine is worker), None)
+        if id_ is None:
+            return  # An orphan: the next look finds it.
+        said = [event for event in self.inbox if getattr(event, "worker", None) == id_]
+        self.inbox = [event for event in self.inbox if event not in said]
+        self.handle(self.concluded())
+        for event in said:
+            self.handle(event)
+        if self.mine.pop(id_, None) is None:
+            return  # It was told to end just before.
+        self._sweep()
+        self.handle(self.concluded())
+        start = worker.start
+        if self.end is None:
+            self.handle(Lost(id_, start is None or (start.item, start.epoch) in self.leases))
+
+    def _cut_power(self) -> None:
+        self.kills += 1
+        self.workers.clear()
+        self.alive.clear()
+        if self.faults.has_volatile_leases:
+            for place in sorted(self.leases):
+                if self.random.random() < 0.7:
+                    del self.leases[place]
+        self.begin()
+
+    def ask(self) -> None:
+        """Somebody asks something."""
+        self.write(self._body())
+
+    def write(self, body: RequestBody) -> None:
+        """Make a request the next one."""
+        self.requests.append(Request(RequestHead(n=len(self.requests) + 1, at_ns=0, by="somebody"), body))
+
+    def _body(self) -> RequestBody:
+        item = self.random.randrange(self.count)
+        last = max((round_ for known, round_ in self.registers if known == item), default=0)
+        id_ = self.agenda.ids[item]
+        chance = self.random.random()
+        if chance < 0.2:
+            return Cancel()
+        if chance < 0.5:
+            text = self.random.choice(("again", "failed", "done", "perhaps"))
+            return Answer(task=id_, round=last, question=interrupted_question(id_, last), text=text)
+        return Open(over={id_: last} if self.random.random() < 0.8 else {})
+
+    # Ends
+
+    def is_at_rest(self) -> bool:
+        """Whether the coordinator is through, and nobody of its own has anything to say."""
+        return self.end is not None and not self.inbox and all(one.start is None for one in self.mine.values())
+
+    def check(self) -> None:
+        """What holds whenever a coordinator is through."""
+        if isinstance(self.end, Break | Drained):
+            return
+        assert all(used == 0 for used in self.used().values()), f"tokens are left: {self.used()}"
+        states = [self.conductor.state(item) for item in range(self.count)]
+        assert not set(states) & set(STATES_OVER), states
+        verdict = self.conductor.verdict()
+        assert verdict not in (BatchState.RUNNING, BatchState.PENDING), verdict
+        is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
+        for item, state in enumerate(states):
+            if state is CommandState.PENDING and not is_stopped:
+                waits = (CommandState.PENDING, CommandState.BLOCKED)
+                assert any(states[need.item] in waits for need in self.agenda.needs[item]), "it waits for nothing"
+
+    def used(self) -> dict[str, int]:
+        """How much of each pool is taken."""
+        return dict(self.conductor._used)
+
+    def check_starts(self) -> None:
+        """At most once where that was asked for, and no more restarts than were allowed."""
+        for (item, round_), count in self.execs.items():
+            policy = self.agenda.policies[item]
+            most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
+            assert count <= most, f"item {item} was begun {count} times in round {round_}"
+
+    def check_fold(self) -> None:
+        """Who reads the disk comes to the states of the conductor that runs, once it has heard all."""
+        self._look_at_foreign()
+        is_quiet = not self.inbox and self.conductor.requests_seen == len(self.requests)
+        if not is_quiet or self.conductor.foreign or any(worker.start for worker in self.workers.values()):
+            return
+        fresh = self.fresh()
+        for item in range(self.count):
+            mine, theirs = self.conductor.state(item), fresh.state(item)
+            assert mine is theirs, f"item {item} is {mine.value} here, {theirs.value} by the disk"
+
+
+def random_agenda(rng: random.Random) -> Agenda:
+    """Some commands with random needs, pools and policies."""
+    count = rng.randint(1, 12)
+    ids = [CommandId(f"c{item:02}") for item in range(count)]
+    order = rng.sample(ids, count)
+    edges = [
+        WorkEdge(order[user], order[need], "needs" if rng.random() < 0.85 else "after")
+        for user in range(count)
+        for need in range(user)
+        if rng.random() < 0.25
+    ]
+    policies = {id_: _policy(rng) for id_ in ids}
+    on_failure: OnFailure = rng.choice(("skip-dependents", "skip-dependents", "continue", "stop"))
+    work = Work(
+        source="a seed",
+        root=b"/",
+        order=tuple(order),
+        edges=tuple(edges),
+        policies=policies,
+        strategy="parallel",
+        max_parallel=rng.randint(1, 4),
+        on_failure=on_failure,
+        failures_max=rng.randint(1, 2),
+        pools={"db": 2},
+    )
+    return agenda_of(work, sorted(ids))
+
+
+def _policy(rng: random.Random) -> Policy:
+    if_interrupted: IfInterrupted = rng.choice(("restart", "restart", "fail", "ask"))
+    return Policy(
+        priority=rng.choice((0, 0, 1)),
+        pools=rng.choice(({}, {}, {"db": 1}, {"db": 2})),
+        exclusive=rng.random() < 0.1,
+        if_interrupted=if_interrupted,
+        restarts_max=rng.randint(0, 2),
+    )
+
+
+def live_out(world: World, *, drains: bool = False) -> None:
+    """Let a world go on until coordinators are through a few times, and check it all the way."""
+    world.begin()
+    for step in range(STEPS_MAX):
+        world.step()
+        if drains and step == 40:
+            world.handle(DrainRequested())
+        assert world.used()[SLOTS] >= 0, "more is given back than was taken"
+        world.check_starts()
+        if step % 7 == 0:
+            world.check_fold()
+        if world.is_at_rest():
+            world.check()
+            world.ends.append(type(world.end).__name__)
+            if len(world.ends) >= 3:
+                return
+            last = dict(sorted(world.registers))
+            again = [
+                item for item in last if world.conductor.state(item) in (CommandState.FAILED, CommandState.CANCELLED)
+            ]
+            world.write(Open(over={world.agenda.ids[item]: last[item] for item in again}))
+            world.begin()
+    raise AssertionError(f"no end: {[world.conductor.state(item).value for item in range(world.count)]}")
