@@ -32,7 +32,8 @@ def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at
     """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
-    written = encode_work(work)
+    # As it is read again: what is left out as a default is told by identity, and a text of a file is not that one.
+    written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
     return create_batch(store, plan, sources=(work.root,), at_ns=at_ns, documents={layout.WORK_FILE: written})
 

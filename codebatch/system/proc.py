@@ -87,9 +87,9 @@ def has_open(pid: int, path: Path) -> bool:
         names = os.listdir(f"{_PROC}/{pid}/fd")
     except OSError:
         return False
-    for name in names:
+    for each in names:
         with contextlib.suppress(OSError):
-            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{name}"), wanted):
+            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{each}"), wanted):
                 return True
     return False
 
