@@ -9,7 +9,6 @@ from typing import Literal
 import msgspec
 
 from codebatch.application import Note, ignore_note
-from codebatch.application.asking import Question
 from codebatch.engine.lifecycle import CommandState, Tally
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.shard import ShardId
@@ -84,7 +83,7 @@ def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None
             batch = open_batch(store, batch_id)
             if pipeline not in (None, batch.about.pipeline):
                 continue
-            state, is_active = _state(store, batch)
+            state, is_active = state_of(store, batch)
         except UnknownId:  # It was collected meanwhile.
             continue
         except StoreCorrupt as error:
@@ -92,8 +91,8 @@ def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None
         yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
 
 
-def _state(store: Store, batch: Batch) -> tuple[str, bool]:
-    """The state of a batch, and whether something is open in it, runs, or waits for an answer."""
+def state_of(store: Store, batch: Batch) -> tuple[str, bool]:
+    """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
     if not is_work(batch):
         stands = standing(batch)
         return stands.state.value, bool(stands.holders) or not stands.state.is_final
@@ -170,9 +169,8 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
         )
 
 
-def outputs_of(question: Question) -> Path:
+def outputs_of(batch: Batch) -> Path:
     """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
-    batch = question.batch
     outputs = current_outputs(batch)
     if outputs is None:
         hint = f"go on with: codebatch run --batch {batch.id}"

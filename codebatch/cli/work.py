@@ -14,7 +14,7 @@ from codebatch.application.configuration import load_configuration
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
-from codebatch.cli.work_progress import OUTPUTS, Output, WorkTeller
+from codebatch.cli.work_progress import OUTPUTS, EndTeller, Output, WorkTeller
 from codebatch.cli.work_status import answer_work, end_line, summary
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
@@ -236,7 +236,7 @@ def cancel(
             is_forced=is_forced,
             waits=not no_wait,
             is_trusted=is_trusted,
-            listener=WorkTeller(answering),
+            listener=EndTeller(answering),
         ),
     )
     is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers

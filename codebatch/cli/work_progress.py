@@ -25,10 +25,29 @@ _RUNNING_SHOWN = 3
 _ID_WIDTH_MAX = 32
 
 
+class EndTeller(WorkListener):
+    """Tells on standard error how a batch of commands comes to its end."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
+        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
+        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
+        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+
+
 class WorkTeller(WorkListener):
     """Tells on standard error how a batch of commands goes."""
 
-    def __init__(self, answering: Answering, output: Output = "none") -> None:
+    def __init__(self, answering: Answering, output: Output) -> None:
         self._answering = answering
         self._output = output
         self._logs: dict[Path, tuple[CommandId, LogReader]] = {}
@@ -68,11 +87,6 @@ class WorkTeller(WorkListener):
     def draining(self, running: int) -> None:
         told = f"; {count_of(running, 'task')} still run, and are waited for: once more ends them" if running else ""
         self.note(f"nothing new is started{told}")
-
-    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
-        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
-        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
-        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
 
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
         _, reader = self._logs.setdefault(log, (command, LogReader(self._batch.files, log)))

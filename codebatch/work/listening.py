@@ -79,7 +79,7 @@ class WorkListener:
         """An attempt ended."""
 
     def draining(self, running: int) -> None:
-        """Nothing more is started, for a signal or for damage; so many run, and are waited for."""
+        """Nothing more is started, for a signal or for damage; so many that we started run, and are waited for."""
 
     def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
         """What was cancelled is waited for: these, which end by themselves; `who` conducts them."""
@@ -120,7 +120,7 @@ class Watch:
                 for item in {one.item for one in conclusions}:
                     self._tell_end(item)
             case DrainRequested():
-                self._listener.draining(len(self._conductor.running))
+                self._listener.draining(len(self._conductor.running - self._conductor.foreign))
             case _:
                 pass
         self._see_running()
