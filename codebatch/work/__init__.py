@@ -1,0 +1,1 @@
+"""Work: files that list commands, read, checked, and made into batches."""
