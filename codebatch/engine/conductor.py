@@ -90,6 +90,11 @@ class Conductor:
         return frozenset(self._foreign)
 
     @property
+    def running(self) -> frozenset[int]:
+        """Items that run now, foreign ones among them."""
+        return frozenset(self._foreign.union(self._at))
+
+    @property
     def requests_seen(self) -> int:
         """How many requests were taken note of."""
         return self._requests.count
