@@ -89,13 +89,17 @@ def read_work(batch: Batch) -> Work:
     """What a work batch is besides its commands. Raises WrongKind where it is none, StoreCorrupt."""
     check_kind(batch, "work")
     path = batch.root / layout.WORK_FILE
+    planned = batch.plan().tasks[0].config
+
+    def decode(data: bytes) -> Work:
+        if {"work": digest_bytes(data)} != planned:
+            raise DocumentError("it is another batch's")
+        return decode_work(data)
+
     try:
-        work = read_document(batch.files, path, decode_work, hint=_HINT)
+        return read_document(batch.files, path, decode, hint=_HINT)
     except FileNotFoundError as error:
         raise CorruptFile(str(path), "is missing", hint=_HINT) from error
-    if {"work": digest_bytes(encode_work(work))} != batch.plan().tasks[0].config:
-        raise CorruptFile(str(path), "is another batch's", hint=_HINT)
-    return work
 
 
 def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:
