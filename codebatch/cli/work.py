@@ -22,8 +22,8 @@ from codebatch.model.request import INTERRUPTED_CHOICES
 from codebatch.model.work import OnFailure, Strategy
 from codebatch.work import cancelling, requesting, running
 from codebatch.work.logs import AttemptLog, find_log, iter_log, last_lines, log_of
-from codebatch.work.reading import WorkOptions
 from codebatch.work.running import WorkRan
+from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
 from codebatch.work.trusting import CommandsForeign
 
@@ -117,7 +117,7 @@ def work_run(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
-        env=dict(map(_variable, variables)),
+        env=variables,
     )
     ran = running.run_files(
         paths,
@@ -129,14 +129,6 @@ def work_run(
         listener=WorkTeller(answering, output),
     )
     return answer_ran(answering, ran)
-
-
-def _variable(given: str) -> tuple[str, str]:
-    """A name and its value; one without a value stands for that of whoever conducts."""
-    name, equals, value = given.partition("=")
-    if not name or "\0" in given:
-        raise InvalidInput(f"{given!r} is no variable", hint="--env NAME=VALUE, or --env NAME for yours")
-    return name, value if equals else f"${name}"
 
 
 @work.command("log")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codebatch.application.configuration import load_configuration
@@ -12,9 +12,9 @@ from codebatch.query.arguments import path_of
 from codebatch.store.batches import resolve_batch
 from codebatch.work.cancelling import cancel_batch
 from codebatch.work.listening import WorkListener
-from codebatch.work.reading import WorkOptions
 from codebatch.work.requesting import answer_question
 from codebatch.work.running import WorkRan, resume_work, run_files
+from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at, resolve_live, resolve_named
 
 
@@ -27,15 +27,16 @@ def start(
     strategy: Strategy | None = None,
     on_failure: OnFailure | None = None,
     failures_max: int | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Sequence[str] = (),
     parallel_batches: bool = False,
     trust: bool = False,
     listener: WorkListener | None = None,
 ) -> WorkRan:
     """Run the commands that files define, by default those of the project around the current directory; to their end.
 
-    Of them `tasks`, with all that these need, or these `only`. What is given goes before what a file says. Whoever
-    started them dies: they end by themselves, and `resume` goes on. Raises CodebatchError or OSError; what could not be
+    Of them `tasks`, with all that these need, or these `only`. What is given goes before what a file says; `env` are
+    NAME=VALUE, which is stored, or NAME for whoever conducts. Where this process dies, what runs ends by itself, and
+    `resume` goes on. Raises CodebatchError or OSError; what could not be
     done is told by `WorkRan.shortfall`.
     """
     options = WorkOptions(
@@ -45,7 +46,7 @@ def start(
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
-        env=dict(env or {}),
+        env=env,
     )
     return run_files(
         tuple(map(path_of, files)),

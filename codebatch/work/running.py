@@ -20,8 +20,9 @@ from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
-from codebatch.work.reading import WorkOptions, read_work_files
+from codebatch.work.reading import read_work_files
 from codebatch.work.requesting import request
+from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_place, check_trusted
 
@@ -54,7 +55,7 @@ def run_files(
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
     passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
-    listed = read_work_files(paths, options)
+    listed = read_work_files(paths, overrides=options)
     for text in listed.notes:
         listener.note(text)
     store = place.open_or_make(listener.note)
