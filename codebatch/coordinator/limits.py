@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Collection
 
 import msgspec
 
@@ -19,6 +18,7 @@ from codebatch.store.holders import HolderFile
 from codebatch.system.cell import PHASE_PROJECT, Cell, Step
 from codebatch.system.host import is_here
 from codebatch.system.machine import available_memory, oom_kills, resident_bytes
+from codebatch.system.stopwatch import Stopwatch
 
 MEMORY_TICK_SECONDS = 0.2
 CHILDREN_TICK_SECONDS = 1.0
@@ -26,10 +26,7 @@ MEMORY_BYTES_MAX = 2 << 30
 MEMORY_BYTES_MIN = 256 << 20
 BATCHED_SHARE = 0.1
 PATIENCE_SECONDS = 5.0
-PAUSE_SECONDS = 1.0
 HOST_SECONDS_MAX = 60.0
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 def default_memory_bytes(jobs: int) -> int:
@@ -55,31 +52,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             return self.project_seconds
         items = max(1, step.end - step.item)
         return self.file_seconds * (1 + BATCHED_SHARE * (items - 1))
-
-
-class Stopwatch(Generic[Key]):
-    """How long each of several things has stayed as it is, on the clock of the one who looks.
-
-    Time in which nobody looked (we were stopped, or the machine slept) counts for nobody.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[Key, tuple[object, float]] = {}
-        self._looked_at = 0.0
-        self._now = 0.0
-
-    def look(self, now: float) -> None:
-        """Begin to look again, at `now` seconds of a clock that stops in suspend."""
-        passed = now - self._looked_at
-        self._now += passed if passed <= PAUSE_SECONDS else 0.0
-        self._looked_at = now
-
-    def seconds(self, key: Key, state: object) -> float:
-        """The seconds since this was first seen in this state."""
-        known = self._seen.get(key)
-        if known is None or known[0] != state:
-            known = self._seen[key] = (state, self._now)
-        return self._now - known[1]
 
 
 class Guard:

@@ -24,6 +24,7 @@ from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import new_holder_id
 from codebatch.system.cell import Cell, Step
+from codebatch.system.environment import given_environment
 from codebatch.system.machine import kill_marked
 from codebatch.system.memory_scratch import sweep_memory_scratch
 from codebatch.system.processes import has_ended, kill_group, reap, start_process
@@ -179,7 +180,7 @@ def start_worker(
             cwd=scratch,
             environment=worker_environment(os.environ, holder, hash_seed)
             if role == "tasks"
-            else {**os.environ, HOLDER_VARIABLE: holder},
+            else {**given_environment(), HOLDER_VARIABLE: holder},
             inherited=[fd for fd in (theirs.fileno(), store_lock) if fd is not None],
             stderr=stderr_write,
         )

@@ -107,6 +107,30 @@ class Finished(_Event, frozen=True, kw_only=True):
     cpu_seconds: float
 
 
+class Ran(_Event, frozen=True, kw_only=True):
+    """An attempt of a command is over, and its outcome durable; of an `interrupted` one there is none.
+
+    `log` is the name of its log, `output_bytes` all that it wrote, `evidence` the last of it. `memory_peak_bytes` is
+    the most that was seen. `left` names processes that run on.
+    """
+
+    shard: ShardId
+    start: int
+    round: int
+    epoch: int
+    type: str
+    reason: str | None = None
+    exit_status: int | None = None
+    signal: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_peak_bytes: int = 0
+    left: tuple[str, ...] = ()
+    log: str = ""
+    output_bytes: int = 0
+    evidence: str = ""
+
+
 class Lost(_Event, frozen=True, kw_only=True):
     """A worker died. `start` and `end` are the items that it was at, where it was at any."""
 
@@ -140,7 +164,9 @@ class Merged(_Event, frozen=True, kw_only=True):
     records: int
 
 
-JournalEvent = Started | Spawned | Began | Refused | Committed | Failed | Finished | Lost | Drained | Ended | Merged
+JournalEvent = (
+    Started | Spawned | Began | Refused | Committed | Failed | Finished | Ran | Lost | Drained | Ended | Merged
+)
 
 
 class JournalLine(msgspec.Struct, frozen=True, kw_only=True):

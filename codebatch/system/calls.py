@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 FILE_MODE = 0o644
+SHARED_MODE = 0o777
+PRIVATE_MODE = 0o700
 _ENTERED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A directory that may be searched but not read can be entered all the same.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | _ENTERED
@@ -71,7 +73,7 @@ class SystemCalls(Protocol):
     def lengths(self, path: Path) -> dict[str, int]:
         """How long each plain file in a directory is: getdents(2), and lstat(2) of each."""
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         """mkdir(2)."""
 
     def link(self, source: Path, path: Path) -> None:
@@ -140,9 +142,9 @@ class RealCalls:
         finally:
             os.close(fd)
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         with self._entered(path) as (name, parent, _):
-            os.mkdir(name, dir_fd=parent)
+            os.mkdir(name, mode, dir_fd=parent)
 
     def link(self, source: Path, path: Path) -> None:
         with self._entered(source) as (old, old_parent, _), self._entered(path) as (name, parent, _):

@@ -23,7 +23,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codebatch.system.calls import Listed, RealCalls, SystemCalls
+from codebatch.system.calls import SHARED_MODE, Listed, RealCalls, SystemCalls
 from codebatch.system.file_reader import FileReader
 from codebatch.system.refusals import FOREIGN, foreign, locking, reading, refusals
 
@@ -62,7 +62,7 @@ class Files(FileReader, Protocol):
     def unfinished(self, path: Path) -> list[str]:
         """The names in a directory that begin with `.` and end with `.tmp`: what `listing` leaves out, and ours."""
 
-    def make_directory(self, path: Path) -> bool:
+    def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         """Make a directory; False where it exists. Its name is durable after `sync_directory`.
 
         Parents that are missing are made too; their names are durable on return, but for those that are hidden.
@@ -230,20 +230,20 @@ class RealFiles:
                 return []
         return sorted(name for name in found if name.startswith(".") and name.endswith(".tmp"))
 
-    def make_directory(self, path: Path) -> bool:
+    def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         with refusals(path):
             try:
-                return self._make_one_directory(path)
+                return self._make_one_directory(path, mode)
             except FileNotFoundError:
                 self.make_directory(path.parent)
                 if not _is_hidden(path.parent):
                     # Also where another has just made it, who may die before this.
                     _sync_directory(self._calls, path.parent.parent)
-                return self._make_one_directory(path)
+                return self._make_one_directory(path, mode)
 
-    def _make_one_directory(self, path: Path) -> bool:
+    def _make_one_directory(self, path: Path, mode: int) -> bool:
         try:
-            self._calls.mkdir(path)
+            self._calls.mkdir(path, mode)
         except FileExistsError:
             if not stat.S_ISDIR(self._calls.stat(path).st_mode):
                 raise foreign(path, FOREIGN[errno.ENOTDIR]) from None

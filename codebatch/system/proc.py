@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 _PROC = "/proc"
 _READ_BYTES = 1 << 16
@@ -31,17 +32,50 @@ def processes() -> list[int]:
         return []
 
 
-def parent(pid: int) -> int | None:
-    """Who a process was started by, or was left to."""
+class Stat(NamedTuple):
+    """What the kernel says of a process: whether it has ended and waits to be reaped, who it was started by or left to,
+    its session, and when it was started, in clock ticks after boot: with its id that names it until the machine stops.
+    """
+
+    is_zombie: bool
+    parent: int
+    session: int
+    start_ticks: int
+
+
+def stat(pid: int) -> Stat | None:
+    """What the kernel says of a process."""
     # Its name, which may be anything, stands in brackets before.
     fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
-    return int(fields[1]) if len(fields) > 1 else None
+    if len(fields) < 20:
+        return None
+    return Stat(fields[0] == b"Z", int(fields[1]), int(fields[3]), int(fields[19]))
+
+
+def parent(pid: int) -> int | None:
+    """Who a process was started by, or was left to."""
+    found = stat(pid)
+    return None if found is None else found.parent
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process was started, in clock ticks after boot; with its id that names it until the machine stops."""
-    fields = _read(f"{pid}/stat").rpartition(b")")[2].split()
-    return int(fields[19]) if len(fields) > 19 else None
+    """When a process was started, in clock ticks after boot."""
+    found = stat(pid)
+    return None if found is None else found.start_ticks
+
+
+def name(pid: int) -> str:
+    """What a process is called, for people."""
+    return _read(f"{pid}/comm").decode("utf-8", "replace").strip()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that one has started, or that were left to it."""
+    try:
+        threads = os.listdir(f"{_PROC}/{pid}/task")
+    except OSError:
+        return []
+    return [int(child) for thread in threads for child in _read(f"{pid}/task/{thread}/children").split()]
 
 
 def resident_bytes(pid: int) -> int | None:

@@ -40,7 +40,7 @@ class Orphans:
         self._is_here = threading.current_thread() is threading.main_thread()
         self._before = _children()
         if self._is_here:
-            _be_subreaper(True)
+            be_subreaper(True)
 
     def reap(self, ours: Collection[int]) -> None:
         """Reap those that ended. `ours` are processes that somebody else waits for."""
@@ -52,7 +52,7 @@ class Orphans:
         """Kill those that are left, and what these leave in turn; adopt no more. Nobody else of ours may be alive."""
         self._kill()
         if self._is_here:
-            _be_subreaper(False)
+            be_subreaper(False)
 
     def _left(self) -> set[int]:
         return _children() - self._before if self._is_here else set()
@@ -68,7 +68,8 @@ class Orphans:
                     os.waitpid(pid, 0)
 
 
-def _be_subreaper(is_one: bool) -> None:
+def be_subreaper(is_one: bool) -> None:
+    """Have what our descendants leave behind become our children (prctl(2), Linux), or not any more."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(is_one), 0, 0, 0)
 

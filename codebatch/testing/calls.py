@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from codebatch.system.calls import Listed, SystemCalls
+from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls
 
 Value = TypeVar("Value")
 
@@ -93,8 +93,8 @@ class WatchedCalls:
     def lengths(self, path: Path) -> dict[str, int]:
         return self._do("listing", path, lambda: self._calls.lengths(path))
 
-    def mkdir(self, path: Path) -> None:
-        self._do("mkdir", path, lambda: self._calls.mkdir(path))
+    def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
+        self._do("mkdir", path, lambda: self._calls.mkdir(path, mode))
 
     def link(self, source: Path, path: Path) -> None:
         self._do("link", path, lambda: self._calls.link(source, path))

@@ -17,7 +17,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codebatch.system.calls import FILE_MODE, Listed
+from codebatch.system.calls import FILE_MODE, SHARED_MODE, Listed
 
 DIRECTORY_MODE = 0o755
 
@@ -207,7 +207,7 @@ class DiskCalls:
         found = {name: _stat(node) for name, node in self._disk.directory(path).names.items()}
         return {name: about.st_size for name, about in found.items() if stat.S_ISREG(about.st_mode)}
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
         parent = self._disk.directory(path.parent)
         if path.name in parent.names or not path.name:
             raise _refuse(errno.EEXIST, path)

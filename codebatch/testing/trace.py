@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from codebatch.system.calls import Listed, SystemCalls
+from codebatch.system.calls import SHARED_MODE, Listed, SystemCalls
 from codebatch.testing.disk import Disk, DiskCalls
 
 
@@ -79,8 +79,8 @@ class TracedCalls:
     def lengths(self, path: Path) -> dict[str, int]:
         return self._calls.lengths(path)
 
-    def mkdir(self, path: Path) -> None:
-        self._do(lambda: self._calls.mkdir(path), "mkdir", path=str(path))
+    def mkdir(self, path: Path, mode: int = SHARED_MODE) -> None:
+        self._do(lambda: self._calls.mkdir(path, mode), "mkdir", path=str(path))
 
     def link(self, source: Path, path: Path) -> None:
         self._do(lambda: self._calls.link(source, path), "link", path=str(source), target=str(path))

@@ -12,7 +12,7 @@ import pytest
 
 from codebatch.coordinator import limits
 from codebatch.coordinator.crew import NONSENSE
-from codebatch.coordinator.limits import Guard, Limits, Stopwatch, default_memory_bytes
+from codebatch.coordinator.limits import Guard, Limits, default_memory_bytes
 from codebatch.coordinator.workers import Death, WorkerProcess
 from codebatch.protocol.messages import MessageBuffer, Stop, encode_message
 from codebatch.store import layout
@@ -21,6 +21,7 @@ from codebatch.store.holders import HolderFile, new_holder_id
 from codebatch.system.cell import PHASE_BATCHED, PHASE_ITEM, PHASE_PROJECT, Cell, Step
 from codebatch.system.files import RealFiles
 from codebatch.system.host import Host, this_host
+from codebatch.system.stopwatch import Stopwatch
 
 
 def test_time_in_which_nobody_looked_counts_for_nobody() -> None:

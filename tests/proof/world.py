@@ -31,9 +31,9 @@ from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
 from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
-from codebatch_workers.runtime.channel import CoordinatorGone
+from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from codebatch_workers.runtime.terms import terms_keeper
-from codebatch_workers.runtime.worker import Worker, give_up
+from codebatch_workers.runtime.worker import Worker
 from tests.proof.channel import Pipe, SimulatedCell, SimulatedChannel
 from tests.proof.crew import SimulatedCrew, SimulatedWorker
 from tests.proof.loop import WatchedLoop

@@ -18,7 +18,7 @@ from codebatch.store import pack_writer
 from codebatch.store.leftovers import sweep_parts
 from codebatch.store.objects import ObjectStore
 from codebatch.store.pack_writer import PackWriter, SizeChangedError
-from codebatch.system.calls import RealCalls
+from codebatch.system.calls import SHARED_MODE, RealCalls
 from codebatch.system.files import RealFiles
 from codebatch.testing.calls import Operation, WatchedCalls
 
@@ -304,9 +304,9 @@ class _RefusingFiles(RealFiles):
         self._spend()
         super().sync_directory(path)
 
-    def make_directory(self, path: Path) -> bool:
+    def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         self._spend()
-        return super().make_directory(path)
+        return super().make_directory(path, mode)
 
     def _spend(self) -> None:
         self.left -= 1

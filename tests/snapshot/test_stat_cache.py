@@ -15,6 +15,7 @@ from codebatch.errors import StoreUnwritable
 from codebatch.snapshotting.staleness import changes_since, stat_cache_of
 from codebatch.snapshotting.take import SourceRules, take_snapshot
 from codebatch.store.snapshots import list_snapshots
+from codebatch.system.calls import SHARED_MODE
 from codebatch.system.files import RealFiles
 
 from .conftest import Workbench
@@ -219,9 +220,9 @@ class _RefusingFiles(RealFiles):
         self._spend()
         super().sync_directory(path)
 
-    def make_directory(self, path: Path) -> bool:
+    def make_directory(self, path: Path, mode: int = SHARED_MODE) -> bool:
         self._spend()
-        return super().make_directory(path)
+        return super().make_directory(path, mode)
 
     def _spend(self) -> None:
         self.left -= 1

@@ -12,7 +12,11 @@ import gc
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from codebatch.protocol.launch import Launch
+    from codebatch_workers.runtime.channel import Channel
 
 _STDERR = 2
 # How long tasks of others have for their threads and all else that is to be done at the end.
@@ -24,14 +28,10 @@ def main(arguments: list[str]) -> int:
     gc.set_threshold(50_000, 20, 50)
     import socket
 
-    from codebatch.errors import CodebatchError
     from codebatch.protocol.launch import STACK_SIGNAL, decode_launch
-    from codebatch.system.processes import die_with_parent
-    from codebatch_workers.runtime.channel import Channel, CoordinatorGone
-    from codebatch_workers.runtime.worker import Worker, give_up
+    from codebatch_workers.runtime.channel import Channel
 
     launch = decode_launch(arguments[0])
-    die_with_parent(launch.parent)
     if launch.store_lock is not None:
         os.set_inheritable(launch.store_lock, False)  # Ours until we end, and of no tool that a task starts.
     # Not SIG_IGN: that is what the tools would inherit that tasks start, and exec(2) resets a handler.
@@ -39,6 +39,17 @@ def main(arguments: list[str]) -> int:
     faulthandler.enable()
     faulthandler.register(STACK_SIGNAL)
     channel = Channel(socket.socket(fileno=launch.channel))
+    return _supervise(launch, channel) if launch.role == "commands" else _work(launch, channel)
+
+
+def _work(launch: Launch, channel: Channel) -> int:
+    from codebatch.system.processes import die_with_parent
+
+    die_with_parent(launch.parent)
+    from codebatch.errors import CodebatchError
+    from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+    from codebatch_workers.runtime.worker import Worker
+
     try:
         try:
             worker = Worker(launch, channel, pid=os.getpid())
@@ -54,6 +65,28 @@ def main(arguments: list[str]) -> int:
     if worker.has_built_in_tasks_alone:
         _end()
     return 0
+
+
+def _supervise(launch: Launch, channel: Channel) -> int:
+    """What runs outlives the coordinator, and so do we."""
+    from codebatch.errors import CodebatchError
+    from codebatch.system.environment import given_environment
+    from codebatch.system.processes import be_subreaper
+    from codebatch_workers.commands.supervisor import Supervisor
+    from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+
+    be_subreaper(True)
+    try:
+        try:
+            supervisor = Supervisor(launch, channel, pid=os.getpid(), environment=given_environment())
+        except CodebatchError as error:
+            give_up(channel, error)
+            return error.exit_status
+        gc.freeze()
+        supervisor.run()
+    except CoordinatorGone:
+        pass
+    return _end()
 
 
 def _pass(*_: object) -> None:

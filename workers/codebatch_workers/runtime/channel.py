@@ -6,7 +6,8 @@ import select
 import socket
 from collections import deque
 
-from codebatch.protocol.messages import FromWorker, MessageBuffer, ToWorker, decode_to_worker, encode_message
+from codebatch.errors import CodebatchError
+from codebatch.protocol.messages import FromWorker, GaveUp, MessageBuffer, ToWorker, decode_to_worker, encode_message
 
 RECEIVE_BYTES = 64 * 1024
 
@@ -54,3 +55,8 @@ class Channel:
         if not data:
             raise CoordinatorGone
         self._messages.extend(decode_to_worker(body) for body in self._buffer.feed(data))
+
+
+def give_up(channel: Channel, error: CodebatchError) -> None:
+    """Tell the coordinator that this worker ends, and that no file is to blame."""
+    channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))

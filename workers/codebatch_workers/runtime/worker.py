@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
-from codebatch.errors import CodebatchError, InvalidConfiguration, StoreError, ToolMismatch
+from codebatch.errors import InvalidConfiguration, StoreError, ToolMismatch
 from codebatch.model.entry import Entry
 from codebatch.model.outcome import Outcome, Unit
 from codebatch.model.plan import contexts_seen, items_of
@@ -24,12 +24,12 @@ from codebatch.protocol.messages import (
     Committed,
     Drain,
     Finished,
-    GaveUp,
     Hello,
     Refused,
     Served,
     Shrink,
     Stop,
+    Terminate,
 )
 from codebatch.store import journal, layout
 from codebatch.store.bases import Beside, missing_where_unsound
@@ -56,7 +56,7 @@ from codebatch.system.host import this_host
 from codebatch.system.task_catalogue import TaskCatalogue
 from codebatch.system.watch import Watch
 from codebatch_workers.runtime.before import BatchBefore
-from codebatch_workers.runtime.channel import Channel
+from codebatch_workers.runtime.channel import Channel, give_up
 from codebatch_workers.runtime.execution import TaskRunner
 from codebatch_workers.runtime.project import BatchProject
 from codebatch_workers.runtime.results import Failed, Kept, Result, UnitResults
@@ -152,7 +152,7 @@ class Worker:
                         return
                 case Drain():
                     self._is_draining = True
-                case Shrink():
+                case Shrink() | Terminate():
                     pass  # For a unit that is finished.
                 case Stop():
                     return
@@ -393,8 +393,3 @@ def _event_of(outcome: Outcome, round_: int, epoch: int, evidence: str | None) -
         records=outcome.counts.records,
         evidence=evidence,
     )
-
-
-def give_up(channel: Channel, error: CodebatchError) -> None:
-    """Tell the coordinator that this worker ends, and that no file is to blame."""
-    channel.send(GaveUp(code=error.code, message=error.message, hint=error.hint))

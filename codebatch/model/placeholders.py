@@ -1,0 +1,143 @@
+"""Placeholders: how what a command has to say comes into what it runs (SPEC.md "Work files").
+
+Values are never program text. In a list `{id}` becomes the value, within its argument. In a script it becomes
+`"$CODEBATCH_V_ID"`, with the quotes, and the value stands in the environment: so it cannot stand inside of quotes.
+`{{id}}` is `{id}` itself, and so is `${id}` left as it is: a shell's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from codebatch.model.likeness import closest
+from codebatch.model.shell_places import Inside, iter_places
+
+NAMES = ("id", "title", "text", "text_file")
+NAMES_TO_COME = (
+    "file", "files", "value", "line", "try", "answers_file", "previous_log", "report", "session",
+)  # fmt: skip
+ARGUMENT_BYTES_MAX = 128 * 1024 - 1
+"""What Linux takes as one argument, or one variable with its name and `=` (MAX_ARG_STRLEN, execve(2))."""
+
+_VARIABLE = "CODEBATCH_V_"
+_SHELLS = {"sh", "bash", "dash", "ash", "ksh", "zsh"}
+_SCRIPT_OPTION = re.compile(r"-[a-z]*c\Z")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)?"
+_IN_LIST = re.compile(rf"\{{\{{({_NAME})\}}\}}|(?<!\$)\{{({_NAME})\}}")
+_OURS = "|".join(NAMES)
+_IN_SCRIPT = re.compile(rf"\{{\{{({_OURS})\}}\}}|\{{({_OURS})\}}")
+
+
+class PlaceholderError(ValueError):
+    """A value that no argument can have, or a placeholder that `problems` tells of."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a placeholder, as a sentence without its subject, and what to do."""
+
+    told: str
+    hint: str
+
+
+def expand_arguments(run: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The arguments of a list. What a value holds is not expanded again. Raises PlaceholderError."""
+    for value in values.values():
+        _check(value)
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"{{{found[1]}}}"
+        if found[2] not in values:
+            raise PlaceholderError(f"there is no {found[0]}")
+        return values[found[2]]
+
+    return [_IN_LIST.sub(replaced, argument) for argument in run]
+
+
+def shell_script(run: str) -> str:
+    """The script of a string: variables in the place of placeholders. Raises PlaceholderError for one in quotes."""
+    pieces: list[str] = []
+    at = 0
+    for found, inside in iter_places(run, _IN_SCRIPT):
+        if found[2] and inside is not Inside.SCRIPT:
+            raise PlaceholderError(f"{found[0]} stands in {inside.value}")
+        pieces += run[at : found.start()], f'"${_VARIABLE}{found[2].upper()}"' if found[2] else f"{{{found[1]}}}"
+        at = found.end()
+    return "".join((*pieces, run[at:]))
+
+
+def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
+    """The environment that such a script needs. Raises PlaceholderError.
+
+    A value longer than a variable can be is left out: a command that has a placeholder for one is refused when read.
+    """
+    variables: dict[str, str] = {}
+    for name, value in values.items():
+        variable = f"{_VARIABLE}{name.upper()}"
+        if len(variable) + 1 + len(_check(value)) <= ARGUMENT_BYTES_MAX:
+            variables[variable] = value
+    return variables
+
+
+def problems(run: str | Sequence[str]) -> list[Problem]:
+    """What is wrong with the placeholders of a `run`, in their order."""
+    if isinstance(run, str):
+        places = iter_places(run, _IN_SCRIPT)
+        return [_in_quotes(found[2], inside) for found, inside in places if found[2] and inside is not Inside.SCRIPT]
+    wrong = [
+        _unknown(found[2])
+        for argument in run
+        for found in _IN_LIST.finditer(argument)
+        if found[2] and found[2] not in NAMES
+    ]
+    return wrong + _in_scripts_of_lists(run)
+
+
+def longest_argument(run: str | Sequence[str], values: Mapping[str, str]) -> int:
+    """The bytes of the longest argument, or variable, that some values make. For a `run` without problems."""
+    if isinstance(run, str):
+        used = {found[2] for found, _ in iter_places(run, _IN_SCRIPT) if found[2] in values}
+        variables = [len(_VARIABLE) + len(name) + 1 + len(_check(values[name])) for name in used]
+        return max(len(_check(shell_script(run))), *variables, 0)
+    missing = {name: "" for name in NAMES if name not in values}
+    return max(len(_check(argument)) for argument in expand_arguments(run, {**missing, **values}))
+
+
+def _check(value: str) -> bytes:
+    """The bytes of a value. A path may hold bytes that are no UTF-8, as `os.fsdecode` has them."""
+    try:
+        data = value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise PlaceholderError("a value is no Unicode") from error
+    if b"\0" in data:
+        raise PlaceholderError("a value holds a NUL, which no argument can")
+    return data
+
+
+def _in_quotes(name: str, inside: Inside) -> Problem:
+    hint = f'it brings its own quotes: end those before it, or write "${_VARIABLE}{name.upper()}" as a shell wants it'
+    return Problem(f"has {{{name}}} in {inside.value}", hint)
+
+
+def _unknown(name: str) -> Problem:
+    if name.split(".", 1)[0] in NAMES_TO_COME:
+        return Problem(f"has {{{name}}}, which this version does not have yet", f"it has {_shown(NAMES)}")
+    meant = closest(name, NAMES)
+    guess = f"there are {_shown(NAMES)}" if meant is None else f"did you mean {{{meant}}}?"
+    hint = f"{guess} ({{{{{name}}}}} is {{{name}}} itself)"
+    return Problem(f"has {{{name}}}, which is no placeholder", hint)
+
+
+def _in_scripts_of_lists(run: Sequence[str]) -> list[Problem]:
+    """`["sh", "-c", "… {text}"]` would run what the text says. An id is made of harmless characters."""
+    if len(run) < 3 or run[0].rpartition("/")[2] not in _SHELLS or not _SCRIPT_OPTION.match(run[1]):
+        return []
+    names = dict.fromkeys(found[2] for found in _IN_LIST.finditer(run[2]) if found[2] in NAMES and found[2] != "id")
+    hint = "make `run` a string, in which placeholders are safe; or pass it behind the script, which has it as $1"
+    return [Problem(f"has {{{name}}} in a script, which would run what it says", hint) for name in names]
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)

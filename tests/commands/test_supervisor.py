@@ -1,0 +1,156 @@
+"""A worker of a work batch, as a process: what it leases, runs, hears and commits."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.command import Command, CommandId
+from codebatch.model.request import Cancel
+from codebatch.protocol.messages import Refused, Terminate
+from codebatch.store import layout
+from codebatch.store.holders import LeaseReader
+from codebatch.system.cell import Cell
+from tests.commands.batches import Place, coordinating, make_place, wait_until
+
+LONG = "echo began; exec sleep 1000"
+
+
+def command(run: str | tuple[str, ...], id_: str = "a", **keys: object) -> Command:
+    """A command with some keys."""
+    return Command(id=CommandId(id_), run=run, **keys)  # type: ignore[arg-type]
+
+
+def wait_began(place: Place, item: int = 0, epoch: int = 1) -> None:
+    """Wait until a command says that it began."""
+    wait_until(lambda: _has_log(place, item, epoch) and b"began" in place.log(item, epoch=epoch))
+
+
+def _has_log(place: Place, item: int, epoch: int) -> bool:
+    name = layout.log_name(place.plan.shards[0].id, item, 1, epoch)
+    return (place.batch.root / layout.LOGS / name).exists()
+
+
+def test_attempts_end_as_their_commands_do(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("echo said; exit 3"), command(("true",), "b"), command("kill -9 $$", "c"))
+    with coordinating(place) as coordinator:
+        ends = [coordinator.do(item) for item in range(3)]
+    assert [(end.type, end.reason, end.exit_status) for end in ends] == [
+        ("failed", "exit", 3), ("result", None, 0), ("failed", "signal", -signal.SIGKILL),
+    ]  # fmt: skip
+    assert sorted(place.outcomes(), key=lambda outcome: outcome.start) == ends
+    assert place.log(0) == b"said\n"
+    assert [(ran.exit_status, ran.signal, ran.evidence) for ran in place.ran()] == [
+        (3, "", "said\n"), (0, "", ""), (-signal.SIGKILL, "SIGKILL", ""),
+    ]  # fmt: skip
+    assert not list((place.batch.root / layout.SCRATCH).iterdir()), "nothing is left of an attempt"
+
+
+def test_logs_are_for_their_owner_alone(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("echo said"))
+    with coordinating(place) as coordinator:
+        coordinator.do()
+    assert (place.batch.root / layout.LOGS).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_lease_that_another_took_is_refused(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("true"))
+    with coordinating(place) as first, coordinating(place) as second:
+        first.do()
+        second.assign()
+        assert second.hear(Refused).epoch == 1
+        assert second.do(round_=2, epoch=2).type == "result"
+
+
+def test_a_command_goes_on_without_its_coordinator_and_is_committed(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("echo began; read line < go; echo $line"))
+    os.mkfifo(place.root / "go")
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        coordinator.vanish()
+        (place.root / "go").write_text("went on\n")
+        assert coordinator.wait_end() == 0
+    assert [outcome.type for outcome in place.outcomes()] == ["result"]
+    assert place.log() == b"began\nwent on\n"
+
+
+@pytest.mark.parametrize("has_coordinator", [True, False])
+def test_a_request_cancels_what_runs_whoever_lives(tmp_path: Path, has_coordinator: bool) -> None:
+    place = make_place(tmp_path, command(LONG))
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        if not has_coordinator:
+            coordinator.vanish()
+        place.requests.append(Cancel(), by="test", at_ns=0)
+        if has_coordinator:
+            coordinator.result()
+        else:
+            coordinator.wait_end()
+    assert [(outcome.type, outcome.exit_status) for outcome in place.outcomes()] == [("cancelled", -signal.SIGTERM)]
+
+
+def test_a_request_made_before_the_assignment_is_judged_by_the_coordinator(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("true"), command("echo ran", "b"))
+    place.requests.append(Cancel(), by="test", at_ns=0)
+    with coordinating(place) as coordinator:
+        coordinator.assign(0, requests=1)
+        assert coordinator.result().type == "result"
+        coordinator.assign(1, requests=0)
+        assert coordinator.result().type == "cancelled"
+    assert not _has_log(place, 1, 1), "it did not run"
+
+
+def test_terminate_ends_what_runs(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command(f"trap '' TERM; {LONG.replace('exec ', '')}"))
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        coordinator.worker.send(Terminate(why="cancelled", grace_seconds=0.1))
+        outcome = coordinator.result()
+    assert (outcome.type, outcome.exit_status) == ("cancelled", -signal.SIGKILL)
+
+
+def test_what_is_interrupted_is_not_committed_and_its_worker_ends(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command(LONG))
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        coordinator.worker.send(Terminate(why="interrupted"))
+        assert coordinator.wait_end() == 0
+    assert place.outcomes() == []
+    ((lease,),) = [LeaseReader(place.batch.files, place.batch.root).leases().values()]
+    assert not lease.is_live, "as if the worker had died"
+    assert [ran.type for ran in place.ran()] == ["interrupted"]
+
+
+def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("touch ran"))
+    with coordinating(place) as coordinator:
+        (place.batch.root / layout.LEASES / layout.coordinator_lease_name(1)).touch()
+        coordinator.assign()
+        assert coordinator.wait_end() == 0
+    assert place.outcomes() == []
+    assert not (place.root / "ran").exists()
+
+
+def test_the_cell_says_what_runs(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("echo $$; echo began; read line < go"))
+    os.mkfifo(place.root / "go")
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_began(place)
+        path = place.batch.root / layout.HOLDERS / layout.cell_name(coordinator.worker.holder)
+        cell = Cell(place.batch.files, path, create=False)
+        child = cell.read_child()
+        assert child is not None
+        assert child.pid == int(place.log().split()[0])
+        wait_until(lambda: (cell.read_child() or child).output_bytes == len(place.log()))
+        (place.root / "go").write_text("\n")
+        coordinator.result()
+        assert cell.read_child() is None
+        cell.close()

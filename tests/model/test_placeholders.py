@@ -1,0 +1,199 @@
+"""Placeholders: a value reaches a program whole and is never program text (SPEC.md "Work files").
+
+Real shells judge: whatever script is accepted, what it prints is the value.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from codebatch.model.placeholders import (
+    ARGUMENT_BYTES_MAX,
+    NAMES,
+    PlaceholderError,
+    expand_arguments,
+    longest_argument,
+    problems,
+    shell_script,
+    shell_variables,
+)
+
+HOSTILE = "a  b\t*\n'\"`touch pwned` $(touch pwned) ${x} ; touch pwned # \\ {id} é"
+SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
+TEXTS = st.text(
+    st.characters(exclude_characters="\0", categories=("L", "M", "N", "P", "S", "Z", "Cc", "Cf")), max_size=40
+) | st.text("'\"`$(){};|&<>\\ \n\t-*~!#ab", max_size=40)
+
+
+def _printed(script: str, value: str, shell: str = "sh") -> subprocess.CompletedProcess[bytes]:
+    values = dict.fromkeys(NAMES, value)
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(
+            [shell, "-c", shell_script(script)],
+            env={"PATH": os.environ["PATH"], **shell_variables(values)},
+            cwd=directory,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+        )
+        assert list(Path(directory).iterdir()) == []
+    return done
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, st.sampled_from(["{text}", "{{id}}{text}", "-{text}.json", "$(printf %s {text}; echo .)"]))
+@example("--help", "{text}")
+@example("'; touch pwned; '", "{text}")
+def test_a_value_comes_out_of_a_shell_as_it_went_in(value: str, word: str) -> None:
+    done = _printed(f'x={word}; printf %s "$x"', value)
+    expected = word.replace("$(printf %s {text}; echo .)", "{text}.").replace("{text}", value).replace("{{id}}", "{id}")
+    assert (done.stdout.decode(), done.stderr, done.returncode) == (expected, b"", 0)
+
+
+PIECES = st.sampled_from(
+    ["'", '"', "`", "$(", ")", "(", "${x:-", "}", "$((1+", "))", "#", " #", "\\", "\\\n", "\n", "cat <<E ",
+     "cat <<-'E' ", "\nE\n", "\n\tE\n", "<<", ": ", "case a in a) ", ";; esac", "; ", " a ", "$", "$'", "$$",
+     "{", "{{id}}", "x=", "1", "| cat ", "${#x}", "\\'", '\\"', "\\E", "\\$"]
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", SHELLS)
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=9).map("".join))
+@example("cat <<E\na\\\nE\n")
+@example("x=$(case a in a) echo '")
+@example(': "${x:-\'}" ')
+@example("x=$((:) ")
+@example(': <<\\"\n\n')
+def test_a_placeholder_that_is_accepted_gives_the_value_whatever_stands_before(shell: str, before: str) -> None:
+    script = f"{before}\n\nprintf '<%s>' {{text}}"
+    if problems(script):
+        with pytest.raises(PlaceholderError):
+            shell_script(script)
+        return
+    done = _printed(script, HOSTILE, shell)
+    assert done.returncode != 0 or done.stdout.endswith(f"<{HOSTILE}>".encode())
+
+
+@pytest.mark.parametrize(
+    ("script", "inside"),
+    [
+        ("echo '{id}'", "single quotes"),
+        ('echo "a {title} b"', "double quotes"),
+        ("echo $'{id}'", "single quotes behind a $"),
+        ("x=`echo {id}`", "backquotes"),
+        ("echo ${x:-{id}}", "${…}"),
+        ("echo $(({text} + 1))", "$((…))"),
+        ("true # {id}", "a comment"),
+        ("cat <<EOF\n{id}\nEOF", "a here-document"),
+        ("cat <<-'EOF'\n\tEO\n{id}", "a here-document"),
+        ('x="$(echo "{id}")"', "double quotes"),
+        ("x=$(case a in a) echo {id};; esac)", "what only a shell can tell the quotes of"),
+        ("ec\\\nho '{id}'", "what only a shell can tell the quotes of"),
+    ],
+)
+def test_a_placeholder_in_quotes_is_told(script: str, inside: str) -> None:
+    (problem,) = problems(script)
+    assert problem.told.endswith(f"}} in {inside}")
+    assert "$CODEBATCH_V_" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("script", "made"),
+    [
+        ("echo {id}", 'echo "$CODEBATCH_V_ID"'),
+        ("cp a out/{id}.json", 'cp a out/"$CODEBATCH_V_ID".json'),
+        ('x="$(echo {text})"', 'x="$(echo "$CODEBATCH_V_TEXT")"'),
+        ("cat <<E >a\nx\nE\nwc {text_file}", 'cat <<E >a\nx\nE\nwc "$CODEBATCH_V_TEXT_FILE"'),
+        ("git commit -m \"$(cat <<'E'\n{x}\nE\n)\"; echo {id}",
+         "git commit -m \"$(cat <<'E'\n{x}\nE\n)\"; echo \"$CODEBATCH_V_ID\""),
+        ("echo a#{id}", 'echo a#"$CODEBATCH_V_ID"'),
+        ("awk '{print $1}' {{id}} {fiel} ${id} \\{id} {}", "awk '{print $1}' {id} {fiel} ${id} \\{id} {}"),
+        ("echo '{{id}}'", "echo '{id}'"),
+    ],
+)  # fmt: skip
+def test_the_script_of_a_string(script: str, made: str) -> None:
+    assert problems(script) == []
+    assert shell_script(script) == made
+
+
+def test_arguments_of_a_list() -> None:
+    values = {"id": "a", "title": "{id} $(x)", "text": "", "text_file": "/t"}
+    run = ["x", "{id}", "{title}-{text}", "{{id}}", "{{fiel}}", "{}", "{print $1}", "${id}", "{text_file}"]
+    assert problems(run) == []
+    assert expand_arguments(run, values) == [
+        "x", "a", "{id} $(x)-", "{id}", "{fiel}", "{}", "{print $1}", "${id}", "/t",
+    ]  # fmt: skip
+
+
+@given(TEXTS)
+def test_an_argument_is_its_value_whatever_that_is(value: str) -> None:
+    assert expand_arguments(["{text}", "<{text}>"], {"text": value}) == [value, f"<{value}>"]
+
+
+@pytest.mark.parametrize(
+    ("run", "told", "hint"),
+    [
+        (
+            ["a", "{titel}"],
+            "has {titel}, which is no placeholder",
+            "did you mean {title}? ({{titel}} is {titel} itself)",
+        ),
+        (["a{zzz}"], "has {zzz}, which is no placeholder", "there are {id}, {title}, {text}, {text_file}"),
+        (["{file}"], "has {file}, which this version does not have yet", "it has {id}, {title}"),
+        (["{value.python}"], "has {value.python}, which this version does not have yet", "it has {id}"),
+        (["/bin/sh", "-ec", "echo {title}"], "has {title} in a script, which would run what it says", "as $1"),
+    ],
+)
+def test_a_placeholder_of_a_list_that_cannot_be(run: list[str], told: str, hint: str) -> None:
+    (problem,) = problems(run)
+    assert problem.told == told
+    assert hint in problem.hint
+    assert problems([*run[:2], "{{id}} {id}"]) == problems(run[:2])
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
+def test_what_no_argument_can_hold_is_refused(value: str) -> None:
+    with pytest.raises(PlaceholderError):
+        expand_arguments(["{text}"], {"text": value})
+    with pytest.raises(PlaceholderError):
+        shell_variables({"text": value})
+
+
+def test_a_path_that_is_no_unicode_is_passed_on() -> None:
+    path = os.fsdecode(b"/tmp/caf\xe9")
+    assert expand_arguments(["{text_file}"], {"text_file": path}) == [path]
+    assert shell_variables({"text_file": path}) == {"CODEBATCH_V_TEXT_FILE": path}
+
+
+def test_a_name_that_has_no_value_is_refused() -> None:
+    with pytest.raises(PlaceholderError, match=r"there is no \{text\}"):
+        expand_arguments(["{text}"], {"id": "a"})
+
+
+def test_the_longest_argument_is_what_the_system_takes() -> None:
+    fits = "x" * (ARGUMENT_BYTES_MAX - len("CODEBATCH_V_TEXT="))
+    assert longest_argument(": {text}", {"text": fits}) == ARGUMENT_BYTES_MAX
+    assert longest_argument(["a", "é{text}"], {"text": fits}) == len(fits) + 2
+    assert _printed("printf %s {text}", fits).stdout.decode() == fits
+    assert shell_variables({"text": fits + "x", "id": "a"}) == {"CODEBATCH_V_ID": "a"}
+    assert longest_argument(": ", {"text": fits + "x"}) == 2
+
+
+def test_a_long_script_is_read_in_linear_time() -> None:
+    script = "cat <<E\n$(\"'`{ # \\ \nE\n" * 20_000 + "echo {id}"
+    began = time.process_time()
+    assert problems(script) == []
+    assert time.process_time() - began < 5

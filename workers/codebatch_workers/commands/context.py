@@ -1,0 +1,76 @@
+"""What a command is started with: its arguments, environment, directory and standard input, all values put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from codebatch.model.command import Command
+from codebatch.model.placeholders import PlaceholderError, expand_arguments, shell_script, shell_variables
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, HOLDER_VARIABLE
+from codebatch.system.commands import NotStarted, Start
+
+_KEPT_IF_CLEAN = ("PATH", "HOME", "TMPDIR", "LANG", "TERM")
+_CALLERS = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
+_STDIN_FILE = "file:"
+
+
+def start_of(
+    command: Command, *, batch: str, round_: int, root: Path, text: Path, given: Mapping[str, str], mark: str
+) -> Start:
+    """How to start an attempt of a command. Raises NotStarted.
+
+    `root` is what its paths are relative to, `text` the file that holds its text, `given` the caller's environment.
+    """
+    directory = root / command.cwd
+    ours = {
+        "CODEBATCH_BATCH": batch,
+        "CODEBATCH_TASK": command.id,
+        "CODEBATCH_ROUND": str(round_),
+        "CODEBATCH_TEXT": str(text),
+        ATTEMPT_VARIABLE: mark,
+        "PWD": str(directory),
+    }
+    arguments, variables = _expanded(command, text)
+    return Start(
+        arguments=arguments,
+        directory=directory,
+        environment={**_environment(command, given), **variables, **ours},
+        stdin=_stdin(command, root, text),
+        mark=mark,
+    )
+
+
+def _expanded(command: Command, text: Path) -> tuple[list[str], dict[str, str]]:
+    """The arguments of a command, and the variables that a script has its values in."""
+    values = {"id": command.id, "title": command.title, "text": command.text, "text_file": str(text)}
+    try:
+        if isinstance(command.run, str):
+            return ["/bin/sh", "-c", shell_script(command.run)], shell_variables(values)
+        return expand_arguments(command.run, values), {}
+    except PlaceholderError as error:
+        raise NotStarted(f"what it runs cannot be made: {error}") from error
+
+
+def _environment(command: Command, given: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment, or a little of it, and the command's own on top."""
+    if command.clean_env:
+        found = {name: given[name] for name in _KEPT_IF_CLEAN if name in given}
+    else:
+        found = {name: value for name, value in given.items() if name != HOLDER_VARIABLE}
+    for name, value in command.env.items():
+        callers = _CALLERS.match(value)
+        if callers is None:
+            found[name] = value
+        elif callers[1] in given:
+            found[name] = given[callers[1]]
+        else:
+            raise NotStarted(f"its environment is to have {name} = {value}, and ${callers[1]} is not set")
+    return found
+
+
+def _stdin(command: Command, root: Path, text: Path) -> Path | None:
+    if command.stdin == "none":
+        return None
+    return text if command.stdin == "text" else root / command.stdin.removeprefix(_STDIN_FILE)

@@ -1,0 +1,71 @@
+"""What a worker hears while it has a command at hand: its coordinator, while that lives, and requests of people."""
+
+from __future__ import annotations
+
+from codebatch.errors import StoreError
+from codebatch.model.request import Cancel
+from codebatch.protocol.messages import Terminate
+from codebatch.store import layout
+from codebatch.store.batches import Batch
+from codebatch.store.holders import LeaseReader
+from codebatch.store.requests import Requests
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone
+
+_REQUESTS_EVERY_NS = 200_000_000
+
+
+class Ears:
+    """Hears for one worker. A coordinator that is gone does not come back; another one sends requests alone."""
+
+    def __init__(self, batch: Batch, channel: Channel) -> None:
+        self._batch = batch
+        self._channel = channel
+        self._requests = Requests(batch.files, batch.root)
+        leader, _ = LeaseReader(batch.files, batch.root).leader()
+        self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
+        self._heeded = 0
+        self._looked_ns = 0
+        self.is_alone = False
+
+    @property
+    def channel(self) -> int | None:
+        """The descriptor on which more may come; None where nobody is left to send it."""
+        return None if self.is_alone else self._channel.fileno()
+
+    def look(self, assigned: int) -> Terminate | None:
+        """What was said before a command was begun that was assigned with so many requests in mind. Raises StoreError.
+
+        Whether another coordinator has come since decides too, but only after the lease was taken: a coordinator takes
+        its own before it reads those of workers, so one of the two sees the other.
+        """
+        self._heeded = assigned
+        if self._batch.files.stat(self._next_lead) is not None:
+            self.is_alone = True
+        return self._hear_coordinator() or self._hear_requests()
+
+    def hear(self, now_ns: int) -> Terminate | None:
+        """What was said since, by requests every 0.2 s. One that cannot be read changes nothing of what runs."""
+        heard = self._hear_coordinator()
+        if heard is None and now_ns - self._looked_ns >= _REQUESTS_EVERY_NS:
+            self._looked_ns = now_ns
+            try:
+                heard = self._hear_requests()
+            except StoreError:
+                return None
+        return heard
+
+    def _hear_coordinator(self) -> Terminate | None:
+        try:
+            while not self.is_alone and (message := self._channel.try_receive()) is not None:
+                if isinstance(message, Terminate):
+                    return message
+        except CoordinatorGone:
+            self.is_alone = True
+        return None
+
+    def _hear_requests(self) -> Terminate | None:
+        for request in self._requests.read()[self._heeded :]:
+            self._heeded = request.n
+            if isinstance(request.body, Cancel):
+                return Terminate(why="cancelled", grace_seconds=request.body.grace_seconds)
+        return None

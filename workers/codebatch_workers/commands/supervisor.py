@@ -1,0 +1,283 @@
+"""A worker of a work batch: does one attempt after another, and outlives its coordinator for the one at hand.
+
+An attempt: the lease, durable; then a look at who else says something (SPEC.md "Attempts"); the command, until its end;
+its outcome, durable. Between the lease and the outcome the command is known by the lease, the progress cell and its
+mark, so that whoever comes next finds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
+from codebatch.model.command import Command, decode_command
+from codebatch.model.document import DocumentError
+from codebatch.model.entry import Entry
+from codebatch.model.outcome import Commit, Outcome, Unit
+from codebatch.model.shard import Shard
+from codebatch.model.work import WORK_TASK
+from codebatch.protocol.launch import Launch, attempt_mark
+from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Committed, Finished, Hello, Refused, Stop
+from codebatch.protocol.record_frames import FrameWriter
+from codebatch.store import journal, layout
+from codebatch.store.batches import open_batch, snapshot_of
+from codebatch.store.holders import Holder, HolderFile
+from codebatch.store.outcomes import Committer, encode_outcome
+from codebatch.store.store import open_store
+from codebatch.system.calls import PRIVATE_MODE
+from codebatch.system.cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Child, Step
+from codebatch.system.clock import running_ns, wall_ns
+from codebatch.system.commands import Commands, NotStarted
+from codebatch.system.files import Files, RealFiles
+from codebatch.system.host import this_host
+from codebatch_workers.commands.attempt import Attempt, Result
+from codebatch_workers.commands.context import start_of
+from codebatch_workers.commands.ears import Ears
+from codebatch_workers.commands.log import AttemptLog
+from codebatch_workers.commands.process import RealCommands
+from codebatch_workers.runtime.channel import Channel, CoordinatorGone, give_up
+
+COMMIT_SECONDS = 60.0
+_COMMIT_EVERY_SECONDS = 1.0
+_NOTHING = Child(0, 0, 0, 0)
+_BLOCK = 256
+
+
+class Supervisor:
+    """One worker process's life in one work batch."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        channel: Channel,
+        *,
+        pid: int,
+        environment: Mapping[str, str],
+        files: Files | None = None,
+        cell: Cell | None = None,
+        commands: Commands | None = None,
+        now_ns: Callable[[], int] = running_ns,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`environment` is the caller's. What is not given is made: the system's files, its processes, a progress cell.
+
+        `now_ns` is a clock that stops in suspend.
+        """
+        files = files or RealFiles()
+        self._store = open_store(files, Path(launch.store))
+        self._batch = open_batch(self._store, launch.batch)
+        self._launch = launch
+        self._channel = channel
+        self._files = files
+        self._environment = environment
+        self._root = Path(os.fsdecode(self._batch.about.sources[0]))
+        self._shards = {shard.id: shard for shard in self._batch.plan().shards}
+        self._snapshot = snapshot_of(self._store, self._batch)
+        self._objects = self._store.objects()
+        self._entries: tuple[int, list[Entry]] = (0, [])
+        about = HolderFile(
+            holder=launch.holder,
+            role="worker",
+            pid=pid,
+            host=this_host(),
+            since_ns=wall_ns(),
+            parent=launch.coordinator,
+        )
+        root = self._batch.root
+        self._holder = Holder(files, root, about, is_durable=True)
+        self._cell = cell or Cell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
+        self._ears = Ears(self._batch, channel)
+        self._committer = Committer(files, root, launch.holder)
+        self._frame_writer = FrameWriter()
+        self._journal = journal.Journal(files, root, launch.holder, wall_ns)
+        self._scratch = root / layout.SCRATCH / launch.holder
+        self._logs = root / layout.LOGS
+        files.make_directory(self._logs, PRIVATE_MODE)
+        self._commands: Commands = commands or RealCommands()
+        self._attempts = 0
+        self._now_ns = now_ns
+        self._sleep = sleep
+
+    def run(self) -> None:
+        """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
+        with contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing():
+            try:
+                self._converse()
+            except CoordinatorGone:
+                with contextlib.suppress(StoreUnwritable):  # Nobody else does.
+                    self._files.remove_tree(self._scratch)
+                raise
+
+    def _converse(self) -> None:
+        self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
+        goes_on = True
+        while goes_on:
+            match self._channel.receive():
+                case Assign() as assign:
+                    try:
+                        goes_on = self._do(assign)
+                    except StoreError as error:
+                        give_up(self._channel, error)
+                        return
+                case Stop():
+                    return
+                case _:
+                    pass  # Of an attempt that is over.
+
+    def _do(self, assign: Assign) -> bool:
+        """Do an attempt; False where this worker is to end with it."""
+        unit, epoch = assign.unit, assign.epoch
+        self._attempts += 1
+        self._step(unit, PHASE_LEASE)
+        command = self._command(unit)
+        with self._scratch_directory(command) as scratch:
+            if not self._holder.try_lease(unit.shard, unit.start, epoch):
+                self._step(unit, PHASE_IDLE)
+                self._channel.send(Refused(epoch=epoch))
+                return True
+            wish = self._ears.look(assign.requests)
+            if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
+                return False
+            self._journal.write(
+                journal.Began(
+                    shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+                )
+            )
+            if wish is not None:
+                return self._end(unit, epoch, Result(type="cancelled"), None)
+            log = AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch, command.log_mb_max << 20)
+            result = self._attempt(command, unit, epoch, scratch, log)
+            log.close()
+            return self._end(unit, epoch, result, log)
+
+    def _attempt(self, command: Command, unit: Unit, epoch: int, scratch: Path, log: AttemptLog) -> Result:
+        self._step(unit, PHASE_COMMAND)
+        try:
+            start = start_of(
+                command,
+                batch=self._batch.id,
+                round_=unit.round,
+                root=self._root,
+                text=_text_in(scratch),
+                given=self._environment,
+                mark=attempt_mark(self._holder.id, unit.shard, unit.start, epoch),
+            )
+            running = self._commands.start(start)
+        except NotStarted as error:
+            log.write(f"codebatch: not started: {error}\n".encode("utf-8", "surrogateescape"))
+            return Result(type="failed", reason="start")
+        result = Attempt(command, running, log, self._ears, self._cell.write_child, self._now_ns).run()
+        self._cell.write_child(_NOTHING)
+        return result
+
+    def _end(self, unit: Unit, epoch: int, result: Result, log: AttemptLog | None) -> bool:
+        """Commit what became of an attempt, and tell of it."""
+        won: Commit | None = None
+        if result.type is not None:
+            self._step(unit, PHASE_COMMIT)
+            outcome = Outcome(
+                shard=unit.shard,
+                task=WORK_TASK,
+                start=unit.start,
+                end=unit.end,
+                type=result.type,
+                reason=result.reason,
+                exit_status=result.exit_status,
+            )
+            won = self._commit(outcome, unit.round, epoch)
+        with contextlib.suppress(StoreUnwritable):  # What is committed is told of, be it not in the journal.
+            self._journal.write(_event_of(unit, epoch, result, log))
+        self._step(unit, PHASE_IDLE)
+        if won is None:
+            return False
+        self._channel.send(Committed(commit=won, lost=1 - len(won.outcomes)))
+        self._channel.send(Finished(seconds=result.seconds))
+        return True
+
+    def _commit(self, outcome: Outcome, round_: int, epoch: int) -> Commit:
+        """Make an outcome durable. While the disk refuses it is tried again: how a command ended nobody can ask twice.
+
+        Raises StoreUnwritable after COMMIT_SECONDS, or once the coordinator wants an end.
+        """
+        encoded = encode_outcome(outcome, [b""], self._frame_writer)
+        deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
+        while True:
+            try:
+                return self._committer.commit([encoded], epoch=epoch, round_=round_)
+            except StoreUnwritable:
+                wish = self._ears.hear(self._now_ns())
+                if self._now_ns() > deadline_ns or (wish is not None and wish.why == "interrupted"):
+                    raise
+            self._sleep(_COMMIT_EVERY_SECONDS)
+
+    @contextlib.contextmanager
+    def _scratch_directory(self, command: Command) -> Iterator[Path]:
+        """A directory for the time of an attempt, with what the command is told in files."""
+        directory = self._scratch / str(self._attempts)
+        self._files.make_directory(directory)
+        try:
+            self._files.write_volatile(_text_in(directory), command.text.encode())
+            yield directory
+        finally:
+            with contextlib.suppress(StoreUnwritable):
+                self._files.remove_tree(directory)
+
+    def _command(self, unit: Unit) -> Command:
+        """The definition of a unit's command. Raises StoreCorrupt."""
+        entry = self._entry(self._shards[unit.shard], unit.start)
+        try:
+            return decode_command(self._objects.read(entry.object, entry.size))
+        except DocumentError as error:
+            hint = "this batch is lost: make a new one with: codebatch work run"
+            raise CorruptFile(
+                str(self._batch.root), f"has a damaged command {entry.text}: {error}", hint=hint
+            ) from error
+
+    def _entry(self, shard: Shard, item: int) -> Entry:
+        """The entry of an item. Those beside it are kept: to read one takes as long as to read some."""
+        place = shard.start + item
+        start, entries = self._entries
+        if not start <= place < start + len(entries):
+            start = place - place % _BLOCK
+            entries = self._snapshot.items_between(start, min(start + _BLOCK, self._snapshot.files))
+            self._entries = (start, entries)
+        return entries[place - start]
+
+    def _step(self, unit: Unit, phase: int) -> None:
+        end = unit.start if phase == PHASE_IDLE else unit.end
+        self._cell.write(Step(running_ns(), self._attempts, 0, self._attempts, unit.start, end, phase))
+
+
+def _text_in(scratch: Path) -> Path:
+    return scratch / "text"
+
+
+def _log_of(unit: Unit, epoch: int) -> str:
+    return layout.log_name(unit.shard, unit.start, unit.round, epoch)
+
+
+def _event_of(unit: Unit, epoch: int, result: Result, log: AttemptLog | None) -> journal.Ran:
+    """What the journal says of an attempt that is over."""
+    status = result.exit_status
+    return journal.Ran(
+        shard=unit.shard,
+        start=unit.start,
+        round=unit.round,
+        epoch=epoch,
+        type=result.type or "interrupted",
+        reason=result.reason,
+        exit_status=status,
+        signal=signal.Signals(-status).name if status is not None and status < 0 else "",
+        seconds=round(result.seconds, 6),
+        cpu_seconds=round(result.cpu_seconds, 6),
+        memory_peak_bytes=result.memory_peak_bytes,
+        left=result.left,
+        log="" if log is None else _log_of(unit, epoch),
+        output_bytes=0 if log is None else log.bytes,
+        evidence="" if log is None else log.evidence,
+    )
