@@ -27,6 +27,7 @@ import msgspec
 
 _SAMPLE_SECONDS = 0.02
 _KB = 1024
+_CHANGES = ("GIT_", "CODEBATCH_", "RUFF_", "PYTHONDONTWRITEBYTECODE")
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +151,7 @@ def harness_peak_bytes() -> int:
 
 def environment() -> dict[str, str]:
     """What every command inherits: nothing of the user's that changes what codebatch, git or ruff do."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "CODEBATCH_", "RUFF_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGES)}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
 
 
