@@ -93,6 +93,7 @@ class Coordinator:
             role="commands",
         )
         self._heard: list[FromWorker] = []
+        self._is_over = False
         self.hear(Hello)
 
     def assign(self, item: int = 0, *, round_: int = 1, epoch: int = 1, requests: int = 0) -> None:
@@ -130,12 +131,14 @@ class Coordinator:
     def wait_end(self) -> int:
         """Wait until the worker has ended; its exit status."""
         wait_until(lambda: self.worker.has_ended)
-        return self.worker.process.wait()
+        self._is_over = True
+        return self.worker.bury().returncode
 
     def close(self) -> None:
         """End the worker."""
-        self.worker.kill("abandoned")
-        self.worker.bury()
+        if not self._is_over:
+            self.worker.kill("abandoned")
+            self.worker.bury()
 
     def _why(self) -> str:
         with contextlib.suppress(BlockingIOError):

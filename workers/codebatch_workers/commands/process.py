@@ -165,7 +165,7 @@ class RealRunning:
 
 
 def _own_peak(usage: resource.struct_rusage) -> int:
-    """The most memory that a child had resident, in bytes; 0 where it is ours: a child starts from its parent's peak."""
+    """The most memory that a child had resident, in bytes; 0 where that is ours: it starts from its parent's peak."""
     ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage.ru_maxrss * _RUSAGE_UNIT if usage.ru_maxrss > ours else 0
 
