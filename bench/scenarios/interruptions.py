@@ -140,7 +140,10 @@ def _die_alone(directory: Path, trap: str) -> float:
     """From SIGTERM to their groups until all are dead."""
     directory.mkdir()
     _write_victim(directory, trap)
-    here = [subprocess.Popen(["sh", _VICTIM], cwd=directory, start_new_session=True) for _ in range(_SLOTS)]
+    here = [
+        subprocess.Popen(["sh", _VICTIM], cwd=directory, stderr=subprocess.DEVNULL, start_new_session=True)
+        for _ in range(_SLOTS)
+    ]
     _wait(lambda: len(_victims(directory)) == _SLOTS, "sh")
     began = time.perf_counter()
     for process in here:
