@@ -7,6 +7,7 @@ which takes the facts as fields and makes the text and the hint of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -24,6 +25,11 @@ class CodebatchError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message as people are shown it."""
+        return (self.message,)
 
 
 class Stopped(CodebatchError):
@@ -97,6 +103,22 @@ class InvalidConfiguration(InvalidInput):
     """A configuration file or value that cannot be used."""
 
     code = "invalid_configuration"
+
+
+class InvalidWork(InvalidConfiguration):
+    """What is wrong with work files, `count` things of which some are told, each as a sentence and what to do."""
+
+    def __init__(self, told: Sequence[tuple[str, str | None]], count: int) -> None:
+        lines = [message if hint is None else f"{message}; {hint}" for message, hint in told]
+        if count > len(told):
+            lines.append(f"and {count - len(told):,} more")
+        self._lines = (told[0][0],) if count == 1 else (f"{count:,} things are wrong with what is to be done", *lines)
+        super().__init__("\n".join(self._lines), hint=told[0][1] if count == 1 else None)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message as people are shown it: where there are several things, one a line."""
+        return self._lines
 
 
 class ToolMismatch(InvalidInput):

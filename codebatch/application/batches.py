@@ -9,13 +9,12 @@ from typing import Literal
 import msgspec
 
 from codebatch.application import Note, ignore_note
-from codebatch.application.asking import Question
-from codebatch.engine.lifecycle import Tally
+from codebatch.engine.lifecycle import CommandState, Tally
 from codebatch.errors import BatchIncomplete, InvalidInput, StoreCorrupt, UnknownId
 from codebatch.model.shard import ShardId
 from codebatch.query.records import BatchRecords
 from codebatch.query.standing import Standing, standing
-from codebatch.store.batches import Batch, batch_ids, open_batch
+from codebatch.store.batches import Batch, batch_ids, is_work, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.outputs import current_outputs
 from codebatch.store.store import Store
@@ -51,11 +50,15 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch in a list. `state` is DAMAGED where it cannot be read; `batch` None where nothing of it can."""
+    """A batch in a list. `state` is DAMAGED where it cannot be read; `batch` None where nothing of it can.
+
+    `is_active`: something is open in it, runs, or waits for an answer.
+    """
 
     id: str
     batch: Batch | None
     state: str
+    is_active: bool
 
 
 class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,19 +74,34 @@ class ShardStatus(msgspec.Struct, frozen=True, kw_only=True):
     first_path: str
 
 
-def list_batches(store: Store, note: Note = ignore_note) -> Iterator[ListedBatch]:
-    """Every batch, oldest first. One that cannot be read hides no other; a note says why."""
+def list_batches(store: Store, note: Note = ignore_note, *, pipeline: str | None = None) -> Iterator[ListedBatch]:
+    """Every batch, or those of a pipeline, oldest first. One that cannot be read hides no other; a note says why."""
     for batch_id in batch_ids(store):
         batch = None
-        state = "DAMAGED"
+        state, is_active = "DAMAGED", False
         try:
             batch = open_batch(store, batch_id)
-            state = standing(batch).state.value
+            if pipeline not in (None, batch.about.pipeline):
+                continue
+            state, is_active = state_of(store, batch)
         except UnknownId:  # It was collected meanwhile.
             continue
         except StoreCorrupt as error:
             note(f"{batch_id}: {error.message}")
-        yield ListedBatch(id=batch_id, batch=batch, state=state)
+        yield ListedBatch(id=batch_id, batch=batch, state=state, is_active=is_active)
+
+
+def state_of(store: Store, batch: Batch) -> tuple[str, bool]:
+    """The state of a batch, and whether something is open in it, runs, or waits for an answer. Raises StoreCorrupt."""
+    if not is_work(batch):
+        stands = standing(batch)
+        return stands.state.value, bool(stands.holders) or not stands.state.is_final
+    from codebatch.query.work import work_standing  # The conductor, for those who have commands.
+
+    work = work_standing(store, batch)
+    is_asking = CommandState.BLOCKED.value in work.counts
+    is_at_work = work.coordinator is not None or bool(work.workers)
+    return work.state.value, is_asking or is_at_work or not work.state.is_final
 
 
 def status(store: Store, batch: Batch) -> BatchStatus:
@@ -151,9 +169,8 @@ def shard_states(store: Store, batch: Batch, task: str) -> Iterator[ShardStatus]
         )
 
 
-def outputs_of(question: Question) -> Path:
+def outputs_of(batch: Batch) -> Path:
     """The directory of a batch's merged outputs. Raises BatchIncomplete where it has none yet."""
-    batch = question.batch
     outputs = current_outputs(batch)
     if outputs is None:
         hint = f"go on with: codebatch run --batch {batch.id}"

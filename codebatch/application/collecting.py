@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from codebatch.application import Note, ignore_note
-from codebatch.errors import StoreInUse, StoreUnwritable
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.errors import StoreCorrupt, StoreInUse, StoreUnwritable, UnknownId
 from codebatch.store import layout
-from codebatch.store.batches import Batch, batch_ids, given_names
-from codebatch.store.collection import Going, choose, collect
+from codebatch.store.batches import Batch, batch_ids, given_names, iter_batches
+from codebatch.store.collection import Going, choose, collect, is_held
 from codebatch.store.pins import pinned_ids
 from codebatch.store.settling import UNSETTLED
 from codebatch.store.snapshots import snapshot_ids
@@ -69,7 +72,26 @@ def collect_garbage(store: Store, *, keep: int, is_dry: bool = False, note: Note
 
 
 def _choose_all(store: Store, keep: int, note: Note) -> Going:
-    return choose(store, keep=keep, now_ns=wall_ns(), passed_over=note, with_copies=True)
+    return choose(
+        store,
+        keep=keep,
+        now_ns=wall_ns(),
+        passed_over=note,
+        with_copies=True,
+        work_ended=partial(_work_ended, store),
+    )
+
+
+def _work_ended(store: Store, batch: Batch) -> BatchState | None:
+    """The state of a work batch of which nothing is open and nothing asked; None of any other, and where unknown."""
+    from codebatch.query.work import work_standing  # 5 ms that a store without work batches does without
+
+    try:
+        stands = work_standing(store, batch)
+    except (StoreCorrupt, UnknownId):
+        return None
+    is_asking = CommandState.BLOCKED.value in stands.counts
+    return stands.state if stands.state.is_final and not is_asking and not is_held(batch) else None
 
 
 def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
@@ -89,9 +111,10 @@ def tidy(store: Store, *, keep: int, ran: Batch) -> Collected | None:
             keep=keep,
             now_ns=wall_ns(),
             passed_over=ignore_note,
-            spared={ran.id, *batch_ids(store)[-1:]},
+            spared={ran.id, *(batch.id for batch in islice(iter_batches(store), 1)), *batch_ids(store)[-1:]},
             of=ran.about.sources,
             with_objects=None,
+            work_ended=partial(_work_ended, store),
         )
         return _collect(store, going, ignore_note)
 

@@ -60,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
     index: IndexSettings = msgspec.field(default_factory=IndexSettings)
     tasks: dict[str, dict[str, Json]] = {}
+    work: dict[str, Json] = {}
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:

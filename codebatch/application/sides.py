@@ -38,7 +38,7 @@ def find_side(store: OpenedStore, reference: str, *, partial: bool = False) -> O
 def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool) -> OpenedBatch:
     store = opened.store
     snapshot_id = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix=_SNAPSHOT)
-    found = _latest(batch for batch in iter_batches(store) if batch.about.snapshot_id == snapshot_id)
+    found = _latest(batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot_id)
     if found is None:
         raise UnknownId(f"there is no batch over the snapshot {snapshot_id}", hint="see: codebatch batch list")
     return opened.batch(found.id, partial=partial)

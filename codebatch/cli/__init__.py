@@ -51,6 +51,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": ("run:run", "Snapshot, plan, execute and summarise a tree; or continue a batch."),
         "resume": ("run:resume", "Continue a batch, and do again what failed in it."),
+        "work": ("work:work", "Run lists of commands, whatever dies meanwhile; their logs; answers to them."),
+        "cancel": ("work:cancel", "End a batch of commands from anywhere."),
         "import": ("importing:import_", "Take in what another program found, beside what was found here."),
         "status": ("batches:status", "Progress and state of a batch."),
         "init": ("setup:init", "Make a store."),
@@ -173,6 +175,7 @@ def cli() -> None:
     codebatch hotspots          what is hard to change
     codebatch inspect FILE      what is worth knowing of one file
     codebatch impact FILE       what depends on a file
+    codebatch work run          run the commands of work.toml
     codebatch help              pages on questions, rules, data, CI and more
     """
 

@@ -36,8 +36,10 @@ from codebatch.errors import InvalidInput
 from codebatch.model.entry import display_path
 from codebatch.model.quantities import count_of, percent_of
 from codebatch.model.task import PIPELINES, TaskDeclaration
-from codebatch.store.batches import given_names
+from codebatch.store.batches import Batch, given_names, is_work
+from codebatch.store.ids import latest_offset
 from codebatch.store.outputs import current_outputs
+from codebatch.store.store import Store
 from codebatch.system.plugins import load_declaration
 
 
@@ -93,15 +95,22 @@ def batch_init(answering: Answering, snapshot_reference: str, pipeline: str | No
 
 
 @batch.command("list")
+@click.option("--pipeline", metavar="NAME", help="Only those of a pipeline; work is commands.")
+@click.option("--active", "is_active", is_flag=True, help="Only those that are not over, or wait for an answer.")
 @explain_option
 @answering
-def batch_list(answering: Answering) -> None:
+def batch_list(answering: Answering, pipeline: str | None, is_active: bool) -> None:
     """Every batch, oldest first."""
     store = answering.place.open()
     given = given_names(store)
-    rows = [_batch_row(each, given) for each in batches.list_batches(store, answering.note)]
+    listed = batches.list_batches(store, answering.note, pipeline=pipeline)
+    rows = [_batch_row(each, given) for each in listed if each.is_active or not is_active]
     shown = [asdict(row) | {"paths": ", ".join(row.paths), "names": _typed(row.names)} for row in rows]
-    answering.print(rows, table((row.values() for row in shown), shown[0]) if shown else [], if_none="no batch yet")
+    answering.print(
+        rows,
+        table((row.values() for row in shown), shown[0]) if shown else [],
+        if_none="no such batch" if pipeline or is_active else "no batch yet",
+    )
 
 
 @batch.command("show")
@@ -116,34 +125,43 @@ def batch_show(answering: Answering, named: str | None, batch_reference: str | N
     """
     if named is not None and batch_reference is not None:
         raise InvalidInput("two batches are named", hint="name one, as ID or with --batch")
-    asked = ask(answering, batch_reference if named is None else named).question
-    if only_outputs:
-        found = str(batches.outputs_of(asked))
-        if answering.as_json:
-            answering.print(BatchOutputs(outputs=found), (), name="batch-outputs")
-            return
-        # For a shell, which opens what it is told byte by byte.
-        answering.display.make_way()
-        sys.stdout.buffer.write(os.fsencode(found) + b"\n")
-        sys.stdout.flush()
+    reference = batch_reference if named is None else named
+    if reference is None or latest_offset(reference) is not None or only_outputs:
+        asked = ask(answering, reference).question
+        store, found = asked.store, asked.batch
+    else:
+        store, found = answering.batch(reference, "any")
+    if not only_outputs:
+        _show(answering, store, found)
         return
-    about, outputs = asked.batch.about, current_outputs(asked.batch)
+    directory = str(batches.outputs_of(found))
+    if answering.as_json:
+        answering.print(BatchOutputs(outputs=directory), (), name="batch-outputs")
+        return
+    # For a shell, which opens what it is told byte by byte.
+    answering.display.make_way()
+    sys.stdout.buffer.write(os.fsencode(directory) + b"\n")
+    sys.stdout.flush()
+
+
+def _show(answering: Answering, store: Store, found: Batch) -> None:
+    about, outputs = found.about, current_outputs(found)
     root = None if outputs is None else str(outputs.root)
-    names = _names(asked.batch.id, given_names(asked.store))
+    names = _names(found.id, given_names(store))
     row = BatchShown(
-        batch_id=asked.batch.id,
+        batch_id=found.id,
         created_at=_instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
-        status=batches.status(asked.store, asked.batch).standing.state.value,
+        status=batches.state_of(store, found)[0],
         source=", ".join(map(display_path, about.sources)),
-        paths=shown_paths(asked.batch),
+        paths=shown_paths(found),
         plan_digest=about.plan_digest,
         names=names,
         outputs=root,
     )
     root_shown = "none yet" if root is None else display_path(os.fsencode(root))
-    paths_shown = ", ".join(shown_paths(asked.batch)) or "all"
+    paths_shown = ", ".join(shown_paths(found)) or "all"
     shown = {**asdict(row), "paths": paths_shown, "names": _typed(names), "outputs": root_shown}
     answering.print(row, (f"{name.ljust(12)} {value}" for name, value in shown.items()))
 
@@ -170,7 +188,13 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
 @answering
 def status(answering: Answering, batch_reference: str | None) -> None:
     """Progress and state of a batch, and who is at work on it."""
-    store, batch = answering.batch(batch_reference)
+    store, batch = answering.batch(batch_reference, "any")
+    if is_work(batch):
+        from codebatch.cli.work_status import answer_status  # 10 ms that analyses do without
+        from codebatch.work.standing import look_at
+
+        answer_status(answering, look_at(store, batch))
+        return
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
     holders = tuple(

@@ -40,6 +40,18 @@ def complete_file(ctx: click.Context, _: click.Parameter, word: str) -> list[str
         return []
 
 
+def complete_command(ctx: click.Context, _: click.Parameter, word: str) -> list[str]:
+    """The commands of the batch that is asked, or of the latest that has any, whose ids begin so."""
+    from codebatch.store.batches import resolve_batch
+    from codebatch.store.work import read_work
+
+    try:
+        batch = resolve_batch(_store(ctx), ctx.params.get("batch_reference"), kind="work")
+        return [id_ for id_ in read_work(batch).order if id_.startswith(word) and _TYPED.fullmatch(id_)]
+    except (CodebatchError, OSError, ValueError):
+        return []
+
+
 def _store(ctx: click.Context) -> Store:
     """The store that a command line names so far, or the one that would be asked."""
     from codebatch.application.stores import StorePlace

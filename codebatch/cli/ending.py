@@ -62,7 +62,7 @@ def run_to_exit_status(command: click.Command, arguments: Sequence[str]) -> int:
     except ReaderGone:
         return EXIT_READER_GONE
     except CodebatchError as error:
-        return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json)
+        return _report(error.code, error.message, error.hint, error.exit_status, as_json=as_json, lines=error.lines)
     except OSError as error:
         known = _of_the_world(error)
         if known is None:
@@ -158,14 +158,16 @@ def _plain(message: str) -> str:
     return lowered.removesuffix(".")
 
 
-def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool) -> int:
+def _report(code: str, message: str, hint: str | None, status: int, *, as_json: bool, lines: Sequence[str] = ()) -> int:
+    """Tell of an error, the message by its lines where it has several."""
     if as_json:
         import json  # costs each command that ends well a millisecond
 
         body = {"code": code, "message": message, "hint": hint, "exit": status}
         print(json.dumps({"error": body, "schema": schema_of("error")}), file=sys.stderr)
     else:
-        print(printable(f"error: {message}"), file=sys.stderr)
+        first, *others = lines or [message]
+        print("\n".join(map(printable, [f"error: {first}", *(f"  {line}" for line in others)])), file=sys.stderr)
         if hint:
             print(printable(f"hint: {hint}"), file=sys.stderr)
     return status

@@ -41,6 +41,9 @@ _SOURCES = {
         ),
         what="counts and records where it is not merged, and who is at work on it",
     ),
+    "work": Source(
+        paths=("batches/*/work.json", "batches/*/requests/*"), what="of commands, what needs what, and what was asked"
+    ),
     "evidence": Source(paths=("batches/*/journal/*",), what="why something failed"),
     "index": Source(paths=("indexes/*/*/*",), what="which files may have what is asked for, where there is an index"),
     "snapshot": Source(paths=("snapshots/*/snapshot.json",), what="what the snapshot is of"),
@@ -66,8 +69,8 @@ _COMPARED = (*_QUESTION, "contents", "names")
 
 _READS: dict[str, tuple[str, ...]] = {
     "ast": (*_ABOUT, "contents", "file"),
-    "batch-list": (*_STANDING, "names"),
-    "batch-show": (*_STANDING, "names", "change"),
+    "batch-list": (*_ABOUT, "names", "work"),
+    "batch-show": (*_ABOUT, "names", "change", "work"),
     "callers": _SEARCH,
     "cat-object": ("store", "contents"),
     "def": _SEARCH,
@@ -102,7 +105,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "snapshot-list": ("store", "snapshot"),
     "snapshot-show": ("store", "snapshot", "entries"),
     "sql": _QUESTION,
-    "status": _ABOUT,
+    "status": (*_ABOUT, "work"),
     "store-stats": ("store", "names", "sizes"),
     "summary": _QUESTION,
     "tasks": _ABOUT,

@@ -35,6 +35,8 @@ from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
 from codebatch.cli.trying import TaskTested, TaskTried
+from codebatch.cli.work import LogRow
+from codebatch.cli.work_status import WorkStatus
 from codebatch.errors import CodebatchError
 from codebatch.gates.catalogue import GateAbout, GateExplainAnswer
 from codebatch.gates.findings import BundleResult, GateResult
@@ -110,6 +112,7 @@ ANSWERS: dict[str, object] = {
     "batch-list": list[answers.BatchRow],
     "batch-outputs": answers.BatchOutputs,
     "batch-show": answers.BatchShown,
+    "cancel": WorkStatus,
     "callers": list[answers.CallerRow],
     "cat-object": ObjectShown,
     "check": CheckAnswer,
@@ -188,6 +191,10 @@ ANSWERS: dict[str, object] = {
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionShown,
+    "work-answer": WorkStatus,
+    "work-log": list[LogRow],
+    "work-run": WorkStatus,
+    "work-status": WorkStatus,
 }
 """The type of each answer, by name: the words of the command, or what else the member `schema` says."""
 

@@ -25,7 +25,7 @@ from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.shown_paths import paths_shown_as
-from codebatch.store.batches import Batch, resolve_batch
+from codebatch.store.batches import Batch, BatchKind, resolve_batch
 from codebatch.store.store import Store
 from codebatch.system.counted_files import CountedFiles
 
@@ -74,10 +74,10 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
         sources = self.batches[-1].about.sources if self.batches else ()
         return Painter(sources[0] if len(sources) == 1 else None, has_links=is_linked())
 
-    def batch(self, reference: str | None) -> tuple[Store, Batch]:
-        """The store and the batch that was named, by default the latest."""
+    def batch(self, reference: str | None, kind: BatchKind = "analysis") -> tuple[Store, Batch]:
+        """The store and the batch of a kind that was named, by default the latest."""
         store = self.place.open()
-        batch = resolve_batch(store, reference, self.note)
+        batch = resolve_batch(store, reference, self.note, kind=kind)
         self.batches.append(batch)
         return store, batch
 

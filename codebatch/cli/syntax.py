@@ -21,13 +21,13 @@ from codebatch.cli.reading import explain_option
 from codebatch.cli.show import record_line
 from codebatch.cli.terminal import printable
 from codebatch.coordinator.planning import check_overrides
-from codebatch.errors import InvalidInput, SourceUnreadable
+from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
 from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
 from codebatch.query.filters import JsonRecord, path_bytes
-from codebatch.store.batches import batch_ids
+from codebatch.store.batches import resolve_batch
 from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
 
@@ -152,7 +152,13 @@ def _no_rule(code: str, known: Collection[str]) -> InvalidInput:
 
 
 def _has_batch(answering: Answering) -> bool:
-    return answering.place.exists() and bool(batch_ids(answering.place.open()))
+    if not answering.place.exists():
+        return False
+    try:
+        resolve_batch(answering.place.open(), None)
+    except UnknownId:
+        return False
+    return True
 
 
 @rules.command("test")

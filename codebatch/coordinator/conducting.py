@@ -144,6 +144,11 @@ class Conducting:
             )
 
     @property
+    def is_drained(self) -> bool:
+        """Whether somebody wanted an end before there was one."""
+        return isinstance(self._end, Drained)
+
+    @property
     def has_unseen_requests(self) -> bool:
         """Whether somebody asked something since: who ends gives up its lease first, then looks."""
         return len(self._requests.read()) > self.conductor.requests_seen

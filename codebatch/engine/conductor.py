@@ -90,6 +90,11 @@ class Conductor:
         return frozenset(self._foreign)
 
     @property
+    def running(self) -> frozenset[int]:
+        """Items that run now, foreign ones among them."""
+        return frozenset(self._foreign.union(self._at))
+
+    @property
     def requests_seen(self) -> int:
         """How many requests were taken note of."""
         return self._requests.count
@@ -171,7 +176,7 @@ class Conductor:
                 self._idle.add(worker)
                 actions += self._reopen(finished)
             case Concluded():
-                self._conclude(event)
+                actions += self._conclude(event)
             case Lost():
                 actions += self._bury(event)
             case Released(item, epoch):
@@ -185,13 +190,19 @@ class Conductor:
                 self._is_draining = True
         return actions + self._go_on()
 
-    def _conclude(self, concluded: Concluded) -> None:
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
         for item in self._note(concluded):
             self._deaths = 0
             self._settling.discard(item)
             if item in self._foreign:
                 self._let_go(item)
             self._refresh(item)
+        actions: list[CommandAction] = []
+        for item, _ in concluded.unreadable:
+            if item in self._settling:  # The name that we wanted is taken by bytes that say nothing.
+                self._settling.discard(item)
+                actions += self._look_at_interrupted(item)
+        return actions
 
     def _note(self, concluded: Concluded) -> list[int]:
         """Take note of outcomes; returns the items of which one is higher than what was known."""
@@ -328,7 +339,7 @@ class Conductor:
         self._has_ended = True
         actions += [Retire(worker) for worker in sorted(self._idle)]
         self._idle.clear()
-        if is_broken:
+        if is_broken and not self._is_draining:
             return [*actions, Break(self._deaths)]
         return [*actions, Drained() if self._is_draining else Complete()]
 

@@ -13,7 +13,7 @@ class RequestsMade:
 
     def __init__(self, items: Mapping[CommandId, int]) -> None:
         self._items = items
-        self._opened: dict[int, int] = {}
+        self._opened: set[tuple[int, int]] = set()
         self._decided: dict[tuple[int, int], str] = {}
         self._lifted: dict[int, int] = {}
         self._cancelled_at = 0
@@ -40,7 +40,7 @@ class RequestsMade:
         item = self._items.get(answer.task)
         if item is None or answer.question != interrupted_question(answer.task, answer.round):
             return []
-        if answer.text not in INTERRUPTED_CHOICES or self._opened.get(item, 0) >= answer.round:
+        if answer.text not in INTERRUPTED_CHOICES or (item, answer.round) in self._opened:
             return []
         self._lifted[item] = n
         if answer.text == "again":
@@ -50,7 +50,7 @@ class RequestsMade:
         return [item]
 
     def _open(self, item: int, round_: int) -> None:
-        self._opened[item] = max(round_, self._opened.get(item, 0))
+        self._opened.add((item, round_))
         self._decided.pop((item, round_), None)
 
     @property
@@ -64,7 +64,7 @@ class RequestsMade:
 
     def opens(self, item: int, round_: int) -> bool:
         """Whether the item is to be begun again over just this round, its highest."""
-        return self._opened.get(item, 0) == round_
+        return (item, round_) in self._opened
 
     def decision(self, item: int, round_: int) -> str | None:
         """What a person said of a blocked round without opening it: `done` or `failed`."""

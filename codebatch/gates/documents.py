@@ -5,13 +5,15 @@ from __future__ import annotations
 from codebatch.gates.findings import Findings
 from codebatch.gates.subject import Subject
 from codebatch.store import layout
-from codebatch.store.batches import batch_ids, open_batch, snapshot_of
+from codebatch.store.batches import batch_ids, is_work, open_batch, snapshot_of
 from codebatch.store.collection import objects_of_records
 from codebatch.store.object_survey import survey_objects
 from codebatch.store.outputs import current_outputs
+from codebatch.store.requests import Requests
 from codebatch.store.snapshots import load_snapshot, snapshot_ids
 from codebatch.store.store import Store
 from codebatch.store.untrusted import load_untrusted
+from codebatch.store.work import read_work
 
 
 def check_documents(subject: Subject, findings: Findings) -> None:
@@ -36,6 +38,9 @@ def _check_batch(store: Store, batch_id: str, findings: Findings) -> None:
     batch.plan()
     if current_outputs(batch) is not None:
         findings.count("documents")
+    if is_work(batch):
+        read_work(batch)
+        findings.count("documents", 1 + len(Requests(batch.files, batch.root).read()))
     if store.files.stat(store.root / layout.SNAPSHOTS / batch.about.snapshot_id) is None:
         snapshot_of(store, batch)
 

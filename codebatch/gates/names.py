@@ -36,7 +36,10 @@ _OF_BATCHES: Names = {
         re.escape(layout.SETTLED_FILE): "file",
         layout.HOLDERS: {rf"{_HOLDER}(\.cell)?": "file"},
         layout.JOURNAL: {rf"{_HOLDER}\.jsonl": "file"},
-        layout.LEASES: {rf"{_SHARD}\.\d{{1,9}}\.\d{{1,9}}": "file"},
+        re.escape(layout.WORK_FILE): "file",
+        layout.REQUESTS: {r"\d{6,9}\.json": "file"},
+        layout.LOGS: {rf"{_SHARD}\.\d{{1,9}}\.r[1-9]\d{{0,8}}\.[1-9]\d{{0,8}}\.log": "file"},
+        layout.LEASES: {rf"{_SHARD}\.\d{{1,9}}\.\d{{1,9}}|coordinator\.[1-9]\d{{0,8}}": "file"},
         layout.RESULTS: {rf"{_HOLDER}\.seg|{_DIGEST}\.shard": "file"},
         layout.OUTCOMES: {rf"{_SHARD}\.\d{{1,9}}\.{_TASK}\.r[1-9]\d{{0,8}}": "file"},
         layout.OUTPUTS: {

@@ -24,7 +24,7 @@ GRACE_SECONDS = 10.0
 Leftovers = Literal["kill", "leave"]
 
 
-class Command(Document, frozen=True, kw_only=True, omit_defaults=True):
+class Command(Document, frozen=True, kw_only=True):
     """What one attempt does, as it was written: placeholders and `"$NAME"` in `env` stand unexpanded.
 
     `run` as a list is executed as it is, as a string by `/bin/sh -c`. `cwd` and a path in `stdin` are relative to the

@@ -21,3 +21,14 @@ def human_bytes(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.2f} GB"
+
+
+def human_seconds(seconds: float) -> str:
+    """How long something took: `0.4s`, `32s`, `4m 18s`, `2h 03m`."""
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, left = divmod(whole, 60)
+    return f"{minutes}m {left:02d}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02d}m"

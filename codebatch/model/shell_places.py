@@ -14,7 +14,7 @@ from enum import Enum
 
 _SPECIAL = re.compile(r"""[\\'"`$#<(){}\n]|(?<!\w)case(?!\w)""")
 _DELIMITER = re.compile(r"""<<(-?)[ \t]*(?:(['"])([^'"\\$`\n]*)\2|(\\?)([^\s;&|<>()'"\\$`]+))(?=[\s;&|<>()]|\Z)""")
-_BEFORE_A_WORD = " \t\n;&|()<>`"
+_BEFORE_A_WORD = " \t\n;&|()<>"
 
 
 class Inside(Enum):
@@ -62,7 +62,7 @@ class _Reader:
         self._open: list[tuple[Inside, int]] = [(Inside.SCRIPT, 0)]  # and its parentheses that are open
         self._documents: list[tuple[str, bool, bool, int]] = []  # and how deep each began
         self._is_doubtful = False
-        self._escaped_to = 0
+        self._in_word_at = 0  # where a word goes on, whatever is before
 
     def places(self) -> Iterator[tuple[re.Match[str], Inside]]:
         at = 0
@@ -109,7 +109,7 @@ class _Reader:
             is_in_word = before not in _BEFORE_A_WORD and self._open[-1][0] is Inside.SCRIPT
             self._is_doubtful |= is_in_word or before in ("$", "<")
         else:
-            self._escaped_to = at + 2
+            self._in_word_at = at + 2
         return at + 2
 
     def _dollar(self, at: int) -> int:
@@ -134,9 +134,11 @@ class _Reader:
             # `$((a) b)` is a script after all.
             is_script = inside is Inside.ARITHMETIC and left == 1 and not self._script.startswith(")", at + 1)
             self._is_doubtful |= is_script
+        else:
+            self._in_word_at = at + 1
 
     def _word(self, at: int, special: str) -> int:
-        if special == "#" and at != self._escaped_to and (at == 0 or self._script[at - 1] in _BEFORE_A_WORD):
+        if special == "#" and at != self._in_word_at and (at == 0 or self._script[at - 1] in _BEFORE_A_WORD):
             return self._begin(Inside.COMMENT, at + 1)
         if special == "<" and self._script.startswith("<<<", at):
             return at + 3

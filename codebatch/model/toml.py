@@ -7,25 +7,28 @@ import sys
 BYTES_MAX = 1 << 20
 
 _DEPTH_MAX = 100
-# tomllib takes quadratic time over the parts of a dotted key, which stands on one line.
-_SQUARED_DOTS_MAX = 10_000_000
+# tomllib takes quadratic time over the parts of a dotted key, which stands on one line: so many for each character.
+_SQUARED_DOTS_MAX = 10
 
 
 class TomlError(ValueError):
     """It is no TOML, or none that we read; the text says why."""
 
 
-def parse_toml(text: str) -> dict[str, object]:
-    """The document. Raises TomlError also for what would take long or nests deeper than we care to follow."""
+def parse_toml(text: str, *, length_max: int = BYTES_MAX) -> dict[str, object]:
+    """The document, of at most so many characters.
+
+    Raises TomlError also for what would take long or nests deeper than we care to follow.
+    """
     # Here, for most commands find no file to parse.
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
-    if len(text) > BYTES_MAX:
-        raise TomlError(f"it is longer than {BYTES_MAX} characters")
-    if sum(line.count(".") ** 2 for line in text.splitlines()) > _SQUARED_DOTS_MAX:
+    if len(text) > length_max:
+        raise TomlError(f"it is longer than {length_max} characters")
+    if sum(line.count(".") ** 2 for line in text.splitlines()) > _SQUARED_DOTS_MAX * length_max:
         raise TomlError("its keys have too many parts")
     try:
         document: dict[str, object] = tomllib.loads(text)

@@ -51,7 +51,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 NO_POLICY = Policy()
 
 
-class Work(Document, frozen=True, kw_only=True, omit_defaults=True):
+class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
     `source` is what it was made of, for people. `root`, an absolute path, is where commands start. With `stop`, nothing

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 
@@ -21,6 +21,7 @@ from codebatch.errors import (
     StoreCorrupt,
     StoreUnwritable,
     UnknownId,
+    WrongKind,
 )
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
@@ -28,6 +29,7 @@ from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.imported import imports_in
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN
+from codebatch.model.work import WORK_PIPELINE
 from codebatch.store import layout
 from codebatch.store.batch_ids import BATCH_ID_PATTERN as BATCH_ID_PATTERN
 from codebatch.store.batch_ids import MICROSECOND, id_at, instant_after_1970, instant_of
@@ -42,6 +44,9 @@ from codebatch.system.files import Files
 BATCH_FORMAT = 2
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
+
+BatchKind = Literal["analysis", "work", "any"]
+"""Which batches are meant (SPEC.md "Kinds of batches"): those that analyse files, or that run commands."""
 
 _SUBDIRECTORIES = (
     layout.HOLDERS,
@@ -281,8 +286,30 @@ def batch_ids(store: Store) -> list[str]:
     return [name for name, _ in store.files.listing(store.batches) if BATCH_ID_PATTERN.match(name)]
 
 
-def iter_batches(store: Store, passed_over: PassedOver | None = None) -> Iterator[Batch]:
-    """Every batch that can be read, latest first. A damaged one hides no other."""
+def is_work(batch: Batch) -> bool:
+    """Whether a batch is of commands."""
+    return batch.about.pipeline == WORK_PIPELINE
+
+
+def check_kind(batch: Batch, kind: BatchKind) -> None:
+    """Raise WrongKind where a batch is of the other kind than is meant."""
+    if kind == "analysis" and is_work(batch):
+        raise WrongKind(
+            f"batch {batch.id} runs commands, it analyses no files",
+            hint=f"see how far it is with: codebatch status --batch {batch.id}; "
+            f"go on with: codebatch resume --batch {batch.id}; what was printed: codebatch work log --batch {batch.id}",
+        )
+    if kind == "work" and not is_work(batch):
+        raise WrongKind(
+            f"batch {batch.id} analyses files, it runs no commands",
+            hint="see which do with: codebatch batch list --pipeline work",
+        )
+
+
+def iter_batches(
+    store: Store, passed_over: PassedOver | None = None, *, kind: BatchKind = "analysis"
+) -> Iterator[Batch]:
+    """Every batch of a kind that can be read, latest first. A damaged one hides no other."""
     for batch_id in reversed(batch_ids(store)):
         try:
             batch = open_batch(store, batch_id)
@@ -290,41 +317,45 @@ def iter_batches(store: Store, passed_over: PassedOver | None = None) -> Iterato
             if passed_over is not None:
                 passed_over(f"{batch_id} is passed over: {error.message}")
             continue
-        yield batch
+        if kind == "any" or is_work(batch) == (kind == "work"):
+            yield batch
 
 
 def projects_of_batches(store: Store) -> set[bytes]:
-    """The directories of which there are batches that can be read."""
+    """The directories of which there are analyses that can be read."""
     return {batch.about.sources[0] for batch in iter_batches(store) if len(batch.about.sources) == 1}
 
 
 def resolve_batch(
-    store: Store, reference: str | None, passed_over: PassedOver | None = None, *, whole: bool = False
+    store: Store,
+    reference: str | None,
+    passed_over: PassedOver | None = None,
+    *,
+    whole: bool = False,
+    kind: BatchKind = "analysis",
 ) -> Batch:
     """The batch that a reference names; `latest` where none is given. Raises InvalidId, UnknownId or AmbiguousId.
 
     `@NAME` is the one that was given that name.
-    `latest` is the latest one that can be read, `latest~1` the one before it of the same source, paths and pipeline.
-    Where none is given, `whole` is wanted and the latest is restricted to paths, it is the latest of the same source
-    that is not and says no less, if there is one. Raises StoreCorrupt where the batch that is named cannot be read, or
-    none can.
+    `latest` is the latest one of the kind that can be read, `latest~1` the one before it of the same source, paths and
+    pipeline. Where none is given, `whole` is wanted and the latest is restricted to paths, it is the latest of the same
+    source that is not and says no less, if there is one. Raises WrongKind where the one that is named is of another
+    kind, StoreCorrupt where it cannot be read, or none can.
     """
-    if reference is not None and reference.startswith("@"):
-        return open_batch(store, _named(store, reference))
-    known = batch_ids(store)
     offset = 0 if reference is None else latest_offset(reference)
     if offset is None:
         assert reference is not None
-        return open_batch(store, resolve_prefix(reference, known, noun="batch", prefix="batch-"))
-    if not known:
-        raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
-    readable = iter_batches(store, passed_over)
-    latest = next(readable, None) or open_batch(store, known[-1])
+        named = _named(store, reference) if reference.startswith("@") else None
+        batch = open_batch(store, named or resolve_prefix(reference, batch_ids(store), noun="batch", prefix="batch-"))
+        check_kind(batch, kind)
+        return batch
+    readable = iter_batches(store, passed_over, kind=kind)
+    latest = next(readable, None) or _unreadable(store, kind)
     if whole and reference is None and latest.about.paths:
         latest = _whole_one(readable, latest, passed_over)
     if offset == 0:
         return latest
-    alike = (batch for batch in iter_batches(store) if batch.id < latest.id and _is_alike(batch, latest))
+    alike = (batch for batch in iter_batches(store, kind=kind) if batch.id < latest.id and _is_alike(batch, latest))
     found = next(itertools.islice(alike, offset - 1, None), None)
     if found is not None:
         return found
@@ -332,6 +363,15 @@ def resolve_batch(
         f"there is no batch {reference}: the latest one has fewer predecessors of the same source and pipeline",
         hint="see: codebatch batch list",
     )
+
+
+def _unreadable(store: Store, kind: BatchKind) -> NoReturn:
+    """Raise for there being none of a kind: what one is damaged by, else UnknownId."""
+    for batch_id in reversed(batch_ids(store)):
+        open_batch(store, batch_id)
+    if kind == "work":
+        raise UnknownId("there is no batch of commands in this store yet", hint="make one with: codebatch work run")
+    raise UnknownId("there is no batch in this store yet", hint="make one with: codebatch run PATH")
 
 
 def given_names(store: Store) -> dict[str, BatchId]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,7 @@ from codebatch.engine.lifecycle import BatchState, batch_state
 from codebatch.errors import StoreCorrupt, UnknownId
 from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.store import layout
-from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, open_batch
+from codebatch.store.batches import BATCH_ID_PATTERN, Batch, batch_ids, is_work, open_batch
 from codebatch.store.holders import LeaseReader
 from codebatch.store.ids import PassedOver
 from codebatch.store.named_objects import may_name_objects, objects_named_in
@@ -47,6 +47,13 @@ from codebatch.store.store import Store
 DAY_NS = 24 * 3600 * 10**9
 UNNAMED_DAYS_MAX = 14
 """How old a snapshot gets, or a stat cache, that no batch names."""
+
+HowItEnded = Callable[[Batch], BatchState | None]
+"""Tells the state of a work batch that nobody holds and that waits for no answer; None of one that is not over."""
+
+
+def _not_known(_: Batch) -> None:
+    return None
 
 
 class Going(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +82,7 @@ def choose(
     of: tuple[bytes, ...] | None = None,
     with_objects: bool | None = True,
     with_copies: bool = False,
+    work_ended: HowItEnded = _not_known,
 ) -> Going:
     """What may go: a look, which changes nothing.
 
@@ -83,11 +91,13 @@ def choose(
     their ids; and, where it is given, those that are not `of` a source. All others stay. COMPLETED ones are settled,
     but for those that are spared.
     `with_objects`: None is once a day. `with_copies`: equal shard files are found too, which takes reading them.
+    `work_ended` judges work batches, which are never settled.
     `passed_over` is told what is damaged. Raises StoreForeign.
     """
     pinned = kept_ids(store)
     batches, is_all_known = _read_batches(store, passed_over)
-    going = [batch for batch in _old_batches(batches, keep, pinned, of) if batch.id not in spared]
+    old = _old_batches(batches, keep, pinned, of, work_ended)
+    going = [batch for batch in old if batch.id not in spared]
     left = [batch for batch in batches if batch not in going]
     to_settle = [(each, digest) for each in left if each.id not in spared and (digest := _settled_digest(each))]
     found = Going(
@@ -160,7 +170,9 @@ def _read_batches(store: Store, passed_over: PassedOver) -> tuple[list[Batch], b
     return batches, len(batches) == len(names)
 
 
-def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None) -> list[Batch]:
+def _old_batches(
+    batches: list[Batch], keep: int, pinned: Collection[str], of: tuple[bytes, ...] | None, work_ended: HowItEnded
+) -> list[Batch]:
     def group(batch: Batch) -> tuple[object, ...]:
         return batch.about.sources, batch.about.paths, batch.about.pipeline
 
@@ -178,7 +190,7 @@ def _old_batches(batches: list[Batch], keep: int, pinned: Collection[str], of: t
             or of not in (None, batch.about.sources)
         ):
             continue
-        state = _how_it_ended(batch)
+        state = work_ended(batch) if is_work(batch) else _how_it_ended(batch)
         if state is None:
             continue
         alike = (*group(batch), state is BatchState.COMPLETED)
@@ -195,7 +207,7 @@ def _shard_names(left: list[Batch], to_settle: list[tuple[Batch, Digest]]) -> It
 
 
 def _how_it_ended(batch: Batch) -> BatchState | None:
-    """The state of a batch that is merged and that nobody holds; None of any other, and where that cannot be read."""
+    """The state of an analysis that is merged and that nobody holds; None of any other, and of what cannot be read."""
     if is_held(batch):
         return None
     try:

@@ -69,6 +69,7 @@ MANIFEST_FILE = "manifest.json"
 _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
 _COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
+_LOG = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
 _REQUEST = re.compile(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = re.compile(_SHARD + r"\Z")
@@ -127,6 +128,12 @@ def parse_request(name: str) -> int | None:
 def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:
     """The name of an attempt's log, in `logs/`."""
     return f"{shard}.{item}.r{round_}.{epoch}.log"
+
+
+def parse_log(name: str) -> tuple[ShardId, int, int, int] | None:
+    """(shard, item, round, epoch) of a log's name; None where it is no such name."""
+    match = _LOG.match(name)
+    return (ShardId(match[1]), int(match[2]), int(match[3]), int(match[4])) if match else None
 
 
 def register_name(register: Register) -> str:

@@ -257,6 +257,12 @@ def open_store(files: Files, root: Path, *, is_named: bool = True) -> Store:
     return Store(files, root, about.id)
 
 
+def check_made_here(store: Store) -> None:
+    """Raise StoreForeign where a store, be it that it was named, is not one that we made where it lies."""
+    data = store.files.read_range(store.root / layout.STORE_FILE, 0, _STORE_FILE_BYTES_MAX)
+    check_origin(store.files, store.root, _decode(store.root, data).origin, layout.STORE_FILE)
+
+
 def _decode(root: Path, data: bytes) -> _StoreFile:
     """store.json. Raises StoreForeign for what another version or program wrote, StoreCorrupt for what is damaged."""
     try:

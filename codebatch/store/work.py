@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from codebatch.errors import CorruptFile, WrongKind
+from codebatch.errors import CorruptFile
 from codebatch.model.command import Command, CommandId, decode_command, encode_command
 from codebatch.model.cutting import cut_shards
 from codebatch.model.digest import digest_bytes
@@ -16,7 +16,7 @@ from codebatch.model.plan import Plan, PlannedTask, items_of, plan_digest, task_
 from codebatch.model.shard import ShardRule
 from codebatch.model.work import WORK_LISTING, WORK_PIPELINE, WORK_TASK, Work, decode_work, encode_work
 from codebatch.store import layout
-from codebatch.store.batches import Batch, create_batch, snapshot_of
+from codebatch.store.batches import Batch, check_kind, create_batch, snapshot_of
 from codebatch.store.documents import read_document
 from codebatch.store.index_frames import make_index
 from codebatch.store.pack_writer import PackWriter
@@ -32,7 +32,8 @@ def make_work_batch(store: Store, commands: Sequence[Command], work: Work, *, at
     """Freeze commands as a work list, and make a batch of them. On return it is on disk. To be called by who writes."""
     assert {command.id for command in commands} == set(work.order)
     snapshot = _freeze(store, commands, work, at_ns)
-    written = encode_work(work)
+    # As it is read again: what is left out as a default is told by identity, and a text of a file is not that one.
+    written = encode_work(decode_work(encode_work(work)))
     plan = _plan(snapshot, written)
     return create_batch(store, plan, sources=(work.root,), at_ns=at_ns, documents={layout.WORK_FILE: written})
 
@@ -84,23 +85,21 @@ def _plan(snapshot: Snapshot, written: bytes) -> Plan:
     )
 
 
-def is_work(batch: Batch) -> bool:
-    """Whether a batch is of commands."""
-    return batch.about.pipeline == WORK_PIPELINE
-
-
 def read_work(batch: Batch) -> Work:
     """What a work batch is besides its commands. Raises WrongKind where it is none, StoreCorrupt."""
-    if not is_work(batch):
-        raise WrongKind(f"batch {batch.id} analyses files, it runs no commands", hint="see: codebatch batch list")
+    check_kind(batch, "work")
     path = batch.root / layout.WORK_FILE
+    planned = batch.plan().tasks[0].config
+
+    def decode(data: bytes) -> Work:
+        if {"work": digest_bytes(data)} != planned:
+            raise DocumentError("it is another batch's")
+        return decode_work(data)
+
     try:
-        work = read_document(batch.files, path, decode_work, hint=_HINT)
+        return read_document(batch.files, path, decode, hint=_HINT)
     except FileNotFoundError as error:
         raise CorruptFile(str(path), "is missing", hint=_HINT) from error
-    if {"work": digest_bytes(encode_work(work))} != batch.plan().tasks[0].config:
-        raise CorruptFile(str(path), "is another batch's", hint=_HINT)
-    return work
 
 
 def commands_of(store: Store, batch: Batch, work: Work) -> list[CommandId]:

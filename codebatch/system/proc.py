@@ -5,8 +5,10 @@ Whatever is gone, is not ours to see, or where there is no /proc, is left out.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 _PROC = "/proc"
@@ -76,6 +78,20 @@ def children(pid: int) -> list[int]:
     except OSError:
         return []
     return [int(child) for thread in threads for child in _read(f"{pid}/task/{thread}/children").split()]
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has a file open, by whatever name it opened it."""
+    try:
+        wanted = os.stat(path)
+        names = os.listdir(f"{_PROC}/{pid}/fd")
+    except OSError:
+        return False
+    for each in names:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(f"{_PROC}/{pid}/fd/{each}"), wanted):
+                return True
+    return False
 
 
 def resident_bytes(pid: int) -> int | None:

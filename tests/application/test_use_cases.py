@@ -176,7 +176,7 @@ def test_answer_of_a_batch_of_which_nothing_is_done_says_so(question: Question) 
         assert not answer.whole.is_complete
         assert (answer.whole.planned, answer.whole.done) == (2, 0)
     with pytest.raises(BatchIncomplete, match="has no outputs yet"):
-        outputs_of(question)
+        outputs_of(question.batch)
 
 
 def test_question_knows_whether_its_tree_has_changed(question: Question, tree: Path) -> None:

@@ -58,6 +58,7 @@ class Faults:
     coordinator: float = 0.0
     worker: float = 0.0
     power: float = 0.0
+    torn: float = 0.0
     kills_max: int = 12
     sweeps_late: bool = False
     has_volatile_leases: bool = False
@@ -108,8 +109,12 @@ class World:
         )
 
     def commit(self, one: Conclusion) -> None:
-        """Link a register: the first one wins; now and then its bytes are damaged later."""
+        """Link a register: the first one wins, be it that its bytes say nothing."""
         place = one.item, one.round
+        if place not in self.registers and self.random.random() < self.faults.torn:
+            self.registers[place] = None
+        if place in self.registers and self.registers[place] is None:
+            return
         assert place not in self.registers, f"a second end of round {place}"
         self.registers[place] = one
 
@@ -272,7 +277,8 @@ class World:
             one = Conclusion(item=start.item, round=start.round, type=worker.ending, reason=reason, epoch=start.epoch)
             self.commit(one)
             if id_ is not None:
-                self.inbox.append(Concluded([one]))
+                is_won = self.registers[start.item, start.round] is one
+                self.inbox.append(Concluded([one]) if is_won else self.concluded())
         if id_ is not None:
             self.inbox.append(Finished(id_))
 
@@ -365,7 +371,7 @@ class World:
         is_stopped = self.agenda.on_failure == "stop" and CommandState.FAILED in states
         for item, state in enumerate(states):
             if state is CommandState.PENDING and not is_stopped:
-                waits = (CommandState.PENDING, CommandState.BLOCKED)
+                waits = (CommandState.PENDING, CommandState.BLOCKED, CommandState.CANCELLED)
                 assert any(states[need.item] in waits for need in self.agenda.needs[item]), "it waits for nothing"
 
     def used(self) -> dict[str, int]:

@@ -18,6 +18,7 @@ KINDS = (
     Faults(worker=0.02),
     Faults(coordinator=0.01),
     Faults(coordinator=0.01, worker=0.02, power=0.004),
+    Faults(coordinator=0.01, worker=0.02, torn=0.1),
 )
 
 
@@ -55,11 +56,12 @@ class _KeepsTokens(Conductor):
 class _CountsTwice(Conductor):
     """What an outcome does to its users is done at each look at it."""
 
-    def _conclude(self, concluded: Concluded) -> None:
-        super()._conclude(concluded)
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
+        actions = super()._conclude(concluded)
         for one in concluded.conclusions:
             if one.type == "result":
                 self._graph._unmet = [max(0, unmet) - (unmet > 1) for unmet in self._graph._unmet]
+        return actions
 
 
 class _Remembers(Conductor):
@@ -70,9 +72,9 @@ class _Remembers(Conductor):
         is_first = link is not None and link.type == "failed" and item in getattr(self, "_seen_failing", set())
         return "open" if is_first else super()._own(item)
 
-    def _conclude(self, concluded: Concluded) -> None:
+    def _conclude(self, concluded: Concluded) -> list[CommandAction]:
         self._seen_failing = {one.item for one in concluded.conclusions if one.type == "failed" and one.round == 1}
-        super()._conclude(concluded)
+        return super()._conclude(concluded)
 
 
 class _StartsCancelled(Conductor):
@@ -110,7 +112,7 @@ DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
     "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
-    "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|AssertionError"),
+    "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
     "memory alone": (DEADLY, _Remembers, "by the disk|a second end|starts while"),
     "cancelled": (Faults(), _StartsCancelled, "after a Cancel|no end"),
     "at most once": (DEADLY, _RestartsAll, "was begun"),

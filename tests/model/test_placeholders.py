@@ -64,7 +64,7 @@ def test_a_value_comes_out_of_a_shell_as_it_went_in(value: str, word: str) -> No
 PIECES = st.sampled_from(
     ["'", '"', "`", "$(", ")", "(", "${x:-", "}", "$((1+", "))", "#", " #", "\\", "\\\n", "\n", "cat <<E ",
      "cat <<-'E' ", "\nE\n", "\n\tE\n", "<<", ": ", "case a in a) ", ";; esac", "; ", " a ", "$", "$'", "$$",
-     "{", "{{id}}", "x=", "1", "| cat ", "${#x}", "\\'", '\\"', "\\E", "\\$"]
+     "{", "{{id}}", "x=", "1", "| cat <&0 ", "${#x}", "\\'", '\\"', "\\E", "\\$"]
 )  # fmt: skip
 
 

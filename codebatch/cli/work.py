@@ -1,0 +1,280 @@
+"""`work` and `cancel`: batches of commands, which people call tasks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import click
+import msgspec
+
+from codebatch.application.configuration import load_configuration
+from codebatch.cli.completing import complete_command
+from codebatch.cli.groups import Group, answering_group
+from codebatch.cli.options import Answering, SourcePath, answering, batch_option
+from codebatch.cli.work_progress import OUTPUTS, EndTeller, Output, WorkTeller
+from codebatch.cli.work_status import answer_work, end_line, summary
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.errors import InvalidInput
+from codebatch.model.request import INTERRUPTED_CHOICES
+from codebatch.model.work import OnFailure, Strategy
+from codebatch.work import cancelling, requesting, running
+from codebatch.work.logs import AttemptLog, find_log, iter_log, last_lines, log_of
+from codebatch.work.running import WorkRan
+from codebatch.work.settings import WorkOptions
+from codebatch.work.standing import WorkBatch, look_at, resolve_live
+from codebatch.work.trusting import CommandsForeign
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_LINES_IN_JSON = 20
+
+trust_option = click.option(
+    "--trust", "is_trusted", is_flag=True, help="Run commands of a store that was not made here by you."
+)
+output_option = click.option(
+    "--output",
+    type=click.Choice(OUTPUTS),
+    default="failed",
+    help="What is shown of what tasks print: the last lines of those that failed (default), all lines, none.",
+)
+live_batch_option = click.option(
+    "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
+)
+
+
+class LogRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of `work log`: where what an attempt printed lies, `bytes` null where it is gone, and its `last` lines."""
+
+    task: str
+    round: int
+    path: str
+    bytes: int | None
+    last: tuple[str, ...]
+
+
+@click.group(cls=Group)
+@answering_group
+def work() -> None:
+    """Run lists of commands: builds, codemods, whatever takes long, to their end, whatever dies meanwhile.
+
+    `status`, `resume` and `cancel` are for such batches too.
+    """
+
+
+@work.command("run")
+@click.argument("tasks", metavar="[TASK]...", nargs=-1)
+@click.option(
+    "-f",
+    "--file",
+    "paths",
+    multiple=True,
+    type=SourcePath(),
+    metavar="FILE",
+    help="What to run (may be repeated). Default: [work] of codebatch.toml, or work.toml here.",
+)
+@click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
+@click.option("--strategy", type=click.Choice(get_args(Strategy)), help="One after the other, or several at once.")
+@click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
+@click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
+@click.option("--only", is_flag=True, help="The named tasks without what they need, which counts as done.")
+@click.option(
+    "--env",
+    "variables",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="A variable of every task; without a value yours, which is not stored as a value is.",
+)
+@click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
+@output_option
+@trust_option
+@answering
+def work_run(
+    answering: Answering,
+    tasks: tuple[str, ...],
+    paths: tuple[Path, ...],
+    max_parallel: int | None,
+    strategy: Strategy | None,
+    on_failure: OnFailure | None,
+    failures_max: int | None,
+    only: bool,
+    variables: tuple[str, ...],
+    is_beside: bool,
+    output: Output,
+    is_trusted: bool,
+) -> int:
+    """Run TASKs with all that they need, by default every one: a new batch each time.
+
+    What a file says gives way to what is said here. `resume` goes on with a batch that was broken off or in which
+    something failed. Exit status 3 where not all is done.
+    """
+    options = WorkOptions(
+        tasks=tasks,
+        only=only,
+        max_parallel=max_parallel,
+        strategy=strategy,
+        on_failure=on_failure,
+        failures_max=failures_max,
+        env=variables,
+    )
+    ran = running.run_files(
+        paths,
+        options,
+        answering.place,
+        keep=load_configuration(Path.cwd()).settings.store.keep,
+        is_beside=is_beside,
+        is_trusted=is_trusted,
+        listener=WorkTeller(answering, output),
+    )
+    return answer_ran(answering, ran)
+
+
+@work.command("log")
+@click.argument("task", required=False, shell_complete=complete_command)
+@batch_option
+@click.option("--round", "round_", type=click.IntRange(min=1), help="That of an earlier attempt.")
+@click.option("--tail", type=click.IntRange(min=1), metavar="LINES", help="The last lines alone.")
+@answering
+def work_log(
+    answering: Answering, task: str | None, batch_reference: str | None, round_: int | None, tail: int | None
+) -> None:
+    """What TASK printed, byte by byte; without TASK what all printed that failed, each line behind its task."""
+    if task is None and round_ is not None:
+        raise InvalidInput("--round is of a task", hint="name it: codebatch work log TASK --round N")
+    found = look_at(*answering.batch(batch_reference, "work"))
+    failed = (CommandState.FAILED, CommandState.BLOCKED)
+    logs = [log_of(found, each) for each in found.of(*failed)] if task is None else [find_log(found, task, round_)]
+    if answering.as_json:
+        answering.print([_log_row(found, each, tail or _LINES_IN_JSON) for each in logs], ())
+        return
+    for log in logs:
+        if log.bytes is None:
+            answering.tell(f"the log of {log.task} is not there: {log.path}")
+        pieces = iter_log(found.batch.files, log, tail=tail)
+        _write(answering, pieces if task is not None else _prefixed(log, pieces))
+    if not logs:
+        answering.note("no task failed")
+
+
+def _log_row(found: WorkBatch, log: AttemptLog, lines: int) -> LogRow:
+    last = tuple(last_lines(found.batch.files, log.path, lines))
+    return LogRow(task=log.task, round=log.round, path=str(log.path), bytes=log.bytes, last=last)
+
+
+def _prefixed(log: AttemptLog, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    mark = f"[{log.task}] ".encode()
+    begun = b""
+    for piece in pieces:
+        *lines, begun = (begun + piece).split(b"\n")
+        yield b"".join(mark + line + b"\n" for line in lines)
+    if begun:
+        yield mark + begun + b"\n"
+
+
+def _write(answering: Answering, pieces: Iterator[bytes]) -> None:
+    answering.display.make_way()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.flush()
+
+
+@work.command("answer")
+@click.argument("task", shell_complete=complete_command)
+@click.argument("text", metavar="ANSWER", type=click.Choice(INTERRUPTED_CHOICES))
+@live_batch_option
+@answering
+def work_answer(answering: Answering, task: str, text: str, batch_reference: str | None) -> None:
+    """Say what is to become of TASK, which was interrupted and must not be begun again unasked.
+
+    `again` begins it again, `failed` and `done` are what it counts as. It goes on at once where somebody conducts the
+    batch, else with `resume`.
+    """
+    store = answering.place.open()
+    found = requesting.answer_question(store, resolve_live(store, batch_reference, answering.note), task, text)
+    answer_work(answering, found, [f"{task}: {text}; {summary(found)}"])
+    if found.standing.coordinator is None:
+        answering.note(f"go on with: codebatch resume --batch {found.batch.id}")
+
+
+@click.command()
+@live_batch_option
+@click.option("--grace", type=click.FloatRange(min=0), metavar="SECONDS", help="Until what runs is killed.")
+@click.option("--force", "is_forced", is_flag=True, help="Kill whoever is at work on it here, first.")
+@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait until nothing runs.")
+@trust_option
+@answering
+def cancel(
+    answering: Answering,
+    batch_reference: str | None,
+    grace: float | None,
+    is_forced: bool,
+    no_wait: bool,
+    is_trusted: bool,
+) -> int:
+    """End a batch of commands, whoever runs it, wherever that is.
+
+    What runs is told to end, and killed when its grace is over; nothing new is started. `resume` goes on all the same.
+    """
+    store = answering.place.open()
+    batch = resolve_live(store, batch_reference, answering.note)
+    found = telling_foreign(
+        answering,
+        lambda: cancelling.cancel_batch(
+            store,
+            batch,
+            grace_seconds=grace,
+            is_forced=is_forced,
+            waits=not no_wait,
+            is_trusted=is_trusted,
+            listener=EndTeller(answering),
+        ),
+    )
+    is_ended = found.standing.state.is_final and found.standing.coordinator is None and not found.standing.workers
+    how = "" if is_ended else "; what runs is being ended"
+    answer_work(answering, found, [f"{found.standing.state.value}: {summary(found)}{how}"])
+    return 0
+
+
+def resume_work(answering: Answering, found: WorkBatch, *, is_forced: bool, is_trusted: bool, output: Output) -> int:
+    """Go on with a batch of commands, and say how it went; returns the exit status."""
+    ran = telling_foreign(
+        answering,
+        lambda: running.resume_work(
+            found.store,
+            found.batch,
+            is_forced=is_forced,
+            is_trusted=is_trusted,
+            listener=WorkTeller(answering, output),
+        ),
+    )
+    if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
+        answering.note("all of it is done; do it again with --force")
+    return answer_ran(answering, ran, name="work-status")
+
+
+Done = TypeVar("Done")
+
+
+def telling_foreign(answering: Answering, do: Callable[[], Done]) -> Done:
+    """Do something; where it would run what somebody else wrote, tell what that is."""
+    try:
+        return do()
+    except CommandsForeign as error:
+        for line in error.commands:
+            answering.tell(line)
+        if error.count > len(error.commands):
+            answering.tell(f"… and {error.count - len(error.commands):,} more")
+        raise
+
+
+def answer_ran(answering: Answering, ran: WorkRan, name: str | None = None) -> int:
+    """Say how it went; returns the exit status."""
+    answer_work(answering, ran, [end_line(ran, ran.seconds)], name=name)
+    if ran.signal_status:
+        answering.note(f"stopped; go on with: codebatch resume --batch {ran.batch.id}")
+        return ran.signal_status
+    if ran.shortfall is not None:
+        raise ran.shortfall
+    return 0

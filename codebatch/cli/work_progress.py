@@ -1,0 +1,96 @@
+"""How a batch of commands goes, told on standard error while it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from codebatch.cli.options import Answering
+from codebatch.cli.progress import Stage
+from codebatch.cli.work_status import tasks_at_once, why_failed
+from codebatch.engine.lifecycle import CommandState
+from codebatch.model.command import CommandId
+from codebatch.model.quantities import count_of, human_seconds
+from codebatch.model.work import Work
+from codebatch.store.batches import Batch
+from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
+from codebatch.work.logs import LogReader, last_lines
+
+Output = Literal["failed", "all", "none"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+"""What of tasks' output is shown: the last lines of what failed, every line, nothing."""
+
+_LINES_OF_FAILED = 20
+_RUNNING_SHOWN = 3
+_ID_WIDTH_MAX = 32
+
+
+class EndTeller(WorkListener):
+    """Tells on standard error how a batch of commands comes to its end."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        more = f" and {len(running) - _RUNNING_SHOWN:,} more" if len(running) > _RUNNING_SHOWN else ""
+        told = f"{', '.join(running[:_RUNNING_SHOWN])}{more}, of " if running else ""
+        self._answering.display.tell(Stage(f"waiting for {told}{who}"))
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = ", ".join(each.id for each in progress.running[:_RUNNING_SHOWN])
+        self._answering.display.tell(Stage(f"waiting for {shown}" if shown else "ending"))
+
+
+class WorkTeller(WorkListener):
+    """Tells on standard error how a batch of commands goes."""
+
+    def __init__(self, answering: Answering, output: Output) -> None:
+        self._answering = answering
+        self._output = output
+        self._logs: dict[Path, tuple[CommandId, LogReader]] = {}
+        self._width = 0
+
+    def note(self, text: str) -> None:
+        self._answering.note(text)
+
+    def chosen(self, batch: Batch, work: Work) -> None:
+        self._batch = batch
+        self._width = min(_ID_WIDTH_MAX, max(map(len, work.order), default=0))
+        how = tasks_at_once(work.strategy, work.max_parallel, len(work.order))
+        self.note(f"batch {batch.id}: {how}, of {work.source}")
+
+    def update(self, progress: WorkProgress) -> None:
+        shown = [f"{each.id} {human_seconds(each.seconds)}" for each in progress.running[:_RUNNING_SHOWN]]
+        more = len(progress.running) - _RUNNING_SHOWN
+        failed = [f"{progress.failed:,} failed"] if progress.failed else []
+        told = ", ".join([*failed, *shown, *([f"{more} more"] if more > 0 else [])])
+        self._answering.display.tell(Stage("running", progress.ended, progress.planned, "tasks", told))
+        if self._output == "all":
+            for each in progress.running:
+                self._read_on(each.id, each.log)
+
+    def ended(self, ended: CommandEnded) -> None:
+        if self._output == "all":
+            self._read_on(ended.id, ended.log, is_over=True)
+        took = "" if ended.seconds is None else human_seconds(ended.seconds)
+        why = why_failed(ended.reason, ended.exit_status)
+        place = f"[{ended.ended:,}/{ended.planned:,}]"
+        self.note(f"{place} {ended.id.ljust(self._width)} {ended.state.value.lower():9} {took:8} {why}".rstrip())
+        if ended.state is CommandState.FAILED and self._output == "failed":
+            for line in last_lines(self._batch.files, ended.log, _LINES_OF_FAILED):
+                self.note(f"        {line}")
+            self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
+
+    def draining(self, running: int) -> None:
+        told = f"; {count_of(running, 'task')} still run, and are waited for: once more ends them" if running else ""
+        self.note(f"nothing new is started{told}")
+
+    def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:
+        _, reader = self._logs.setdefault(log, (command, LogReader(self._batch.files, log)))
+        for line in reader.read(is_over=is_over):
+            self._answering.note(f"[{command}] {line}")
+        if is_over:
+            del self._logs[log]

@@ -1,0 +1,228 @@
+"""Where a batch of commands stands, for people and as JSON."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from codebatch.cli.answers import HolderRow
+from codebatch.cli.options import Answering
+from codebatch.cli.tables import table
+from codebatch.engine.lifecycle import CommandState
+from codebatch.model.command import CommandId
+from codebatch.model.quantities import count_of, human_seconds
+from codebatch.query.work import CommandStanding
+from codebatch.store.holders import HolderFile
+from codebatch.work.standing import WorkBatch
+
+_REASONS = {
+    "timeout": "it ran too long",
+    "stall": "it printed nothing for too long",
+    "memory": "it took too much memory",
+    "start": "it could not be started",
+    "interrupted": "it was running when its worker or the machine died",
+}
+_TOLD_LAST = (
+    CommandState.FAILED,
+    CommandState.BLOCKED,
+    CommandState.SKIPPED,
+    CommandState.CANCELLED,
+    CommandState.RUNNING,
+    CommandState.READY,
+    CommandState.PENDING,
+)
+
+
+class WorkTaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, which people call a task. `why` it stands so, for people; `log` is the path of its last attempt's.
+
+    `round` counts its attempts, 0 where it never began; `exit_status` is negative where a signal ended it. `question`
+    is the digest of what it waits for an answer to.
+    """
+
+    id: str
+    title: str
+    state: str
+    needs: tuple[str, ...]
+    after: tuple[str, ...]
+    why: str
+    round: int
+    exit_status: int | None
+    reason: str | None
+    log: str | None
+    question: str | None
+
+
+class WorkStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a batch of commands stands: how many of them are in which state, and each in the order of its file.
+
+    `stalled`: something is open, and nobody is at work. `coordinator` is who conducts it now, `workers` run commands.
+    """
+
+    batch_id: str
+    pipeline: str
+    source: str
+    status: str
+    stalled: bool
+    strategy: str
+    max_parallel: int
+    started_at: str
+    ended_at: str | None
+    counts: dict[str, int]
+    coordinator: HolderRow | None
+    workers: tuple[HolderRow, ...]
+    tasks: tuple[WorkTaskRow, ...]
+
+
+def answer_work(answering: Answering, found: WorkBatch, lines: Iterable[str], name: str | None = None) -> None:
+    """Answer with a batch of commands: as JSON where it stands, else some lines. `name` as in `Answering.print`."""
+    answering.batches.append(found.batch)
+    answering.print(_document(found) if answering.as_json else None, lines, name=name)
+
+
+def answer_status(answering: Answering, found: WorkBatch) -> None:
+    """What `status` says of a batch of commands."""
+    answer_work(answering, found, status_lines(found), name="work-status")
+    if found.standing.is_stalled:
+        answering.note(f"continue with: codebatch resume --batch {found.batch.id}")
+
+
+def status_lines(found: WorkBatch) -> Iterator[str]:
+    """Where a batch stands, for people."""
+    stands, work = found.standing, found.standing.work
+    stalled = " (stalled: nobody is at work on it)" if stands.is_stalled else ""
+    at_once = f", {work.max_parallel} at once" if work.max_parallel > 1 else ""
+    yield f"batch     {found.batch.id}"
+    yield f"source    {work.source}"
+    yield f"status    {stands.state.value}{stalled}"
+    yield f"strategy  {work.strategy}{at_once}"
+    yield f"started   {instant(found.batch.about.created_at_ns)}"
+    if found.ended_ns is not None:
+        yield f"ended     {instant(found.ended_ns)}"
+    if stands.coordinator is not None:
+        yield f"conducts  {_shown(stands.coordinator)}"
+    elif stands.workers:
+        yield "conducts  nobody: what runs ends by itself"
+    rows = _rows(found)
+    cells = ((row.state.lower(), row.id, row.title or "-", row.why or "-") for row in rows)
+    yield from table(cells, ("state", "task", "title", "why"))
+    yield f"Summary: {summary(found)}"
+
+
+def end_line(found: WorkBatch, seconds: float) -> str:
+    """How a batch went: `PARTIAL: 2 of 3 done (67%), 1 failed, in 4m 18s`."""
+    return f"{found.standing.state.value}: {summary(found)}, in {human_seconds(seconds)}"
+
+
+def summary(found: WorkBatch) -> str:
+    """How much of a batch is done, and what became of the rest."""
+    counts, planned = found.standing.counts, len(found.standing.commands)
+    done = counts.get(CommandState.DONE.value, 0)
+    rest = [f"{counts[state.value]:,} {state.value.lower()}" for state in _TOLD_LAST if state.value in counts]
+    return ", ".join([f"{done:,} of {planned:,} done ({100 * done // planned if planned else 100}%)", *rest])
+
+
+def why_failed(reason: str | None, exit_status: int | None) -> str:
+    """Why an attempt did not come to its end, for people; empty where it did."""
+    if reason == "signal" and exit_status is not None and exit_status < 0:
+        try:
+            return f"signal {signal.Signals(-exit_status).name}"
+        except ValueError:
+            return f"signal {-exit_status}"
+    if reason in ("exit", "signal"):
+        return f"exit status {exit_status}"
+    return _REASONS.get(reason or "", "")
+
+
+def instant(at_ns: int) -> str:
+    """An instant as the command line tells it."""
+    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _document(found: WorkBatch) -> WorkStatus:
+    stands, work = found.standing, found.standing.work
+    return WorkStatus(
+        batch_id=found.batch.id,
+        pipeline=found.batch.about.pipeline,
+        source=work.source,
+        status=stands.state.value,
+        stalled=stands.is_stalled,
+        strategy=work.strategy,
+        max_parallel=work.max_parallel,
+        started_at=instant(found.batch.about.created_at_ns),
+        ended_at=None if found.ended_ns is None else instant(found.ended_ns),
+        counts=stands.counts,
+        coordinator=None if stands.coordinator is None else _holder(stands.coordinator),
+        workers=tuple(map(_holder, stands.workers)),
+        tasks=tuple(_rows(found)),
+    )
+
+
+def _rows(found: WorkBatch) -> list[WorkTaskRow]:
+    work = found.standing.work
+    wanted: dict[str, dict[CommandId, list[CommandId]]] = {"needs": {}, "after": {}}
+    for edge in work.edges:
+        wanted[edge.kind].setdefault(edge.task, []).append(edge.on)
+    states = {each.id: each.state for each in found.standing.commands}
+    rows = []
+    for each in found.standing.commands:
+        needs, after = (tuple(wanted[kind].get(each.id, ())) for kind in ("needs", "after"))
+        waits = [on for on in (*needs, *after) if states[each.id] is CommandState.PENDING]
+        rows.append(
+            WorkTaskRow(
+                id=each.id,
+                title=work.titles.get(each.id, ""),
+                state=each.state.value,
+                needs=needs,
+                after=after,
+                why=_why(each, [on for on in waits if not _has_ended(states[on])]),
+                round=each.round,
+                exit_status=each.exit_status,
+                reason=each.reason,
+                log=str(found.batch.root / "logs" / each.log) if each.log else None,
+                question=each.question or None,
+            )
+        )
+    return rows
+
+
+def _has_ended(state: CommandState) -> bool:
+    return state in (CommandState.DONE, CommandState.FAILED, CommandState.SKIPPED, CommandState.CANCELLED)
+
+
+def _why(command: CommandStanding, waits: list[str]) -> str:
+    match command.state:
+        case CommandState.FAILED:
+            return why_failed(command.reason, command.exit_status)
+        case CommandState.SKIPPED:
+            return f"needs {command.cause}"
+        case CommandState.BLOCKED:
+            return f"{_REASONS['interrupted']}: again, failed or done?"
+        case CommandState.PENDING if waits:
+            more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+            return f"waits for {', '.join(waits[:3])}{more}"
+        case _:
+            return ""
+
+
+def _holder(holder: HolderFile) -> HolderRow:
+    return HolderRow(
+        holder=holder.holder,
+        role=holder.role,
+        pid=holder.pid,
+        host=holder.host.name,
+        since=instant(holder.since_ns),
+    )
+
+
+def _shown(holder: HolderFile) -> str:
+    return f"process {holder.pid} on {holder.host.name} since {instant(holder.since_ns)}"
+
+
+def tasks_at_once(strategy: str, max_parallel: int, planned: int) -> str:
+    """How many there are, and how many run at once, for people."""
+    how = f"parallel, {max_parallel} at once" if strategy == "parallel" else "one after the other"
+    return f"{count_of(planned, 'task')}, {how}"

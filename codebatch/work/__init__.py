@@ -1,0 +1,60 @@
+"""Batches of commands: what people write is read, made a batch of, and run to its end, whatever dies meanwhile.
+
+    from codebatch import work
+    ran = work.start("work.toml")
+    print(ran.standing.counts, ran.shortfall)
+
+Every public name stands here, and is imported when it is first asked for. What is asked wrongly, or found wrong, is a
+CodebatchError.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codebatch.query.work import CommandStanding, WorkStanding
+    from codebatch.work.calls import answer, cancel, get, iter_batches, resume, start
+    from codebatch.work.listening import CommandEnded, CommandRunning, WorkListener, WorkProgress
+    from codebatch.work.running import WorkRan
+    from codebatch.work.standing import WorkBatch
+
+__all__ = [
+    "CommandEnded",
+    "CommandRunning",
+    "CommandStanding",
+    "WorkBatch",
+    "WorkListener",
+    "WorkProgress",
+    "WorkRan",
+    "WorkStanding",
+    "answer",
+    "cancel",
+    "get",
+    "iter_batches",
+    "resume",
+    "start",
+]
+
+_NAMES = {
+    "query.work": "CommandStanding WorkStanding",
+    "work.calls": "answer cancel get iter_batches resume start",
+    "work.listening": "CommandEnded CommandRunning WorkListener WorkProgress",
+    "work.running": "WorkRan",
+    "work.standing": "WorkBatch",
+}
+"""By module."""
+
+if not TYPE_CHECKING:  # Who checks types is to see a name that there is not.
+
+    def __getattr__(name: str) -> object:
+        for module, names in _NAMES.items():
+            if name in names.split():
+                value = globals()[name] = getattr(importlib.import_module(f"codebatch.{module}"), name)
+                return value
+        raise AttributeError(f"module 'codebatch.work' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,121 @@
+"""Cancelling a batch of commands from anywhere: asked by a request, and waited for until nothing of it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from codebatch.application import Note
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.errors import BatchConducted, WrongKind
+from codebatch.model.request import Cancel
+from codebatch.store import layout
+from codebatch.store.batches import Batch, is_work
+from codebatch.store.holders import HolderFile, LeaseReader
+from codebatch.store.store import Store
+from codebatch.system.host import is_here
+from codebatch.system.proc import has_open
+from codebatch.work.listening import WorkListener
+from codebatch.work.requesting import request
+from codebatch.work.running import conduct_to_end
+from codebatch.work.standing import WorkBatch, look_at
+from codebatch.work.trusting import check_trusted
+
+LOOK_SECONDS = 0.05
+LOOKS_UNTIL_TOLD = 20
+KILLS_MAX = 100
+"""How often it is looked for processes to kill: those that were killed may have started others."""
+
+
+def cancel_batch(
+    store: Store,
+    batch: Batch,
+    *,
+    grace_seconds: float | None = None,
+    is_forced: bool = False,
+    waits: bool = True,
+    is_trusted: bool = False,
+    listener: WorkListener,
+) -> WorkBatch:
+    """Have a batch end, unless it is over: what runs is ended, within `grace_seconds` or each command's own grace.
+
+    Where it `waits` nothing of the batch runs on return: where nobody conducts it any more, we do. `is_forced`: who is
+    at work on it here is killed first, and their commands by us. Returns where it stands then. Raises WrongKind for an
+    analysis, CommandsForeign where the store was not made here by us, unless that `is_trusted`.
+    """
+    if not is_work(batch):
+        raise WrongKind(
+            f"batch {batch.id} analyses files, and those are not cancelled from elsewhere yet",
+            hint="press Ctrl-C where it runs; what is done is kept",
+        )
+    if not is_trusted:
+        check_trusted(store, batch)
+    found = look_at(store, batch)
+    if _is_over(found):
+        return found
+    request(batch, Cancel(grace_seconds=grace_seconds))
+    if is_forced:
+        _kill_holders(batch, listener.note)
+    if waits:
+        _wait_for_end(store, batch, listener)
+    return look_at(store, batch)
+
+
+def _is_over(found: WorkBatch) -> bool:
+    """Whether a Cancel has nothing to end: not even what waits for an answer."""
+    stands = found.standing
+    waits = stands.state is not BatchState.CANCELLED and found.of(CommandState.BLOCKED)
+    return stands.state.is_final and not waits and stands.coordinator is None and not stands.workers
+
+
+def _wait_for_end(store: Store, batch: Batch, listener: WorkListener) -> None:
+    """Until who conducts it is gone; then conduct it, which ends what the dead have left."""
+    while True:
+        _wait_for_leader(store, batch, listener)
+        try:
+            conduct_to_end(store, batch, listener)
+        except BatchConducted:  # Another one was sooner.
+            continue
+        return
+
+
+def _wait_for_leader(store: Store, batch: Batch, listener: WorkListener) -> None:
+    reader = LeaseReader(batch.files, batch.root)
+    looks = 0
+    while (leader := reader.leader()[1]) is not None:
+        if looks % LOOKS_UNTIL_TOLD == 0:
+            running = tuple(each.id for each in look_at(store, batch).of(CommandState.RUNNING))
+            listener.waiting(running, f"process {leader.pid} on {leader.host.name}")
+        looks += 1
+        time.sleep(LOOK_SECONDS)
+
+
+def _kill_holders(batch: Batch, note: Note) -> None:
+    """SIGKILL to all processes of this machine that are at work on a batch: to who conducts it, then to workers."""
+    reader = LeaseReader(batch.files, batch.root)
+    for _ in range(KILLS_MAX):
+        live = [holder for holder, is_live in reader.holders() if is_live and is_here(holder.host)]
+        for holder in sorted(live, key=lambda each: each.role != "coordinator"):
+            if _kill(batch, holder):
+                note(f"killed {holder.role} {holder.holder}, process {holder.pid}")
+        if not live:
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def _kill(batch: Batch, holder: HolderFile) -> bool:
+    """Kill the process of a holder: who has its file open is it, in whatever namespace its id was told."""
+    try:
+        process = os.pidfd_open(holder.pid)
+    except OSError:
+        return False
+    try:
+        if not has_open(holder.pid, batch.root / layout.HOLDERS / holder.holder):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        return True
+    finally:
+        os.close(process)

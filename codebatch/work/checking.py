@@ -1,0 +1,153 @@
+"""One table of a work file at a time: its keys, and what each is set to."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import typing
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from codebatch.model.likeness import did_you_mean
+from codebatch.model.placeholders import problems as placeholder_problems
+from codebatch.work.problems import Problems
+from codebatch.work.tables import TABLES, TO_COME, Kind
+
+ID_HINT = "letters, digits, '.', '_' and '-', a letter or a digit first, 100 at most"
+_NAME_OF_CALLER = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)\Z")
+_SHOWN_MAX = 60
+_SHOWN_INTEGER_MAX = 2**63
+
+
+class Place(typing.NamedTuple):
+    """A table of a file: both as people know them. `table` is empty for the file itself."""
+
+    file: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: [{self.table}]" if self.table else self.file
+
+
+class TableChecker:
+    """Tells what is wrong with tables. `environ` is what values such as `"$NAME"` are taken from."""
+
+    def __init__(self, problems: Problems, environ: Mapping[str, str]) -> None:
+        self._problems = problems
+        self._environ = environ
+        self._fields = {
+            kind: {field.name: field.type for field in msgspec.structs.fields(type_)} for kind, type_ in TABLES.items()
+        }
+
+    def check(self, place: Place, kind: Kind, table: Mapping[str, object]) -> bool:
+        """Whether a table is sound; what is wrong with it is told."""
+        before = self._problems.count
+        fields = self._fields[kind]
+        for key, value in table.items():
+            if key not in fields:
+                self._unknown(place, kind, key, value)
+            elif value == "auto" and key == "strategy":
+                self._problems.add(f"{place} sets strategy to 'auto', which this version does not have yet")
+            else:
+                self._check_value(place, key, value, fields[key])
+        return self._problems.count == before
+
+    def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
+        if key in TO_COME[kind]:
+            self._problems.add(f"{place} sets {key!r}, which this version does not have yet")
+        elif kind == "defaults" and key in self._fields["task"]:
+            self._problems.add(f"{place} sets {key!r}, which only a task can", "set it in [tasks.…]")
+        elif kind == "task" and isinstance(value, dict):
+            hint = f'an id with a dot stands in quotes: [tasks."….{key}"]'
+            self._problems.add(f"{place} has the table {key!r}, which there is not", hint)
+        else:
+            known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
+            self._problems.add(f"{place} sets {key!r}, which there is not", lambda: did_you_mean(key, known))
+
+    def _check_value(self, place: Place, key: str, value: object, type_: object) -> None:
+        try:
+            sound = msgspec.convert(value, type_)
+        except (msgspec.ValidationError, ValueError):
+            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {_wanted(type_)}")
+            return
+        if any("\0" in text for text in _texts(sound)):
+            self._problems.add(f"{place} sets {key} to a text that holds a NUL")
+        elif key in _FURTHER:
+            for told, hint in _FURTHER[key](sound):
+                self._problems.add(f"{place} {told}", hint)
+        elif key == "env" and isinstance(sound, dict):
+            self.check_environment(place, sound)
+
+    def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
+        """Tell which names and values no environment can hold, or not now."""
+        for name, value in env.items():
+            if not name or "=" in name:
+                self._problems.add(f"{place} sets the variable {name!r}, which no environment can hold")
+            elif (caller := _NAME_OF_CALLER.match(value)) and caller[1] not in self._environ:
+                hint = f"set it where you start from: export {caller[1]}=…"
+                self._problems.add(f"{place} sets the variable {name} to ${caller[1]}, which is not set", hint)
+            for problem in placeholder_problems([value]):
+                self._problems.add(f"{place} {problem.told}, in the variable {name}", problem.hint)
+
+
+def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict[str, object]:
+    """What of an unsound table can be read, so that no more is told than is wrong."""
+    part: dict[str, object] = {}
+    for key in table.keys() & set(type_.__struct_fields__):
+        with contextlib.suppress(msgspec.ValidationError, ValueError):
+            msgspec.convert({key: table[key]}, type_)
+            part[key] = table[key]
+    return part
+
+
+Further = typing.Iterator[tuple[str, str | None]]
+
+
+def _check_run(run: object) -> Further:
+    assert isinstance(run, str | tuple)
+    if not run or not run[0].strip():
+        yield "has an empty run", 'for example: run = "make test"'
+    yield from placeholder_problems(run)
+
+
+def _check_cwd(cwd: object) -> Further:
+    assert isinstance(cwd, str)
+    if cwd.startswith("/") or ".." in cwd.split("/") or not cwd:
+        yield f"sets cwd to {cwd!r}, which is not below the root", "set `root`, which may be anywhere"
+
+
+_FURTHER: dict[str, Callable[[object], Further]] = {"run": _check_run, "cwd": _check_cwd}
+
+
+def _texts(value: object) -> typing.Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            if isinstance(each, str):
+                yield each
+    elif isinstance(value, tuple):
+        yield from (each for each in value if isinstance(each, str))
+
+
+def _wanted(type_: object) -> str:
+    """What is wanted of a value, by the description of its type."""
+    for part in (type_, *typing.get_args(type_)):
+        for about in getattr(part, "__metadata__", ()):
+            if about.description:
+                return str(about.description)
+    raise AssertionError(type_)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and abs(value) >= _SHOWN_INTEGER_MAX:
+        return "a number of many digits"
+    if isinstance(value, float):
+        return str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    except (msgspec.MsgspecError, ValueError, OverflowError):
+        return "what holds a number of many digits"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

@@ -1,0 +1,174 @@
+"""Who is told how a batch of commands goes while it lasts, in words of people and not of the conductor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from codebatch.engine.command_events import CommandEvent, Concluded
+from codebatch.engine.conductor import Conductor
+from codebatch.engine.events import DrainRequested
+from codebatch.engine.lifecycle import CommandState
+from codebatch.model.command import CommandId
+from codebatch.model.outcome import OutcomeType
+from codebatch.model.record import CommandReason
+from codebatch.model.work import Work
+from codebatch.store import layout
+from codebatch.store.attempts import CommandPlaces
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store
+from codebatch.store.work import commands_of, read_work
+from codebatch.system.clock import running_ns
+
+_STATES: dict[OutcomeType, CommandState] = {
+    "result": CommandState.DONE,
+    "failed": CommandState.FAILED,
+    "blocked": CommandState.BLOCKED,
+    "cancelled": CommandState.CANCELLED,
+}
+
+
+class CommandEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that ended. `seconds` are counted from when we saw it run, None where we did not.
+
+    `ended` of `planned` commands are at an end now, this one among them.
+    """
+
+    id: CommandId
+    state: CommandState
+    reason: CommandReason | None
+    exit_status: int | None
+    seconds: float | None
+    log: Path
+    ended: int
+    planned: int
+
+
+class CommandRunning(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that runs, for so many seconds since we saw it first."""
+
+    id: CommandId
+    seconds: float
+    log: Path
+
+
+class WorkProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a batch is: `ended` of `planned` commands, of which some `failed`; what runs, longest first."""
+
+    ended: int
+    planned: int
+    failed: int
+    running: tuple[CommandRunning, ...]
+
+
+class WorkListener:
+    """Who is told how a batch goes. Called in the caller's thread; what is not overridden is not told."""
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+
+    def chosen(self, batch: Batch, work: Work) -> None:
+        """This batch is worked on now."""
+
+    def update(self, progress: WorkProgress) -> None:
+        """How far it is: whenever something was heard, and ten times a second where nothing is."""
+
+    def ended(self, ended: CommandEnded) -> None:
+        """An attempt ended."""
+
+    def draining(self, running: int) -> None:
+        """Nothing more is started, for a signal or for damage; so many that we started run, and are waited for."""
+
+    def waiting(self, running: tuple[CommandId, ...], who: str) -> None:
+        """What was cancelled is waited for: these, which end by themselves; `who` conducts them."""
+
+
+class Watch:
+    """Makes of a conductor's events what a WorkListener is told."""
+
+    def __init__(self, store: Store, batch: Batch, listener: WorkListener, leads: Callable[[], None]) -> None:
+        """`leads` is called once the batch is ours to conduct."""
+        self._work = read_work(batch)
+        self._ids = commands_of(store, batch, self._work)
+        self._places = CommandPlaces(batch.plan().shards)
+        self._logs = batch.root / layout.LOGS
+        self._batch = batch
+        self._listener = listener
+        self._leads = leads
+        self._began: dict[int, int] = {}
+        self._ended: dict[int, CommandState] = {}
+        self._told: dict[int, int] = {}
+
+    def conducting(self, conductor: Conductor) -> None:
+        """The batch is ours."""
+        self._conductor = conductor
+        self._leads()
+        for item in range(len(self._ids)):
+            state = conductor.state(item)
+            if state in _STATES.values():
+                self._ended[item] = state
+            if (conclusion := conductor.conclusion(item)) is not None:
+                self._told[item] = conclusion.round
+        self._listener.chosen(self._batch, self._work)
+
+    def handled(self, event: CommandEvent) -> None:
+        """Something happened."""
+        match event:
+            case Concluded(conclusions):
+                for item in {one.item for one in conclusions}:
+                    self._tell_end(item)
+            case DrainRequested():
+                self._listener.draining(len(self._conductor.running - self._conductor.foreign))
+            case _:
+                pass
+        self._see_running()
+
+    def turned(self) -> None:
+        """Time passed."""
+        self._see_running()
+        now = running_ns()
+        self._listener.update(
+            WorkProgress(
+                ended=len(self._ended),
+                planned=len(self._ids),
+                failed=sum(state is CommandState.FAILED for state in self._ended.values()),
+                running=tuple(
+                    CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
+                    for item, began in self._began.items()
+                ),
+            )
+        )
+
+    def _see_running(self) -> None:
+        running = self._conductor.running
+        for item in self._began.keys() - running:
+            del self._began[item]
+        for item in sorted(running - self._began.keys()):
+            self._began[item] = running_ns()
+            self._ended.pop(item, None)
+
+    def _tell_end(self, item: int) -> None:
+        """Once of each round: what a worker has told is found on disk too."""
+        conclusion = self._conductor.conclusion(item)
+        if conclusion is None or conclusion.round <= self._told.get(item, 0):
+            return
+        self._told[item] = conclusion.round
+        state = self._ended[item] = _STATES[conclusion.type]
+        began = self._began.get(item)
+        self._listener.ended(
+            CommandEnded(
+                id=self._ids[item],
+                state=state,
+                reason=conclusion.reason,
+                exit_status=conclusion.exit_status,
+                seconds=None if began is None else (running_ns() - began) / 1e9,
+                log=self._logs / layout.log_name(*self._places.place(item), conclusion.round, conclusion.epoch),
+                ended=len(self._ended),
+                planned=len(self._ids),
+            )
+        )
+
+    def _log(self, item: int) -> Path:
+        return self._logs / layout.log_name(*self._places.place(item), *self._conductor.attempt(item))

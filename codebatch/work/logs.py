@@ -1,0 +1,118 @@
+"""What attempts of commands printed: raw bytes, standard output and error as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from codebatch.errors import InvalidInput, NothingToDo
+from codebatch.model.command import CommandId
+from codebatch.model.likeness import did_you_mean
+from codebatch.query.work import CommandStanding
+from codebatch.store import layout
+from codebatch.store.attempts import CommandPlaces
+from codebatch.system.file_reader import FileReader
+from codebatch.work.standing import WorkBatch
+
+PIECE_BYTES = 1 << 20
+TAIL_BYTES_MAX = 1 << 16
+"""Of the end of a log in which its last lines are looked for, where all of it is not wanted."""
+
+
+class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The log of an attempt. `bytes` is how long it is now; None where it is not there (any more)."""
+
+    task: CommandId
+    round: int
+    path: Path
+    bytes: int | None
+
+
+def find_log(found: WorkBatch, command: str, round_: int | None = None) -> AttemptLog:
+    """The log of a command's last attempt, or of that of a round. Raises InvalidInput, NothingToDo where none began."""
+    of_it = next((each for each in found.standing.commands if each.id == command), None)
+    if of_it is None:
+        known = [each.id for each in found.standing.commands][:1000]
+        raise InvalidInput(f"batch {found.batch.id} has no task {command!r}", hint=did_you_mean(command, known))
+    if not of_it.round:
+        raise NothingToDo(f"{command} has not begun: it is {of_it.state.value}")
+    if round_ is None or round_ == of_it.round:
+        return log_of(found, of_it)
+    place = CommandPlaces(found.batch.plan().shards).place(of_it.item)
+    names = [name for name, _ in found.batch.files.listing(found.batch.root / layout.LOGS)]
+    epochs = [told[3] for name in names if (told := layout.parse_log(name)) and told[:3] == (*place, round_)]
+    if not epochs:
+        hint = f"it had {of_it.round}: the last one is told without --round"
+        raise InvalidInput(f"there is no log of round {round_} of {command}", hint=hint)
+    return _log(found, of_it.id, round_, layout.log_name(*place, round_, max(epochs)))
+
+
+def log_of(found: WorkBatch, command: CommandStanding) -> AttemptLog:
+    """The log of the last attempt of a command that has begun."""
+    return _log(found, command.id, command.round, command.log)
+
+
+def _log(found: WorkBatch, command: CommandId, round_: int, name: str) -> AttemptLog:
+    path = found.batch.root / layout.LOGS / name
+    return AttemptLog(task=command, round=round_, path=path, bytes=found.batch.files.size(path))
+
+
+def iter_log(files: FileReader, log: AttemptLog, *, tail: int | None = None) -> Iterator[bytes]:
+    """A log's bytes as it is now, piece by piece; of its last `tail` lines where that is given."""
+    if log.bytes is None:
+        return
+    place = 0 if tail is None else _start_of_lines(files, log.path, log.bytes, tail)
+    while place < log.bytes:
+        piece = files.read_range(log.path, place, min(PIECE_BYTES, log.bytes - place))
+        if not piece:
+            return
+        place += len(piece)
+        yield piece
+
+
+def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
+    """Where the last so many lines of a file begin; a last one without its end counts."""
+    left = lines
+    place = end
+    while place > 0:
+        start = max(0, place - PIECE_BYTES)
+        piece = files.read_range(path, start, place - start)
+        at = len(piece)
+        if place == end and piece.endswith(b"\n"):
+            at -= 1
+        while (at := piece.rfind(b"\n", 0, at)) >= 0:
+            left -= 1
+            if not left:
+                return start + at + 1
+        place = start
+    return 0
+
+
+def last_lines(files: FileReader, path: Path, lines: int) -> list[str]:
+    """The last lines of a log, as text; none where it is not there."""
+    end = files.size(path) or 0
+    begin = max(0, end - TAIL_BYTES_MAX)
+    if not end:
+        return []
+    found = files.read_range(path, begin, end - begin).decode("utf-8", "replace").splitlines()
+    return found[-lines:]
+
+
+class LogReader:
+    """Reads on in a log that is still written, whole lines at a time."""
+
+    def __init__(self, files: FileReader, path: Path) -> None:
+        self._files = files
+        self._path = path
+        self._place = 0
+
+    def read(self, *, is_over: bool = False) -> list[str]:
+        """The lines that came since; a last one without its end once it `is_over`."""
+        end = self._files.size(self._path) or 0
+        data = self._files.read_range(self._path, self._place, min(PIECE_BYTES, end - self._place)) if end else b""
+        if not is_over:
+            data = data[: data.rfind(b"\n") + 1]
+        self._place += len(data)
+        return data.decode("utf-8", "replace").splitlines()

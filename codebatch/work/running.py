@@ -1,0 +1,129 @@
+"""Running commands: a list of them from its files to its end, a batch from where it stands."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from codebatch.application.collecting import tidy
+from codebatch.application.stores import StorePlace
+from codebatch.coordinator.conduct import conduct
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.errors import BatchConducted, StoreError
+from codebatch.model.request import Open
+from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.collection import is_held
+from codebatch.store.store import Store
+from codebatch.store.work import make_work_batch
+from codebatch.system.clock import wall_ns
+from codebatch.system.files import Lock
+from codebatch.work.listening import Watch, WorkListener
+from codebatch.work.reading import read_work_files
+from codebatch.work.requesting import request
+from codebatch.work.settings import WorkOptions
+from codebatch.work.standing import WorkBatch, look_at
+from codebatch.work.trusting import check_place, check_trusted
+
+_OPENED = (CommandState.FAILED, CommandState.CANCELLED)
+
+
+class WorkRan(WorkBatch, frozen=True, kw_only=True):
+    """A work batch after we have conducted it: for so long, and to its end unless a signal broke that off.
+
+    `signal_status` is the exit status of the signal, 0 where there was none.
+    """
+
+    seconds: float
+    signal_status: int
+
+
+def run_files(
+    paths: tuple[Path, ...],
+    options: WorkOptions,
+    place: StorePlace,
+    *,
+    keep: int,
+    is_beside: bool = False,
+    is_trusted: bool = False,
+    listener: WorkListener,
+) -> WorkRan:
+    """Make a batch of the commands that files define, and conduct it to its end.
+
+    It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
+    was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
+    passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
+    """
+    listed = read_work_files(paths, overrides=options)
+    for text in listed.notes:
+        listener.note(text)
+    store = place.open_or_make(listener.note)
+    check_place(store, is_trusted=is_trusted)
+    with store.writing() as lock, contextlib.ExitStack() as making:
+        # Until the batch is seen to be at work: of two that begin at once in one root, one is refused.
+        making.enter_context(store.making_batch())
+        if not is_beside:
+            _refuse_beside(store, listed.work.root)
+        batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
+        ran = _conduct(store, batch, listener, lock, making.close)
+    if not ran.signal_status:
+        _tidy(ran, keep, listener)
+    return ran
+
+
+def resume_work(
+    store: Store, batch: Batch, *, is_forced: bool = False, is_trusted: bool = False, listener: WorkListener
+) -> WorkRan:
+    """Go on with a batch: do again what failed or was cancelled, where it `is_forced` what is done too.
+
+    What waits for an answer goes on waiting. Raises BatchConducted where another process is at it, CommandsForeign
+    where the store was not made here by us, unless that `is_trusted`; else as `run_files`.
+    """
+    found = look_at(store, batch)
+    if not is_trusted:
+        check_trusted(store, batch)
+    if (leader := found.standing.coordinator) is not None:
+        raise BatchConducted(
+            f"batch {batch.id} is conducted by process {leader.pid} on {leader.host.name}",
+            hint=f"see: codebatch status --batch {batch.id}",
+        )
+    states = (*_OPENED, CommandState.DONE) if is_forced else _OPENED
+    if found.standing.state is BatchState.COMPLETED and not is_forced:
+        return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
+    with store.writing() as lock:
+        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
+        return _conduct(store, batch, listener, lock, lambda: None)
+
+
+def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRan:
+    """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
+    with store.writing() as lock:
+        return _conduct(store, batch, listener, lock, lambda: None)
+
+
+def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
+    began = time.monotonic()
+    watch = Watch(store, batch, listener, leads)
+    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    seconds = time.monotonic() - began
+    standing = look_at(store, batch).standing
+    return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
+
+
+def _refuse_beside(store: Store, root: bytes) -> None:
+    for batch in iter_batches(store, kind="work"):
+        if batch.about.sources == (root,) and is_held(batch):
+            raise BatchConducted(
+                f"batch {batch.id} is at work in the same directory",
+                hint=f"see how far it is with: codebatch status --batch {batch.id}; end it with: codebatch cancel "
+                f"--batch {batch.id}; or run beside it with --parallel-batches",
+            )
+
+
+def _tidy(ran: WorkRan, keep: int, listener: WorkListener) -> None:
+    """Let go what nobody needs any more, as the run of an analysis does at its end."""
+    try:
+        tidy(ran.store, keep=keep, ran=ran.batch)
+    except StoreError as error:
+        listener.note(f"what is old stays: {error.message}")

@@ -1,0 +1,117 @@
+"""What may stand in a work file: its keys, and what each may be (SPEC.md "Work files").
+
+The types are the JSON schema of the file, too. A `description` is how the error calls what is wanted.
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from codebatch.model.command import GRACE_SECONDS, LOG_MB_MAX, Leftovers
+from codebatch.model.work import COMMANDS_MAX, RESTARTS_MAX, IfInterrupted, OnFailure, Strategy
+
+SECONDS_MAX = 1_000_000_000
+NUMBER_MAX = 1_000_000
+STATUS_MAX = 255
+
+Text = Annotated[str, Meta(description="a string")]
+Ids = Annotated[tuple[str, ...], Meta(description="a list of ids of tasks")]
+Flag = Annotated[bool, Meta(description="true or false")]
+Count = Annotated[int, Meta(ge=1, le=NUMBER_MAX, description=f"a whole number from 1 to {NUMBER_MAX:,}")]
+Restarts = Annotated[int, Meta(ge=0, le=NUMBER_MAX, description=f"a whole number from 0 to {NUMBER_MAX:,}")]
+Rank = Annotated[
+    int, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, description=f"a whole number from -{NUMBER_MAX:,} to {NUMBER_MAX:,}")
+]
+Status = Annotated[int, Meta(ge=0, le=STATUS_MAX)]
+Seconds = Annotated[float, Meta(gt=0, le=SECONDS_MAX, description=f"a number above 0, up to {SECONDS_MAX:,}")]
+Grace = Annotated[float, Meta(ge=0, le=SECONDS_MAX, description=f"a number from 0 to {SECONDS_MAX:,}")]
+Environment = Annotated[dict[str, str], Meta(description="a table of strings")]
+Pools = Annotated[
+    dict[str, Annotated[int, Meta(ge=1, le=NUMBER_MAX)]],
+    Meta(description=f"a table of whole numbers from 1 to {NUMBER_MAX:,}"),
+]
+
+
+def _choice(kind: object) -> Meta:
+    """What one of several words is called."""
+    return Meta(description=" or ".join(f'"{word}"' for word in typing.get_args(kind)))
+
+
+class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[defaults]`: what holds for each task that does not say otherwise. What `env` has is added to a task's own."""
+
+    run: Annotated[
+        str | Annotated[tuple[str, ...], Meta(min_length=1)],
+        Meta(description="a string, or a list of strings that is not empty"),
+    ] = ""
+    title: Text = ""
+    text: Text = ""
+    cwd: Annotated[str, Meta(description="a path below `root`")] = "."
+    env: Environment = msgspec.field(default_factory=dict)
+    stdin: Annotated[str, Meta(min_length=1, description='"none", "text" or the path of a file')] = "none"
+    priority: Rank = 0
+    pools: Pools = msgspec.field(default_factory=dict)
+    exclusive: Flag = False
+    exit_ok: Annotated[
+        tuple[Status, ...], Meta(min_length=1, description=f"a list of whole numbers from 0 to {STATUS_MAX}")
+    ] = (0,)
+    timeout_seconds: Seconds | UnsetType = UNSET
+    stall_seconds: Seconds | UnsetType = UNSET
+    grace_seconds: Grace = GRACE_SECONDS
+    if_interrupted: Annotated[IfInterrupted, _choice(IfInterrupted)] = "restart"
+    restarts_max: Restarts = RESTARTS_MAX
+    leftovers: Annotated[Leftovers, _choice(Leftovers)] = "kill"
+    memory_mb_max: Count | UnsetType = UNSET
+    log_mb_max: Count = LOG_MB_MAX
+
+
+class TaskTable(TaskDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[tasks.ID]`: a command, and what it waits for."""
+
+    needs: Ids = ()
+    after: Ids = ()
+
+
+class SettingsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a work file says of all its tasks together."""
+
+    strategy: Annotated[Strategy, _choice(Strategy)] | UnsetType = UNSET
+    max_parallel: Count | UnsetType = UNSET
+    on_failure: Annotated[OnFailure, _choice(OnFailure)] = "skip-dependents"
+    failures_max: Annotated[
+        int, Meta(ge=1, le=COMMANDS_MAX, description=f"a whole number from 1 to {COMMANDS_MAX:,}")
+    ] = 1
+    pools: Pools = msgspec.field(default_factory=dict)
+    env: Environment = msgspec.field(default_factory=dict)
+    clean_env: Flag = False
+    root: Annotated[str, Meta(min_length=1, description="the path of a directory")] = "."
+
+
+class WorkDocument(SettingsTable, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole work file."""
+
+    defaults: TaskDefaults = msgspec.field(default_factory=TaskDefaults)
+    tasks: dict[str, TaskTable] = msgspec.field(default_factory=dict)
+
+
+SETTINGS_TO_COME = frozenset({
+    "on_blocked", "start_every_seconds", "include", "answering", "infer", "notify", "trees",
+})  # fmt: skip
+KEYS_TO_COME = frozenset({
+    "each", "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
+    "on_exhausted", "check", "on_stall", "records", "question", "result", "inputs", "outputs", "isolation",
+    "expected_seconds", "tags",
+})  # fmt: skip
+"""Keys of a task that are decided and not built."""
+
+Kind = Literal["settings", "defaults", "task"]
+TABLES: dict[Kind, type[msgspec.Struct]] = {"settings": SettingsTable, "defaults": TaskDefaults, "task": TaskTable}
+TO_COME: dict[Kind, frozenset[str]] = {
+    "settings": SETTINGS_TO_COME,
+    "defaults": KEYS_TO_COME,
+    "task": KEYS_TO_COME,
+}

@@ -1,0 +1,61 @@
+"""From which stores commands are run: who sends a store says what is run from it (SPEC.md "Threat model")."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import islice
+
+from codebatch.errors import StoreForeign, UnfitFileSystem
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store, check_made_here
+from codebatch.store.work import read_command, read_work
+from codebatch.system.mounts import far_kind
+
+COMMANDS_SHOWN_MAX = 20
+
+
+class CommandsForeign(StoreForeign):
+    """Nothing is run of a batch whose store was not made here by us. `commands`: the first of `count`, for people."""
+
+    def __init__(self, message: str, *, hint: str, commands: tuple[str, ...], count: int) -> None:
+        super().__init__(message, hint=hint)
+        self.commands = commands
+        self.count = count
+
+
+def check_trusted(store: Store, batch: Batch) -> None:
+    """Raise CommandsForeign where what stands in a store is not to be run, be it that the store was named."""
+    try:
+        check_made_here(store)
+    except StoreForeign as error:
+        order = read_work(batch).order
+        shown = tuple(f"{id_}: {_typed(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
+        raise CommandsForeign(
+            f"nothing of batch {batch.id} is run: {error.message}",
+            hint="look at its commands, then run them with --trust",
+            commands=shown,
+            count=len(order),
+        ) from error
+
+
+def check_place(store: Store, *, is_trusted: bool) -> None:
+    """Raise StoreForeign where no work batch is to be made in a store, UnfitFileSystem where none can be.
+
+    Which of several hosts' processes live is not known on a file system that they share, nor that a start is on disk.
+    """
+    if not is_trusted:
+        try:
+            check_made_here(store)
+        except StoreForeign as error:
+            raise StoreForeign(
+                f"no command is run from this store: {error.message}",
+                hint="name another one with --store; or, where you know who writes to it, pass --trust",
+            ) from error
+    kind = far_kind(store.root)
+    if kind is not None:
+        raise UnfitFileSystem(str(store.root), "say who lives and what is on disk", f"it is {kind}")
+
+
+def _typed(store: Store, batch: Batch, command: str) -> str:
+    run = read_command(store, batch, command).run
+    return run if isinstance(run, str) else shlex.join(run)

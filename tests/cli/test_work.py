@@ -1,0 +1,322 @@
+"""Batches of commands on the command line, with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .process import CommandLine, wait_until, write
+
+WAITS = "echo began >>{id}.began; while [ ! -e go ]; do sleep 0.02; done; echo ended >>{id}.ended"
+"""A command that tells that it began, ends when it may, and tells that."""
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    """The command line in a directory of its own, with its store beside it."""
+    (tmp_path / "project").mkdir()
+    return CommandLine(tmp_path / "project")
+
+
+def make_list(line: CommandLine, tasks: dict[str, str], top: str = "") -> None:
+    """work.toml: of each task the keys besides `run`, which is as in WAITS where none is given."""
+    tables = []
+    for name, keys in tasks.items():
+        run = "" if "run =" in keys else f"run = {json.dumps(WAITS.format(id=name))}\n"
+        tables.append(f"[tasks.{name}]\n{run}{keys}\n")
+    write(line.directory / "work.toml", f"{top}\n" + "\n".join(tables))
+
+
+def has_begun(line: CommandLine, *names: str) -> bool:
+    return all((line.directory / f"{name}.began").exists() for name in names)
+
+
+def count(line: CommandLine, name: str) -> int:
+    """How many lines a command has told."""
+    path = line.directory / name
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def states(line: CommandLine, *words: str | Path) -> dict[str, str]:
+    return {task["id"]: task["state"] for task in line("status", *words, "--json").json["tasks"]}
+
+
+def start(line: CommandLine, *words: str, began: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    """A run in the background, once these of its tasks have begun."""
+    process = line.start("work", "run", *words)
+    wait_until(lambda: has_begun(line, *began) or process.poll() is not None, f"{began} begin")
+    return process
+
+
+def status(line: CommandLine) -> dict[str, Any]:
+    answer = line("status", "--json").json
+    assert isinstance(answer, dict)
+    return answer
+
+
+def kill_workers(line: CommandLine) -> None:
+    """SIGKILL to who conducts, if anybody, and to all workers."""
+    answer = status(line)
+    for holder in [answer["coordinator"], *answer["workers"]]:
+        if holder is not None:
+            os.kill(holder["pid"], signal.SIGKILL)
+
+
+def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
+    make_list(
+        line,
+        {
+            "build": 'run = "echo built"',
+            "test": 'run = "seq 30; test -e fixed"\nneeds = ["build"]\ntitle = "The tests"',
+            "ship": 'run = ["echo", "shipped"]\nneeds = ["test"]',
+            "always": 'run = "echo $WHO"\nafter = ["test"]',
+        },
+    )
+    ended = line("work", "run", "--env", "WHO=me", status=3)
+    assert ended.text.startswith("PARTIAL: 2 of 4 done (50%), 1 failed, 1 skipped, in ")
+    assert "[2/4] test   failed" in ended.notes
+    assert "\n        30\n" in ended.notes
+    assert "\n        10\n" not in ended.notes  # The last 20 lines alone.
+    batch_id = status(line)["batch_id"]
+    assert ended.notes.splitlines()[-2:] == [
+        f"error: 1 task of batch {batch_id} failed: test",
+        f"hint: see why with: codebatch work log --batch {batch_id}; then: codebatch resume --batch {batch_id}",
+    ]
+    told = line("status").text
+    assert "failed   test    The tests  exit status 1" in told
+    assert "skipped  ship    -          needs test" in told
+    assert line("work", "log", "always").stdout == b"me\n"
+    assert line("work", "log").lines == [f"[test] {n}" for n in range(1, 31)]
+    assert line("work", "log", "test", "--tail", "2").stdout == b"29\n30\n"
+    assert line("work", "log", "--json").json[0]["last"] == [str(n) for n in range(11, 31)]
+    assert "has not begun: it is SKIPPED" in line("work", "log", "ship", status=5).notes
+    assert line("work", "log", "tets", "--json", status=2).error["hint"] == "did you mean 'test'?"
+
+    write(line.directory / "fixed", "")
+    answer = line("resume", "--json").json
+    assert (answer["schema"], answer["status"]) == ("codebatch.work-status/1", "COMPLETED")
+    assert [(task["id"], task["round"]) for task in answer["tasks"]] == [
+        ("build", 1),
+        ("test", 2),
+        ("ship", 1),
+        ("always", 1),
+    ]
+    assert line("work", "log", "test", "--round", "1", "--tail", "1").stdout == b"30\n"
+    assert "there is no log of round 3" in line("work", "log", "test", "--round", "3", status=2).notes
+    assert "all of it is done" in line("resume").notes
+    assert line("resume", "--force", "--json").json["tasks"][0]["round"] == 2
+
+
+def test_each_run_is_a_new_batch_and_shows_what_is_asked_of_its_output(line: CommandLine) -> None:
+    make_list(line, {"one": "run = \"printf 'a\\\\nb'\"", "two": 'run = "echo two; false"'})
+    shown = line("work", "run", "--output", "all", status=3).notes
+    assert "[one] a\n[one] b\n" in shown
+    assert "[two] two\n" in shown
+    assert "two\n" not in line("work", "run", "--output", "none", status=3).notes.replace("failed: two\n", "")
+    assert line("work", "run", "-q", "--json", status=3).json["counts"] == {"DONE": 1, "FAILED": 1}
+    assert len(line("batch", "list", "--pipeline", "work", "--json").json) == 3
+
+
+def test_a_batch_is_cancelled_from_another_process(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": "grace_seconds = 0.1", "three": 'needs = ["one"]'}, "max_parallel = 2")
+    process = start(line, began=("one", "two"))
+    answer = line("cancel", "--json").json
+    assert (answer["status"], answer["counts"]) == ("CANCELLED", {"CANCELLED": 2, "SKIPPED": 1})
+    assert (answer["coordinator"], answer["workers"]) == (None, [])
+    assert "was cancelled" in line.finish(process, status=3).notes
+    assert line("cancel", "--batch", answer["batch_id"]).text.startswith("CANCELLED")
+    assert "nobody is at work" in line("cancel", status=2).notes
+    write(line.directory / "go", "")
+    assert line("resume", "--json").json["status"] == "COMPLETED"
+    assert (count(line, "one.began"), count(line, "one.ended")) == (2, 1)
+
+
+def test_a_coordinator_that_dies_interrupts_no_command(line: CommandLine) -> None:
+    make_list(line, {"one": "", "two": "", "three": 'needs = ["one", "two"]'}, "max_parallel = 2")
+    process = start(line, began=("one", "two"))
+    process.kill()
+    process.communicate()
+    answer = status(line)
+    assert (answer["status"], answer["stalled"], answer["coordinator"]) == ("RUNNING", False, None)
+    assert answer["counts"] == {"RUNNING": 2, "PENDING": 1}
+    resumed = line.start("resume", "--json")
+    wait_until(lambda: status(line)["coordinator"] is not None, "somebody conducts it again")
+    write(line.directory / "go", "")
+    assert json.loads(line.finish(resumed).stdout)["status"] == "COMPLETED"
+    assert [count(line, f"{name}.began") for name in ("one", "two", "three")] == [1, 1, 1]
+
+
+def test_a_command_that_is_not_to_be_begun_twice_asks(line: CommandLine) -> None:
+    make_list(line, {"once": 'if_interrupted = "ask"', "behind": 'needs = ["once"]'})
+    process = start(line, began=("once",))
+    kill_workers(line)
+    process.communicate()
+    ended = line("resume", "--json", status=3)
+    assert ended.error["code"] == "batch_blocked"
+    batch_id = json.loads(ended.stdout)["batch_id"]
+    assert f"codebatch work answer once ANSWER --batch {batch_id}" in ended.error["hint"]
+    assert states(line) == {"once": "BLOCKED", "behind": "PENDING"}
+    assert [row["batch_id"] for row in line("batch", "list", "--active", "--json").json] == [batch_id]
+    assert line("work", "answer", "once", "done", status=2).notes.startswith("error: nobody is at work on a batch")
+    refused = line("work", "answer", "behind", "done", "--batch", batch_id, "--json", status=2).error
+    assert refused["message"] == "'behind' waits for no answer"
+    assert line("work", "answer", "once", "done", "--batch", batch_id, "--json").json["counts"] == {
+        "DONE": 1,
+        "READY": 1,
+    }
+    write(line.directory / "go", "")
+    line("resume")
+    assert (count(line, "once.began"), count(line, "behind.began")) == (1, 1)
+
+
+def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_was_ended(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    kill_workers(line)
+    process.communicate()
+    write(line.directory / "go2", "")
+    resumed = line.start("resume")
+    wait_until(lambda: count(line, "one.began") == 2, "it is begun again")
+    write(line.directory / "go", "")
+    line.finish(resumed)
+    assert count(line, "one.ended") == 1  # The first one was ended before.
+
+
+def test_a_coordinator_that_hangs_is_killed_by_force(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    os.kill(process.pid, signal.SIGSTOP)
+    ended = line("cancel", "--force", "--json")
+    assert ended.json["status"] == "CANCELLED"
+    assert f"process {process.pid}\n" in ended.notes
+    assert process.wait() == -signal.SIGKILL
+    process.communicate()
+    write(line.directory / "go", "")
+    assert count(line, "one.ended") == 0
+
+
+def test_a_cancel_need_not_wait(line: CommandLine) -> None:
+    run = "trap 'echo >told' TERM; echo >one.began; while [ ! -e go ]; do sleep 0.02; done"
+    make_list(line, {"one": f"run = {json.dumps(run)}"})
+    process = start(line, began=("one",))
+    answer = line("cancel", "--no-wait", "--grace", "60", "--json").json
+    assert answer["coordinator"] is not None
+    wait_until(lambda: (line.directory / "told").exists(), "it is told to end")
+    write(line.directory / "go", "")
+    line.finish(process, status=3)
+    assert status(line)["status"] == "CANCELLED"
+
+
+def test_a_second_batch_in_the_same_directory_waits_to_be_asked_for(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    batch_id = status(line)["batch_id"]
+    error = line("work", "run", "--json", status=3).error
+    assert (error["code"], error["message"]) == (
+        "batch_conducted",
+        f"batch {batch_id} is at work in the same directory",
+    )
+    assert line("resume", "--json", status=3).error["code"] == "batch_conducted"
+    beside = line.start("work", "run", "--parallel-batches", "-q")
+    wait_until(lambda: count(line, "one.began") == 2, "the second one begins")
+    error = line("cancel", "--json", status=2).error
+    assert error["code"] == "ambiguous_id"
+    assert batch_id in error["message"]
+    write(line.directory / "go", "")
+    line.finish(process)
+    line.finish(beside)
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signals, expected: int) -> None:
+    make_list(line, {"one": "", "two": ""})
+    process = start(line, began=("one",))
+    process.send_signal(number)
+    journal = next((line.directory / ".codebatch" / "batches").glob("*/journal"))
+    wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
+    write(line.directory / "go", "")
+    ended = line.finish(process, status=expected)
+    assert "1 task still runs, and is waited for: once more ends it" in ended.notes
+    assert ended.text.startswith("RUNNING: 1 of 2 done (50%), 1 ready")
+    line("resume")
+    assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)
+
+
+def test_nothing_is_run_from_a_store_that_was_made_elsewhere(line: CommandLine, tmp_path: Path) -> None:
+    make_list(line, {"one": 'run = "echo ran >>one.ran; test -e fixed"'})
+    line("work", "run", status=3)
+    copied = tmp_path / "copied"
+    shutil.copytree(line.directory / ".codebatch", copied, symlinks=True)
+    batch_id = status(line)["batch_id"]
+    assert states(line, "--store", copied) == {"one": "FAILED"}
+    ended = line("resume", "--store", copied, "--batch", batch_id, "--json", status=4)
+    assert ended.error["code"] == "store_foreign"
+    assert "one: echo ran >>one.ran; test -e fixed" in ended.notes
+    assert line("cancel", "--store", copied, "--batch", batch_id, "--json", status=4).error["code"] == "store_foreign"
+    assert line("work", "run", "--store", copied, "--json", status=4).error["code"] == "store_foreign"
+    assert count(line, "one.ran") == 1
+    error = line("resume", "--store", line.directory / ".codebatch", "--json", status=2).error
+    assert f"codebatch resume --batch {batch_id}" in error["hint"]
+    write(line.directory / "fixed", "")
+    line("resume", "--store", copied, "--batch", batch_id, "--trust")
+    line("work", "run", "--store", copied, "--trust")
+    assert count(line, "one.ran") == 3
+
+
+def test_a_batch_goes_on_as_it_was_made(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "false"'})
+    line("work", "run", status=3)
+    assert "goes on as it was made" in line("resume", "-j", "4", status=2).notes
+
+
+def test_old_batches_go_that_are_over_and_wait_for_nothing(line: CommandLine) -> None:
+    make_list(line, {"once": 'if_interrupted = "ask"'})
+    process = start(line, began=("once",))
+    kill_workers(line)
+    process.communicate()
+    line("resume", status=3)
+    blocked = status(line)["batch_id"]
+    write(line.directory / "go", "")
+    ids = [line("work", "run", "--json").json["batch_id"] for _ in range(3)]
+    gone = line("gc", "--keep", "1", "--json").json
+    assert gone["batches"] == ids[:2]
+    assert gone["settled"] == []
+    left = [row["batch_id"] for row in line("batch", "list", "--json").json]
+    assert left == [blocked, ids[2]]
+    assert line("work", "log", "once", "--batch", ids[2], "--json").json[0]["bytes"] == 0
+
+
+def test_programs_do_the_same_by_calls(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "echo $WHO; test -e fixed"'})
+    code = """
+from codebatch import work
+ran = work.start(env=["WHO=me"])
+print(ran.standing.counts, type(ran.shortfall).__name__, ran.signal_status)
+print([found.batch.id for found in work.iter_batches()] == [ran.batch.id])
+open("fixed", "w").close()
+print(work.resume().standing.counts, work.get().shortfall, work.cancel(ran.batch.id).standing.state.value)
+"""
+    script = write(line.directory / "calls.py", code)
+    python = Path(line.environment["PATH"].split(":")[0]) / "python"
+    ended = subprocess.run(
+        [python, script], cwd=line.directory, env=line.environment, capture_output=True, check=True, timeout=60
+    )
+    assert ended.stdout.decode().splitlines() == [
+        "{'FAILED': 1} BatchIncomplete 0",
+        "True",
+        "{'DONE': 1} None COMPLETED",
+    ]
+
+
+def test_a_shell_is_offered_tasks(line: CommandLine) -> None:
+    make_list(line, {"alpha": 'run = "true"', "beta": 'run = "true"'})
+    line("work", "run")
+    words = {"_CODEBATCH_COMPLETE": "bash_complete", "COMP_WORDS": "codebatch work log al", "COMP_CWORD": "3"}
+    assert CommandLine(line.directory, words)().stdout == b"plain,alpha\n"

@@ -1,0 +1,88 @@
+"""A crew for commands in a simulation: real supervisors in simulated processes, which outlive their coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
+from codebatch.engine.events import WorkerId
+from codebatch.model.outcome import HolderId
+from codebatch.protocol import messages
+from codebatch.store.holders import HolderFile
+from codebatch.testing.schedule import Process
+from tests.proof.channel import Pipe
+
+if TYPE_CHECKING:
+    from tests.proof.commands.world import CommandWorld
+
+KILLED = -9
+
+
+class SimulatedWorker:
+    """A worker as its coordinator sees it."""
+
+    def __init__(self, holder: HolderId, process: Process) -> None:
+        self.holder = holder
+        self.process = process
+        self.pipe = Pipe()
+        self.is_killed = False
+
+
+class SimulatedCommandCrew:
+    """Implements the crew of `Conducting`."""
+
+    def __init__(self, world: CommandWorld, process: Process, holder: HolderId) -> None:
+        self._world = world
+        self._process = process
+        self.holder = holder
+        self.workers: dict[WorkerId, SimulatedWorker] = {}
+
+    def begin(self) -> None:
+        pass
+
+    def end(self) -> None:
+        """Workers hear that nobody is there any more."""
+        for worker in self.workers.values():
+            worker.pipe.is_coordinator_gone = True
+        self.workers.clear()
+
+    def start(self, worker: WorkerId) -> Member:
+        started = self.workers[worker] = self._world.start_worker(self)
+        return Member(holder=started.holder, pid=0)
+
+    def send(self, worker: WorkerId, message: messages.ToWorker) -> None:
+        if worker in self.workers:
+            self.workers[worker].pipe.send(message)
+
+    def wait(self) -> list[Heard]:
+        """At most one message of each worker, so that much may happen between two."""
+        self._process.wait(self._has_news, is_patient=False)
+        heard: list[Heard] = []
+        if self.holder in self._world.draining:
+            self._world.draining.discard(self.holder)
+            heard.append(DrainAsked("SIGTERM"))
+        for id_, worker in list(self.workers.items()):
+            if worker.pipe.has_news:
+                message = worker.pipe.receive()
+                heard.append(Said(id_, message) if message else self._bury(id_))
+                if isinstance(message, messages.Committed):
+                    self._world.note_reported(message.commit)
+        return heard
+
+    def take_on(self, holders: Collection[HolderFile]) -> None:
+        pass
+
+    def kill_left_of(self, marks: Collection[str], dead: Collection[HolderId]) -> None:
+        for mark in marks:
+            self._world.alive.pop(mark, None)
+
+    def _has_news(self) -> bool:
+        return self.holder in self._world.draining or any(worker.pipe.has_news for worker in self.workers.values())
+
+    def _bury(self, id_: WorkerId) -> Died:
+        worker = self.workers.pop(id_)
+        if worker.is_killed:
+            for mark in [mark for mark in self._world.alive if mark.startswith(worker.holder)]:
+                del self._world.alive[mark]
+        return Died(worker=id_, returncode=KILLED if worker.is_killed else 0, how="")

@@ -1,0 +1,215 @@
+"""Real kill -9 of whoever conducts a work batch, of workers, of commands, of all at once, hundreds of times.
+
+Commands witness themselves: each holds a lock of its own task while it lives, and says when it begins and ends. So two
+attempts of one task at once are seen by the commands, whatever codebatch believes. CODEBATCH_PROOF_KILLS says how many.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+import psutil
+import pytest
+
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.protocol.launch import ATTEMPT_VARIABLE
+from codebatch.query.work import WorkStanding, work_standing
+from codebatch.store.batches import batch_ids, open_batch
+from codebatch.store.store import open_store
+from codebatch.system.files import RealFiles
+from tests.cli.process import CommandLine
+
+KILLS = int(os.environ.get("CODEBATCH_PROOF_KILLS", "200"))
+COORDINATOR_KILLS = 100
+TASKS = 40
+PATIENCE_SECONDS = 60.0
+
+pytestmark = pytest.mark.skipif(shutil.which("flock") is None, reason="flock(1) is not here")
+
+Victim = Literal["coordinator", "worker", "command", "all"]
+
+_WITNESS = """\
+exec flock -n "lock-$CODEBATCH_TASK" sh -c '
+  echo "begin $CODEBATCH_TASK $CODEBATCH_ROUND" >> witness; sleep "$1"; echo "end $CODEBATCH_TASK" >> witness
+' witness {seconds} || echo "overlap $CODEBATCH_TASK" >> witness
+"""
+
+
+def _write(directory: Path, chance: random.Random, *, once: int) -> None:
+    """A list of tasks of which some need others; the first `once` are to be begun at most once."""
+    lines = ['strategy = "parallel"', "max_parallel = 3", 'on_failure = "continue"']
+    for number in range(TASKS):
+        needs = [f"t{need:02}" for need in range(max(0, number - 6), number) if chance.random() < 0.15]
+        policy = chance.choice(("fail", "ask")) if number < once else "restart"
+        lines += [
+            f"[tasks.t{number:02}]",
+            f"run = '''\n{_WITNESS.format(seconds=round(chance.uniform(0.02, 0.25), 3))}'''",
+            f"needs = {needs}",
+            f'if_interrupted = "{policy}"',
+            "grace_seconds = 1",
+        ]
+    (directory / "work.toml").write_text("\n".join(lines), encoding="utf-8")
+    (directory / "witness").write_text("", encoding="utf-8")
+
+
+class _Batch:
+    """The latest batch of commands of a directory."""
+
+    def __init__(self, codebatch: CommandLine) -> None:
+        self._store = open_store(RealFiles(), codebatch.directory / "store")
+        self.id = batch_ids(self._store)[-1]
+
+    def standing(self) -> WorkStanding:
+        """Where it stands."""
+        return work_standing(self._store, open_batch(self._store, self.id))
+
+
+def _witnessed(directory: Path) -> tuple[Counter[tuple[str, str]], Counter[str], list[str]]:
+    """How often each round of each task was begun, each task ended, and which ran twice at once."""
+    begun: Counter[tuple[str, str]] = Counter()
+    ended: Counter[str] = Counter()
+    overlaps: list[str] = []
+    for line in (directory / "witness").read_text(encoding="utf-8").splitlines():
+        match line.split():
+            case ["begin", task, round_]:
+                begun[task, round_] += 1
+            case ["end", task]:
+                ended[task] += 1
+            case ["overlap", task]:
+                overlaps.append(task)
+    return begun, ended, overlaps
+
+
+def _check(directory: Path, standing: WorkStanding) -> None:
+    begun, ended, overlaps = _witnessed(directory)
+    assert not overlaps
+    for command in standing.commands:
+        counts = [count for (task, _), count in begun.items() if task == command.id]
+        policy = standing.work.policy(command.id)
+        assert max(counts, default=0) <= (1 if policy.if_interrupted != "restart" else 1 + policy.restarts_max)
+        assert command.state is not CommandState.DONE or ended[command.id] == 1, f"{command.id} is done {ended}"
+        assert command.state not in (CommandState.RUNNING, CommandState.READY), command
+    assert not _commands_left()
+
+
+def _commands_left() -> list[int]:
+    """Processes that an attempt started."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if ATTEMPT_VARIABLE in process.environ() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+def _kill(victim: Victim, coordinator: int, chance: random.Random) -> bool:
+    """Kill one, or all; whether there was any."""
+    workers = _workers_of(coordinator)
+    pids = {
+        "coordinator": [coordinator],
+        "worker": workers,
+        "command": _commands_left(),
+        "all": [coordinator, *workers],
+    }
+    chosen = pids[victim] if victim == "all" else pids[victim] and [chance.choice(pids[victim])]
+    for pid in chosen:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(chosen)
+
+
+def _workers_of(coordinator: int) -> list[int]:
+    try:
+        return [child.pid for child in psutil.Process(coordinator).children()]
+    except psutil.Error:
+        return []
+
+
+def _conduct_under_fire(
+    codebatch: CommandLine, chance: random.Random, kills: Counter[str], wanted: int
+) -> WorkStanding:
+    """A new batch, gone on with after every kill of its coordinator, until it is over."""
+    process = codebatch.start("work", "run", "--store", "store", "-q")
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=chance.uniform(0.05, 0.6))
+        if process.poll() is None and kills.total() < wanted:
+            victim = chance.choice(("coordinator", "worker", "worker", "command", "all"))
+            kills[victim] += _kill(victim, process.pid, chance)
+        if process.poll() is None and kills.total() < wanted:
+            continue
+        process.communicate(timeout=PATIENCE_SECONDS)
+        if not list((codebatch.directory / "store" / "batches").glob("batch-*/work.json")):
+            process = codebatch.start("work", "run", "--store", "store", "-q")
+            continue
+        batch = _Batch(codebatch)
+        standing = batch.standing()
+        if process.returncode >= 0 and standing.state not in (BatchState.RUNNING, BatchState.PENDING):
+            return standing
+        process = codebatch.start("resume", "--store", "store", "-q", "--batch", batch.id)
+
+
+@pytest.mark.slow
+def test_whatever_is_killed_no_command_runs_twice_at_once(tmp_path: Path) -> None:
+    chance = random.Random(2)
+    kills: Counter[str] = Counter()
+    batches = 0
+    while kills.total() < KILLS:
+        batches += 1
+        directory = tmp_path / str(batches)
+        directory.mkdir()
+        _write(directory, chance, once=8)
+        codebatch = CommandLine(directory)
+        _check(directory, _conduct_under_fire(codebatch, chance, kills, KILLS))
+    print(f"kill -9: {dict(kills)}, {batches} batches")
+    assert len(kills) == 4
+
+
+@pytest.mark.slow
+def test_the_death_of_a_coordinator_begins_no_command_again(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    kills = batches = 0
+    while kills < min(COORDINATOR_KILLS, KILLS):
+        batches += 1
+        directory = tmp_path / str(batches)
+        directory.mkdir()
+        _write(directory, chance, once=TASKS // 2)
+        codebatch = CommandLine(directory)
+        process = codebatch.start("work", "run", "--store", "store", "-q")
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=chance.uniform(0.3, 0.9))
+            if process.poll() is not None and process.returncode >= 0:
+                break
+            process.kill()
+            process.communicate(timeout=PATIENCE_SECONDS)
+            kills += 1
+            made = list((directory / "store" / "batches").glob("batch-*/work.json"))
+            again = ("resume", "--batch", _Batch(codebatch).id) if made else ("work", "run")
+            process = codebatch.start(*again, "--store", "store", "-q")
+        process.communicate(timeout=PATIENCE_SECONDS)
+        standing = _Batch(codebatch).standing()
+        assert standing.state is BatchState.COMPLETED, standing.counts
+        begun, ended, overlaps = _witnessed(directory)
+        assert not overlaps
+        assert set(begun.values()) == {1}
+        assert set(ended.values()) == {1}
+        assert len(begun) == TASKS
+        _wait_until(lambda: not _commands_left())
+    print(f"kill -9 of the coordinator: {kills}, {batches} batches")
+
+
+def _wait_until(condition: object) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,60 @@
+"""Work batches in simulated machines: nothing runs twice at once, nothing more often than it may, nothing is lost.
+
+CODEBATCH_PROOF_SEEDS says how many seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from codebatch.errors import CodebatchError
+from codebatch.system.files import RealFiles
+from tests.proof.commands.world import FaultKind, draw_world
+
+SEEDS = int(os.environ.get("CODEBATCH_PROOF_SEEDS", "2000"))
+BLOCK = 100
+SEEDS_OF_CONTROL_MAX = 400
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_no_command_is_lost_or_run_twice_whatever_happens(first: int) -> None:
+    happened = 0
+    for seed in range(first, first + BLOCK):
+        world = draw_world(seed, KINDS)
+        try:
+            world.run()
+        except (AssertionError, CodebatchError) as error:
+            raise AssertionError(f"seed {seed} fails: {error}") from error
+        happened += world.happened.total()
+    assert happened > BLOCK, "too little went wrong for this to prove anything"
+
+
+class _ReplacingFiles(RealFiles):
+    """A register that the last writer wins, as with rename(2)."""
+
+    def create_exclusive(self, source: Path, path: Path) -> bool:
+        self.remove(path)
+        return super().create_exclusive(source, path)
+
+
+class _LazyFiles(RealFiles):
+    """Never syncs a directory: a lease is not on disk when its command begins."""
+
+    def sync_directory(self, path: Path) -> None:
+        pass
+
+
+@pytest.mark.parametrize("make_files", [_ReplacingFiles, _LazyFiles])
+def test_a_store_that_cheats_is_found_out(make_files: type[RealFiles]) -> None:
+    kinds: tuple[FaultKind, ...] = ("lose power", "kill coordinator", "second coordinator", "kill worker")
+    for seed in range(SEEDS_OF_CONTROL_MAX):
+        try:
+            draw_world(seed, kinds, make_files=make_files).run()
+        except (AssertionError, CodebatchError, FileExistsError):  # So ends a log that two attempts write.
+            return
+    pytest.fail("it was not found out")

@@ -1,0 +1,484 @@
+"""A simulated machine that conducts a work batch: the loop and the supervisors that ship, over a disk in memory.
+
+Commands are simulated too: what they do is drawn from the seed, and they know who else runs. One whose worker was
+killed runs on for ever, until somebody ends it: that is the worst that a command may do.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from codebatch.coordinator.conducting import Conducting
+from codebatch.engine.lifecycle import BatchState, CommandState
+from codebatch.errors import CodebatchError, StoreCorrupt
+from codebatch.model.command import Command, CommandId
+from codebatch.model.outcome import Commit, HolderId, Outcome, Register
+from codebatch.model.request import Answer, Cancel, Open, RequestBody, interrupted_question
+from codebatch.model.work import Policy, Work, WorkEdge
+from codebatch.protocol.launch import Launch
+from codebatch.query.work import WorkStanding, work_standing
+from codebatch.store import layout
+from codebatch.store.batches import Batch, open_batch
+from codebatch.store.holders import HolderFile
+from codebatch.store.outcomes import Outcomes
+from codebatch.store.requests import Requests
+from codebatch.store.store import Store, create_store, open_store
+from codebatch.store.work import commands_of, make_work_batch, read_work
+from codebatch.system.calls import SystemCalls
+from codebatch.system.cell import Cell, Child, Step
+from codebatch.system.clock import wall_ns
+from codebatch.system.commands import Ended, NotStarted, Start
+from codebatch.system.files import RealFiles
+from codebatch.system.host import this_host
+from codebatch.testing.calls import Fate, Operation
+from codebatch.testing.disk import Disk
+from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
+from codebatch_workers.commands.supervisor import Supervisor
+from codebatch_workers.runtime.channel import CoordinatorGone, give_up
+from tests.proof.channel import SimulatedChannel
+from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
+
+STORE = Path("/simulated/store")
+STEPS_MAX = 60_000
+RUNS_MAX = 60
+PAUSE_STEPS = (10, 400)
+SWITCH_RATE = 0.3
+_AT_REST = (CommandState.DONE, CommandState.FAILED, CommandState.BLOCKED, CommandState.SKIPPED, CommandState.CANCELLED)
+
+FaultKind = Literal[
+    "kill worker", "kill coordinator", "kill self", "pause", "lose power", "lose reply", "tear register",
+    "refuse once", "refuse on", "drain", "request", "second coordinator",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that goes wrong, or is asked, at a step or at the first call after it that it fits."""
+
+    at: int
+    kind: FaultKind
+    seed: int
+
+
+@dataclass(slots=True)
+class Alive:
+    """A command that runs: whose, and for how many looks yet."""
+
+    task: str
+    round: int
+    left: int
+    status: int
+    is_told_to_end: bool = False
+
+
+@dataclass
+class CommandWorld:
+    """One work batch, its disk, and all that happens to them."""
+
+    chance: random.Random
+    commands: list[Command]
+    work: Work
+    faults: list[Fault]
+    make_files: type[RealFiles] = RealFiles
+    conducting: type[Conducting] = Conducting
+    switch_rate: float = SWITCH_RATE
+    alive: dict[str, Alive] = field(default_factory=dict)
+    execs: Counter[tuple[str, int]] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
+    draining: set[HolderId] = field(default_factory=set)
+    ends: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.disk = Disk()
+        store, _ = create_store(RealFiles(self.disk.calls()), STORE)
+        self.batch_id = make_work_batch(store, self.commands, self.work, at_ns=1).id
+        self.schedule = Schedule(
+            self.disk, self.chance, self._before, switch_rate=self.switch_rate, steps_max=STEPS_MAX
+        )
+        self._faults = sorted(self.faults, key=lambda fault: fault.at)
+        self._processes: dict[HolderId, Process] = {}
+        self._workers: dict[HolderId, SimulatedWorker] = {}
+        self._crews: dict[HolderId, SimulatedCommandCrew] = {}
+        self._reported: dict[Register, tuple[HolderId, Outcome]] = {}
+        self._holders = 0
+        self._refusing_until = 0
+
+    def batch(self, calls: SystemCalls | None = None) -> tuple[Store, Batch]:
+        """The batch as a process sees it that nobody disturbs."""
+        store = open_store(RealFiles(calls or self.disk.calls()), STORE)
+        return store, open_batch(store, self.batch_id)
+
+    def standing(self) -> WorkStanding:
+        """Where the batch stands, by the disk."""
+        return work_standing(*self.batch())
+
+    def run(self) -> None:
+        """Conduct, again and again, until all is at rest and nothing is left to go wrong."""
+        for _ in range(RUNS_MAX):
+            self.start_coordinator()
+            self.ends.clear()
+            self.schedule.run()
+            self._processes.clear()
+            self._workers.clear()
+            self._crews.clear()
+            self._check_starts()
+            standing = self.standing()
+            if self.ends == ["over"]:
+                assert not self.alive, "a command outlives the end of its batch"
+                self._check_over(standing)
+                self._faults = [fault for fault in self._faults if fault.kind != "tear register"]
+                if not self._faults:
+                    return
+        raise AssertionError(f"no end after {RUNS_MAX} runs: {self.ends}")
+
+    def _check_over(self, standing: WorkStanding) -> None:
+        assert standing.state not in (BatchState.RUNNING, BatchState.PENDING), standing.state
+        is_stopped = self.work.on_failure == "stop"
+        for command in standing.commands:
+            is_waiting = command.state is CommandState.PENDING
+            assert is_waiting or command.state in _AT_REST, command
+            assert not is_waiting or is_stopped or {"BLOCKED", "CANCELLED"} & standing.counts.keys(), command
+            assert command.state is not CommandState.DONE or self._was_begun(command.id), f"{command.id} never ran"
+
+    def _was_begun(self, task: str) -> bool:
+        return any(known == task for known, _ in self.execs) or any(
+            isinstance(request.body, Answer) and request.body.task == task for request in self._requests().read()
+        )
+
+    def _check_starts(self) -> None:
+        for (task, round_), count in self.execs.items():
+            policy = self.work.policy(CommandId(task))
+            most = 1 + policy.restarts_max if policy.if_interrupted == "restart" else 1
+            assert count <= most, f"{task} was begun {count} times in round {round_}"
+
+    # -- What processes ask for ---------------------------------------------------------------------------------------
+
+    def start_coordinator(self) -> None:
+        """Another `codebatch resume`."""
+        holder = self._new_holder()
+
+        def body(process: Process) -> None:
+            crew = self._crews[holder] = SimulatedCommandCrew(self, process, holder)
+            process.when_ended(crew.end)
+            about = HolderFile(holder=holder, role="coordinator", pid=0, host=this_host(), since_ns=0)
+            try:
+                store = open_store(self.make_files(process.calls), STORE)
+                batch = open_batch(store, self.batch_id)
+                work = read_work(batch)
+                loop = self.conducting(
+                    batch,
+                    batch.plan(),
+                    work,
+                    commands_of(store, batch, work),
+                    crew,
+                    about=about,
+                    watcher=None,
+                    wall_ns=wall_ns,
+                )
+                try:
+                    loop.run()
+                finally:
+                    loop.close()
+                self.ends.append("drained" if loop.has_unseen_requests or loop.is_drained else "over")
+            except StoreCorrupt:
+                raise
+            except CodebatchError as error:
+                self.ends.append(error.code)
+
+        self._processes[holder] = self.schedule.start(f"coordinator {self._holders}", body)
+
+    def start_worker(self, crew: SimulatedCommandCrew) -> SimulatedWorker:
+        """A worker process, running the real supervisor."""
+        holder = self._new_holder()
+        launch = Launch(
+            store=str(STORE),
+            batch=self.batch_id,
+            holder=holder,
+            coordinator=crew.holder,
+            channel=0,
+            parent=0,
+            store_lock=0,
+            role="commands",
+        )
+
+        def body(process: Process) -> None:
+            channel = SimulatedChannel(process, worker.pipe)
+
+            def sleep(seconds: float) -> None:
+                process.wait(lambda: False, is_patient=False)
+
+            try:
+                try:
+                    supervisor = Supervisor(
+                        launch,
+                        channel,
+                        pid=0,
+                        environment={},
+                        files=self.make_files(process.calls),
+                        cell=_MemoryCell(),
+                        commands=_SimulatedCommands(self, process),
+                        now_ns=_Clock(holder),
+                        sleep=sleep,
+                    )
+                except CodebatchError as error:
+                    give_up(channel, error)
+                    return
+                supervisor.run()
+            except CoordinatorGone:
+                pass
+
+        process = self.schedule.start(f"worker {self._holders}", body)
+        worker = self._workers[holder] = SimulatedWorker(holder, process)
+
+        def end() -> None:
+            worker.pipe.is_worker_gone = True
+
+        process.when_ended(end)
+        self._processes[holder] = process
+        return worker
+
+    def begin_command(self, start: Start) -> Alive:
+        """A command begins. Raises NotStarted."""
+        task, round_ = start.environment["CODEBATCH_TASK"], int(start.environment["CODEBATCH_ROUND"])
+        twins = [mark for mark, one in self.alive.items() if one.task == task]
+        assert not twins, f"{task} runs twice: {twins} and {start.mark}"
+        drawn = random.Random(f"{task} {round_}")
+        if drawn.random() < 0.05:
+            raise NotStarted("drawn")
+        self.execs[task, round_] += 1
+        one = self.alive[start.mark] = Alive(
+            task, round_, left=drawn.randint(0, 6), status=drawn.choice((0, 0, 0, 0, 1, -9))
+        )
+        return one
+
+    def note_reported(self, commit: Commit) -> None:
+        """A coordinator knows of these outcomes: from now on nothing may take them away."""
+        for outcome in commit.outcomes:
+            register = Register(outcome.shard, outcome.start, outcome.task, commit.round)
+            known = self._reported.setdefault(register, (commit.segment, outcome))
+            assert known == (commit.segment, outcome), f"two outcomes under {register}"
+
+    # -- What goes wrong ----------------------------------------------------------------------------------------------
+
+    def _before(self, process: Process, operation: Operation) -> Fate | None:
+        fate = None
+        while fate is None and self._faults and self._faults[0].at <= self.schedule.steps:
+            fault = self._faults[0]
+            if fault.kind == "lose reply" and operation.call != "link":
+                break
+            if fault.kind == "tear register" and not _is_commit(operation):
+                break
+            if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
+                break
+            self._faults.pop(0)
+            self.happened[fault.kind] += 1
+            fate = self._happen(fault, random.Random(fault.seed), process, operation)
+            if not process.is_alive or process.is_paused:
+                return None
+        if fate is None and operation.is_write and self.schedule.steps < self._refusing_until:
+            fate = Fate(OSError(errno.ENOSPC, "No space left on device"), share=0.5)
+        return fate
+
+    def _happen(self, fault: Fault, chance: random.Random, process: Process, operation: Operation) -> Fate | None:
+        living = {holder: one for holder, one in self._processes.items() if one.is_alive}
+        match fault.kind:
+            case "kill worker" | "kill coordinator" | "drain":
+                group = [holder for holder in living if (holder in self._workers) == (fault.kind == "kill worker")]
+                self._happen_to(group, fault.kind, chance)
+            case "kill self":
+                return self._kill_self(next(holder for holder, one in living.items() if one is process), chance)
+            case "pause":
+                chance.choice(list(living.values())).pause(chance.randint(*PAUSE_STEPS))
+            case "lose power":
+                self._lose_power(chance if fault.seed % 2 else None)
+            case "lose reply":
+                return Fate(FileExistsError(errno.EEXIST, "File exists"), share=1)
+            case "tear register":
+                if not self.disk.has(operation.path):
+                    RealFiles(self.disk.calls()).write_new(operation.path, b"torn")
+            case "refuse once":
+                return Fate(OSError(chance.choice((errno.ENOSPC, errno.EIO)), "refused"), share=0.5)
+            case "refuse on":
+                self._refusing_until = self.schedule.steps + chance.randint(2, 60)
+                return Fate(OSError(errno.ENOSPC, "refused"), share=0)
+            case "request":
+                self._requests().append(self._body(chance), by="somebody", at_ns=0)
+            case "second coordinator":
+                self.start_coordinator()
+        return None
+
+    def _happen_to(self, group: list[HolderId], kind: FaultKind, chance: random.Random) -> None:
+        if group and kind == "drain":
+            self.draining.add(chance.choice(group))
+        elif group:
+            self._kill(chance.choice(group))
+
+    def _kill_self(self, holder: HolderId, chance: random.Random) -> Fate:
+        if holder in self._workers:
+            self._workers[holder].is_killed = True
+        return Fate(Killed(), share=chance.choice((0, 0.3, 1)))
+
+    def _kill(self, holder: HolderId) -> None:
+        if holder in self._workers:
+            self._workers[holder].is_killed = True
+        self._processes[holder].kill()
+
+    def _lose_power(self, chance: random.Random | None) -> None:
+        for one in self._processes.values():
+            if one.is_alive:
+                one.kill()
+        self.alive.clear()
+        self.disk.lose_power(chance)
+        outcomes = Outcomes(RealFiles(self.disk.calls()), self.batch()[1].root)
+        found = {
+            Register(outcome.shard, outcome.start, outcome.task, commit.round): (commit.segment, outcome)
+            for commit in outcomes.scan().commits
+            for outcome in commit.outcomes
+        }
+        for register, known in self._reported.items():
+            assert found.get(register) == known, f"{register} was reported as committed, and power loss took it away"
+
+    def _requests(self) -> Requests:
+        return Requests(RealFiles(self.disk.calls()), self.batch()[1].root)
+
+    def _body(self, chance: random.Random) -> RequestBody:
+        if chance.random() < 0.3:
+            return Cancel()
+        standing = self.standing()
+        command = chance.choice(standing.commands)
+        if chance.random() < 0.4:
+            text = chance.choice(("again", "failed", "done"))
+            question = interrupted_question(command.id, command.round)
+            return Answer(task=command.id, round=command.round, question=question, text=text)
+        ended = (CommandState.FAILED, CommandState.CANCELLED)
+        return Open(over={one.id: one.round for one in standing.commands if one.state in ended and one.round})
+
+    def _new_holder(self) -> HolderId:
+        self._holders += 1
+        return HolderId(f"{self._holders:032x}")
+
+
+class _SimulatedCommands:
+    """Implements Commands."""
+
+    def __init__(self, world: CommandWorld, process: Process) -> None:
+        self._world = world
+        self._process = process
+
+    def start(self, start: Start) -> _SimulatedRunning:
+        if self._process.is_doomed:
+            raise Killed
+        return _SimulatedRunning(self._world, self._process, start.mark, self._world.begin_command(start))
+
+
+class _SimulatedRunning:
+    """Implements Running."""
+
+    def __init__(self, world: CommandWorld, process: Process, mark: str, alive: Alive) -> None:
+        self._world = world
+        self._process = process
+        self._mark = mark
+        self._alive = alive
+        self.pid = self.start_ticks = 1
+
+    def wait(self, seconds: float, channel: int | None) -> None:
+        self._process.wait(lambda: False, is_patient=False)
+        self._alive.left -= 1
+
+    def read(self) -> bytes:
+        return b""
+
+    def poll(self) -> bool:
+        return self._alive.left < 0 or self._alive.is_told_to_end
+
+    def signal(self, number: int) -> None:
+        self._alive.is_told_to_end = True
+
+    def has_company(self) -> bool:
+        return False
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def end(self, *, everything: bool, seconds: float) -> list[str]:
+        self._world.alive.pop(self._mark, None)
+        return []
+
+    def close(self) -> Ended:
+        self._world.alive.pop(self._mark, None)
+        return Ended(exit_status=-15 if self._alive.is_told_to_end else self._alive.status)
+
+
+class _MemoryCell(Cell):
+    """A progress cell that nobody reads: here a command is known by its mark."""
+
+    def __init__(self) -> None:
+        pass
+
+    def write(self, step: Step) -> None:
+        pass
+
+    def write_child(self, child: Child) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class _Clock:
+    """A process's own clock: from one look to the next passes as good as nothing, or a long time."""
+
+    def __init__(self, holder: HolderId) -> None:
+        self._chance = random.Random(holder)
+        self._now_ns = 0
+
+    def __call__(self) -> int:
+        self._now_ns += self._chance.choice((STEP_NS, PATIENCE_NS))
+        return self._now_ns
+
+
+def _is_commit(operation: Operation) -> bool:
+    return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
+
+
+def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> CommandWorld:
+    """The world of a seed, in which such faults happen."""
+    chance = random.Random(seed)
+    count = chance.randint(1, 8)
+    ids = [CommandId(f"c{number}") for number in range(count)]
+    edges = tuple(
+        WorkEdge(ids[user], ids[need], "needs" if chance.random() < 0.8 else "after")
+        for user in range(count)
+        for need in range(user)
+        if chance.random() < 0.3
+    )
+    work = Work(
+        source="a seed",
+        root=b"/simulated",
+        order=tuple(ids),
+        edges=edges,
+        policies={
+            id_: Policy(
+                if_interrupted=chance.choice(("restart", "restart", "fail", "ask")),
+                restarts_max=chance.randint(0, 3),
+                priority=chance.choice((0, 0, 1)),
+                exclusive=chance.random() < 0.1,
+            )
+            for id_ in ids
+        },
+        strategy="parallel",
+        max_parallel=chance.randint(1, 3),
+        on_failure=chance.choice(("skip-dependents", "skip-dependents", "continue", "stop")),
+    )
+    span = 200 + 120 * count
+    faults = [
+        Fault(at=chance.randrange(span), kind=chance.choice(kinds), seed=chance.getrandbits(32))
+        for _ in range(chance.randint(0, 10))
+    ]
+    commands = [Command(id=id_, run=("true",)) for id_ in ids]
+    return CommandWorld(chance, commands, work, faults, **made)  # type: ignore[arg-type] # What a control plants.
