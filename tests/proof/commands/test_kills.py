@@ -96,7 +96,7 @@ def _check(directory: Path, standing: WorkStanding) -> None:
         counts = [count for (task, _), count in begun.items() if task == command.id]
         policy = standing.work.policy(command.id)
         assert max(counts, default=0) <= (1 if policy.if_interrupted != "restart" else 1 + policy.restarts_max)
-        assert command.state is not CommandState.DONE or ended[command.id] == 1, f"{command.id} is done {ended}"
+        assert command.state is not CommandState.DONE or ended[command.id], f"{command.id} is done"
         assert command.state not in (CommandState.RUNNING, CommandState.READY), command
     assert not _commands_left()
 
