@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from codebatch.errors import InvalidConfiguration, InvalidInput, InvalidWork
+from codebatch.model.command import CommandId
+from codebatch.model.work import NO_POLICY
+from codebatch.work.checking import Place
+from codebatch.work.defining import Task
+from codebatch.work.problems import Problems
 from codebatch.work.reading import read_work_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
+from codebatch.work.validating import check_ids
 from tests.work.reading import read, wrong
 
 KEYS = TaskTable.__struct_fields__
@@ -178,10 +184,11 @@ def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
     assert told.endswith(" → t19 → … (3,000 in all) → t0")
 
 
-@pytest.mark.slow
-def test_more_tasks_than_there_may_be_are_refused(tmp_path: Path) -> None:
-    told = wrong(tmp_path, "".join(f'[tasks.t{n}]\nrun="x"\n' for n in range(50_001)))
-    assert told == [("there are 50,001 tasks, and may be 50,000", "make several batches of them")]
+def test_more_tasks_than_there_may_be_are_refused() -> None:
+    problems, place = Problems(), Place("work.toml", "tasks")
+    check_ids([Task(CommandId(f"t{n}"), place, (), (), {}, None, NO_POLICY) for n in range(50_001)], problems)
+    with pytest.raises(InvalidWork, match=r"^there are 50,001 tasks, and may be 50,000$"):
+        problems.raise_any()
 
 
 def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
