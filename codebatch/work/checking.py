@@ -122,8 +122,8 @@ def _holds_nul(value: object) -> bool:
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, dict):
-        return any(map(_holds_nul, value)) or any(map(_holds_nul, value.values()))
-    return isinstance(value, list) and any(map(_holds_nul, value))
+        return "\0" in "".join(value) or _holds_nul([*value.values()])
+    return isinstance(value, list) and any("\0" in each for each in value if isinstance(each, str))
 
 
 def _wanted(type_: object) -> str:

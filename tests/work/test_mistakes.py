@@ -6,8 +6,10 @@ import os
 import time
 from pathlib import Path
 
+import click
 import pytest
 
+from codebatch.cli.ending import run_to_exit_status
 from codebatch.errors import InvalidConfiguration, InvalidInput, InvalidWork
 from codebatch.model.command import CommandId
 from codebatch.model.work import NO_POLICY
@@ -256,3 +258,14 @@ def test_what_is_asked_for_and_cannot_be_is_refused(tmp_path: Path) -> None:
         WorkOptions(max_parallel=0)
     with pytest.raises(InvalidInput, match="no task is named"):
         WorkOptions(only=True)
+
+
+def test_on_the_command_line_each_stands_on_its_line_and_none_makes_another(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def command() -> None:
+        raise InvalidWork([("a\nhint: b", "c"), ("d", None)], 25)
+
+    assert run_to_exit_status(command, []) == 2
+    assert capsys.readouterr().err == (
+        "error: 25 things are wrong with what is to be done\n  a\\nhint: b; c\n  d\n  and 23 more\n"
+    )
