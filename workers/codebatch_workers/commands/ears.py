@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from codebatch.errors import StoreError
 from codebatch.model.request import Cancel
-from codebatch.protocol.messages import Terminate
+from codebatch.protocol.messages import Terminate, ToWorker
 from codebatch.store import layout
 from codebatch.store.batches import Batch
 from codebatch.store.holders import LeaseReader
@@ -23,6 +25,7 @@ class Ears:
         self._requests = Requests(batch.files, batch.root)
         leader, _ = LeaseReader(batch.files, batch.root).leader()
         self._next_lead = batch.root / layout.LEASES / layout.coordinator_lease_name(leader + 1)
+        self._later: deque[ToWorker] = deque()
         self._heeded = 0
         self._looked_ns = 0
         self.is_alone = False
@@ -31,6 +34,10 @@ class Ears:
     def channel(self) -> int | None:
         """The descriptor on which more may come; None where nobody is left to send it."""
         return None if self.is_alone else self._channel.fileno()
+
+    def receive(self) -> ToWorker:
+        """The next message, for who has no command at hand. Raises CoordinatorGone."""
+        return self._later.popleft() if self._later else self._channel.receive()
 
     def look(self, assigned: int) -> Terminate | None:
         """What was said before a command was begun that was assigned with so many requests in mind. Raises StoreError.
@@ -59,6 +66,7 @@ class Ears:
             while not self.is_alone and (message := self._channel.try_receive()) is not None:
                 if isinstance(message, Terminate):
                     return message
+                self._later.append(message)
         except CoordinatorGone:
             self.is_alone = True
         return None

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.command import Command, decode_command
@@ -46,6 +47,13 @@ COMMIT_SECONDS = 60.0
 _COMMIT_EVERY_SECONDS = 1.0
 _NOTHING = Child(0, 0, 0, 0)
 _BLOCK = 256
+
+
+class Scratch(NamedTuple):
+    """A directory that there may be, and a file that holds the command's text."""
+
+    directory: Path
+    text: Path
 
 
 class Supervisor:
@@ -117,7 +125,7 @@ class Supervisor:
         self._channel.send(Hello(version=PROTOCOL_VERSION, holder=self._holder.id))
         goes_on = True
         while goes_on:
-            match self._channel.receive():
+            match self._ears.receive():
                 case Assign() as assign:
                     try:
                         goes_on = self._do(assign)
@@ -135,7 +143,7 @@ class Supervisor:
         self._attempts += 1
         self._step(unit, PHASE_LEASE)
         command = self._command(unit)
-        with self._scratch_directory(command) as scratch:
+        with self._scratch_of(command) as scratch:
             if not self._holder.try_lease(unit.shard, unit.start, epoch):
                 self._step(unit, PHASE_IDLE)
                 self._channel.send(Refused(epoch=epoch))
@@ -150,12 +158,12 @@ class Supervisor:
             )
             if wish is not None:
                 return self._end(unit, epoch, Result(type="cancelled"), None)
-            log = AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch, command.log_mb_max << 20)
+            log = AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20)
             result = self._attempt(command, unit, epoch, scratch, log)
             log.close()
             return self._end(unit, epoch, result, log)
 
-    def _attempt(self, command: Command, unit: Unit, epoch: int, scratch: Path, log: AttemptLog) -> Result:
+    def _attempt(self, command: Command, unit: Unit, epoch: int, scratch: Scratch, log: AttemptLog) -> Result:
         self._step(unit, PHASE_COMMAND)
         try:
             start = start_of(
@@ -163,7 +171,7 @@ class Supervisor:
                 batch=self._batch.id,
                 round_=unit.round,
                 root=self._root,
-                text=_text_in(scratch),
+                text=scratch.text,
                 given=self._environment,
                 mark=attempt_mark(self._holder.id, unit.shard, unit.start, epoch),
             )
@@ -216,13 +224,15 @@ class Supervisor:
             self._sleep(_COMMIT_EVERY_SECONDS)
 
     @contextlib.contextmanager
-    def _scratch_directory(self, command: Command) -> Iterator[Path]:
-        """A directory for the time of an attempt, with what the command is told in files."""
+    def _scratch_of(self, command: Command) -> Iterator[Scratch]:
+        """What an attempt has for its time. A directory is made where something is put into it."""
         directory = self._scratch / str(self._attempts)
-        self._files.make_directory(directory)
+        text = directory / "text" if command.text else Path(os.devnull)
         try:
-            self._files.write_volatile(_text_in(directory), command.text.encode())
-            yield directory
+            if command.text:
+                self._files.make_directory(directory)
+                self._files.write_volatile(text, command.text.encode())
+            yield Scratch(directory, text)
         finally:
             with contextlib.suppress(StoreUnwritable):
                 self._files.remove_tree(directory)
@@ -251,10 +261,6 @@ class Supervisor:
     def _step(self, unit: Unit, phase: int) -> None:
         end = unit.start if phase == PHASE_IDLE else unit.end
         self._cell.write(Step(running_ns(), self._attempts, 0, self._attempts, unit.start, end, phase))
-
-
-def _text_in(scratch: Path) -> Path:
-    return scratch / "text"
 
 
 def _log_of(unit: Unit, epoch: int) -> str:
