@@ -6,13 +6,16 @@ Rules:
 2. Ratios are taken within a turn and then ranked: the median of ratios, not the ratio of medians.
 3. CPU time is user and system time of the process and of all descendants that were waited for: wait4(2) hands it up.
 4. Peak memory is that of the largest process, from the same call. It cannot be seen below the harness's own peak: a
-   child starts as a copy of it. `peak_together` finds the sum over a tree of processes, in a run of its own.
+   child starts as a copy of it. `peak_together` finds the sum over a tree of processes, `watch` what the first process
+   and those it started had each, in runs of their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import time
@@ -24,6 +27,7 @@ import msgspec
 
 _SAMPLE_SECONDS = 0.02
 _KB = 1024
+_CHANGES = ("GIT_", "CODEBATCH_", "RUFF_", "PYTHONDONTWRITEBYTECODE")
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +107,43 @@ def peak_together(side: Side) -> int:
     return peak
 
 
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `status` is None where it had to be killed for its time. Peaks are resident memory by itself.
+
+    `child_peak_bytes` is that of the largest process that the first one started and that lived for a while.
+    """
+
+    wall_s: float
+    status: int | None
+    peak_bytes: int
+    child_peak_bytes: int
+
+
+def watch(side: Side, seconds_max: float) -> Watched:
+    """One turn that may fail, looked at from outside, with its time limited."""
+    side.prepare()
+    began = time.monotonic()
+    process = _start(side)
+    peak = child_peak = 0
+    while process.poll() is None:
+        if time.monotonic() - began > seconds_max:
+            kill_family(process.pid)
+            process.wait()
+            return Watched(wall_s=seconds_max, status=None, peak_bytes=peak, child_peak_bytes=child_peak)
+        peak = max(peak, _peak_bytes(process.pid))
+        child_peak = max([child_peak, *map(_peak_bytes, _children(process.pid))])
+        time.sleep(_SAMPLE_SECONDS)
+    wall_s = time.monotonic() - began
+    return Watched(wall_s=wall_s, status=process.returncode, peak_bytes=peak, child_peak_bytes=child_peak)
+
+
+def kill_family(pid: int) -> None:
+    """Kill a process and all its descendants."""
+    for each in _family(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
 def harness_peak_bytes() -> int:
     """Below this, `Usage.peak_bytes` tells of the harness and not of the command."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KB
@@ -110,7 +151,7 @@ def harness_peak_bytes() -> int:
 
 def environment() -> dict[str, str]:
     """What every command inherits: nothing of the user's that changes what codebatch, git or ruff do."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "CODEBATCH_", "RUFF_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_CHANGES)}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
 
 
@@ -134,12 +175,25 @@ def _family(pid: int) -> list[int]:
     """A process and its descendants, those that still are."""
     found = [pid]
     for parent in found:
-        try:
-            for thread in Path(f"/proc/{parent}/task").iterdir():
-                found.extend(map(int, (thread / "children").read_text().split()))
-        except OSError:
-            continue
+        found.extend(_children(parent))
     return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found.extend(map(int, (thread / "children").read_text().split()))
+    return found
+
+
+def _peak_bytes(pid: int) -> int:
+    """What a process has had resident since it became what it is; 0 where it is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * _KB
+    return 0
 
 
 def _resident_bytes(pid: int) -> int:

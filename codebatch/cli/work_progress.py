@@ -85,7 +85,7 @@ class WorkTeller(WorkListener):
             self.note(f"        … codebatch work log {ended.id} --batch {self._batch.id}")
 
     def draining(self, running: int) -> None:
-        told = f"; {count_of(running, 'task')} still run, and are waited for: once more ends them" if running else ""
+        told = f"; waiting for {count_of(running, 'task')} (once more: end what runs)" if running else ""
         self.note(f"nothing new is started{told}")
 
     def _read_on(self, command: CommandId, log: Path, *, is_over: bool = False) -> None:

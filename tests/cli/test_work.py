@@ -74,7 +74,7 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
         line,
         {
             "build": 'run = "echo built"',
-            "test": 'run = "seq 30; test -e fixed"\nneeds = ["build"]\ntitle = "The tests"',
+            "test": 'run = "seq 30; test -e fixed"\nneeds = ["build"]',
             "ship": 'run = ["echo", "shipped"]\nneeds = ["test"]',
             "always": 'run = "echo $WHO"\nafter = ["test"]',
         },
@@ -90,8 +90,8 @@ def test_a_list_is_run_and_what_failed_is_done_again(line: CommandLine) -> None:
         f"hint: see why with: codebatch work log --batch {batch_id}; then: codebatch resume --batch {batch_id}",
     ]
     told = line("status").text
-    assert "failed   test    The tests  exit status 1" in told
-    assert "skipped  ship    -          needs test" in told
+    assert "\nfailed   test    -      exit status 1\n" in told
+    assert "\nskipped  ship    -      needs test\n" in told
     assert line("work", "log", "always").stdout == b"me\n"
     assert line("work", "log").lines == [f"[test] {n}" for n in range(1, 31)]
     assert line("work", "log", "test", "--tail", "2").stdout == b"29\n30\n"
@@ -208,7 +208,7 @@ def test_a_cancel_need_not_wait(line: CommandLine) -> None:
     process = start(line, began=("one",))
     answer = line("cancel", "--no-wait", "--grace", "60", "--json").json
     assert answer["coordinator"] is not None
-    wait_until(lambda: (line.directory / "told").exists(), "it is told to end")
+    wait_until((line.directory / "told").exists, "it is told to end")
     write(line.directory / "go", "")
     line.finish(process, status=3)
     assert status(line)["status"] == "CANCELLED"
@@ -243,7 +243,7 @@ def test_a_signal_has_nothing_new_start(line: CommandLine, number: signal.Signal
     wait_until(lambda: any(b'"drained"' in each.read_bytes() for each in journal.iterdir()), "the signal is heard")
     write(line.directory / "go", "")
     ended = line.finish(process, status=expected)
-    assert "1 task still runs, and is waited for: once more ends it" in ended.notes
+    assert "nothing new is started; waiting for 1 task (once more: end what runs)\n" in ended.notes
     assert ended.text.startswith("RUNNING: 1 of 2 done (50%), 1 ready")
     line("resume")
     assert (count(line, "one.began"), count(line, "two.began")) == (1, 1)

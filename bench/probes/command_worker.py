@@ -1,0 +1,63 @@
+"""Start workers for commands, one after another: `python -m bench.probes.command_worker STORE COUNT`.
+
+Prints JSON, a pair for each: the milliseconds until it said Hello, and the most memory that it had resident until then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from codebatch.coordinator.workers import WorkerProcess, start_worker
+from codebatch.engine.events import WorkerId
+from codebatch.model.command import Command, CommandId
+from codebatch.model.work import Work
+from codebatch.store.holders import new_holder_id
+from codebatch.store.store import create_store
+from codebatch.store.work import make_work_batch
+from codebatch.system.files import RealFiles
+
+_SECONDS_MAX = 10.0
+
+
+def _wait_hello(worker: WorkerProcess) -> None:
+    deadline = time.monotonic() + _SECONDS_MAX
+    while not worker.receive():
+        if time.monotonic() > deadline:
+            raise TimeoutError(worker.stderr_text)
+        time.sleep(0.0005)
+
+
+def _peak_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+if __name__ == "__main__":
+    root = Path(sys.argv[1])
+    store, _ = create_store(RealFiles(), root)
+    command = Command(id=CommandId("nothing"), run="true")
+    work = Work(source="bench", root=os.fsencode(root), order=(command.id,))
+    with store.writing():
+        batch = make_work_batch(store, [command], work, at_ns=1)
+    found = []
+    for number in range(int(sys.argv[2])):
+        began = time.perf_counter()
+        worker = start_worker(
+            WorkerId(number),
+            batch,
+            store_root=str(root),
+            coordinator=new_holder_id(),
+            own_places={},
+            hash_seed=0,
+            store_lock=None,
+            role="commands",
+        )
+        _wait_hello(worker)
+        found.append((1000 * (time.perf_counter() - began), _peak_bytes(worker.process.pid)))
+        worker.kill("abandoned")
+        worker.bury()
+    print(json.dumps(found))
