@@ -187,9 +187,9 @@ def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp
     refused: list[Operation] = []
 
     def watch(operation: Operation) -> Fate | None:
-        if operation.call == "create" and operation.path.parent.name == layout.OUTCOMES and len(refused) < refusals:
+        if operation.call == "write" and operation.path.parent.name == layout.OUTCOMES and len(refused) < refusals:
             refused.append(operation)
-            return Fate(OSError(errno.ENOSPC, "No space left on device"))
+            return Fate(OSError(errno.ENOSPC, "No space left on device"), share=0.5)
         return None
 
     refusals = 3 if heals else 1000
@@ -220,6 +220,7 @@ def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp
         supervisor.run()
         heard = [decode_from_worker(body) for body in MessageBuffer().feed(ours.recv(1 << 16))]
     be_subreaper(False)
+    assert place.batch.files.unfinished(place.batch.root / layout.OUTCOMES) == []
     if heals:
         assert [type(message) for message in heard] == [Hello, Committed, Finished]
         assert [outcome.type for outcome in place.outcomes()] == ["result"]
