@@ -183,6 +183,6 @@ def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answ
     records = question.records
     names = records.choose_tasks(task)
     kinds = [kind for kind in kinds if kind != "file"]
-    check_kinds(question.catalogue, records, kinds)
+    check_kinds(lambda: question.catalogue, records, kinds)
     needed = () if not kinds else names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
     return Answer(question=question, found=None, whole=completeness(records, needed))

@@ -13,6 +13,7 @@ from codebatch.application.asking import Answer, Question, try_find_item
 from codebatch.application.questions import Inspected
 from codebatch.errors import InvalidInput, ObjectMissing
 from codebatch.model.entry import display_path
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of
 from codebatch.protocol.launch import SOURCE_MODULE
 from codebatch.query.fields import JsonRecord
@@ -22,7 +23,7 @@ from codebatch.system.plugins import load_question
 SOURCE_LINES_AROUND = 3
 SOURCE_CHARACTERS_MAX = 400
 
-_NUMBERED = re.compile(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
+_NUMBERED = LatePattern(r"(.+):([0-9]{1,9}):?\Z", re.DOTALL)
 _TOLD = ("symbol", "diagnostic", "edge", "metric", "duplicate", "failure")
 """In this order, if at all."""
 

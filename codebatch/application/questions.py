@@ -85,7 +85,7 @@ def search(
     every = records.iter_by_path(records.choose_tasks(task), asked)
     first = next(every, None)
     if first is None:
-        check_kinds(question.catalogue, records, kinds)
+        check_kinds(lambda: question.catalogue, records, kinds)
         _tell_unknown_languages(question, asked)
     found = () if first is None else chain((first,), every)
     whole = _wholeness(question, asked, task, kinds, shape.needed)
@@ -111,7 +111,7 @@ def count_by(
     kinds = _named_kinds(asked, kinds)
     found = count_records(records, names, asked, field)
     if not found.total:
-        check_kinds(question.catalogue, records, kinds)
+        check_kinds(lambda: question.catalogue, records, kinds)
         _tell_unknown_languages(question, asked)
     return Answer(question=question, found=found, whole=_wholeness(question, asked, task, kinds, (field,)))
 
@@ -226,7 +226,7 @@ def inspect(
     records, catalogue = question.records, question.catalogue
     asked = (asked or RecordFilter(kinds=kinds)).check()
     name, item = find_item(records, path, question.note)
-    check_kinds(catalogue, records, kinds)
+    check_kinds(lambda: catalogue, records, kinds)
     tasks = tasks_that_give(catalogue, records.task_names, kinds)
     by_task = {task: records.item_records(task, item) for task in tasks}
     place = path_row(name)
@@ -236,7 +236,7 @@ def inspect(
         r for task in by_task.values() for r in task or () if asked.matches(r, languages) and place.items() <= r.items()
     ]
     records.reading.matched += len(found)
-    lacks = lacks_files(catalogue, records, tasks, kinds)
+    lacks = lacks_files(lambda: catalogue, records, tasks, kinds)
     whole = completeness_at(records, by_task, found, lacks_files=lacks)
     inspected = Inspected(path=name, item=item, records=found, tasks=tasks)
     return Answer(question=question, found=inspected, whole=whole)
@@ -324,7 +324,7 @@ def _wholeness(
     needed = names if records.source.is_done else tasks_that_give(question.catalogue, names, kinds)
     if asked.needs_languages(fields):
         needed = tuple(dict.fromkeys(("parse", *needed)))
-    lacks = lacks_files(question.catalogue, records, names, kinds)
+    lacks = lacks_files(lambda: question.catalogue, records, names, kinds)
     return completeness(records, needed, tells_failures=asked.tells_failures, path=asked.path, lacks_files=lacks)
 
 

@@ -221,7 +221,7 @@ def _wholeness(question: Question, kinds: Sequence[str]) -> Completeness:
         if not tasks_that_give(catalogue, records.task_names, (kind,)):
             question.note(f"no task of the batch gives records of the kind {kind!r}: there are none")
     needed = tasks_that_give(catalogue, records.task_names, kinds)
-    lacks = lacks_files(catalogue, records, needed, kinds)
+    lacks = lacks_files(lambda: catalogue, records, needed, kinds)
     return completeness(records, needed, tells_failures=kinds == ("failure",), lacks_files=lacks)
 
 

@@ -13,6 +13,8 @@ import re
 import sys
 from typing import Literal
 
+from codebatch.model.late_patterns import LatePattern
+
 Color = Literal["auto", "always", "never"]
 
 _NAME = 1
@@ -22,8 +24,8 @@ _SEVERITIES = {"error": 31, "warning": 33, "info": 36, "hint": 32}
 _WITHOUT_LINKS = ("dumb", "linux")
 """Terminals that would print them."""
 
-_PLACE = re.compile(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
-_PART = re.compile(
+_PLACE = LatePattern(r"(?P<margin>\s*)(?P<path>\S.*?)(?P<line>(?::\d+)*)(?=: )")
+_PART = LatePattern(
     rf"(?:^|^: |(?<=  )|(?<=\d ))(?P<severity>{'|'.join(_SEVERITIES)})(?=[ ,]|$)"
     r"|(?<![^\s(])(?P<path>[^\s:(),]*[./][^\s:(),]+)(?P<line>(?::\d+)*)"
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,12 @@ import click
 
 from codebatch.cli.groups import STORE_VARIABLE
 from codebatch.errors import CodebatchError
+from codebatch.model.late_patterns import LatePattern
 
 if TYPE_CHECKING:
     from codebatch.store.store import Store
 
-_TYPED = re.compile(r"[\w./+@][\w./+@-]*")
+_TYPED = LatePattern(r"[\w./+@][\w./+@-]*")
 """What stands for itself in every shell: a path of a tree that nobody vouches for is put into a command line."""
 
 

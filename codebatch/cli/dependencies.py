@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 
@@ -16,6 +15,7 @@ from codebatch.cli.asking import answer_rows, ask
 from codebatch.cli.completing import complete_file
 from codebatch.cli.options import Answering, answering, asked_batch_option, table
 from codebatch.model.entry import display_path
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of
 
 
@@ -70,7 +70,7 @@ def _answer_tests(answering: Answering, answer: Answer[Impact]) -> int:
     return status
 
 
-_SPLIT = re.compile(r"[^\w./:@%+=,~-]|^~")
+_SPLIT = LatePattern(r"[^\w./:@%+=,~-]|^~")
 """What a shell or a runner would take for something else where it is not quoted."""
 
 

@@ -14,6 +14,7 @@ from codebatch.cli.groups import schema_of
 from codebatch.cli.streams import ReaderGone
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InternalError, InvalidInput, StoreError, StoreUnwritable
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
 from codebatch.system.refusals import is_refusal
 
@@ -21,16 +22,16 @@ COMPLETE_VARIABLE = "_CODEBATCH_COMPLETE"
 EXIT_READER_GONE = 0
 EXIT_INTERRUPTED = 130
 
-_JSON = re.compile(r"--json\Z|(-[qv]*o|--output=)json\Z")
-_OUTPUT = re.compile(r"(-[qv]*o|--output)\Z")
-_NO_CHOICE = re.compile(r"'(.*)' is not one of (.*)")
+_JSON = LatePattern(r"--json\Z|(-[qv]*o|--output=)json\Z")
+_OUTPUT = LatePattern(r"(-[qv]*o|--output)\Z")
+_NO_CHOICE = LatePattern(r"'(.*)' is not one of (.*)")
 _OF_NUMBERS = (
-    (re.compile(r"is not a valid integer(?: range)?\.?\Z"), "is no whole number"),
-    (re.compile(r"is not a valid float(?: range)?\.?\Z"), "is no number"),
-    (re.compile(r"is not in the range x>=(\S+?)\.?\Z"), r"is too little: at least \1"),
-    (re.compile(r"is not in the range x>(\S+?)\.?\Z"), r"is too little: more than \1"),
-    (re.compile(r"is not in the range x<=(\S+?)\.?\Z"), r"is too much: at most \1"),
-    (re.compile(r"is not in the range (\S+?)<=?x<=?(\S+?)\.?\Z"), r"is not between \1 and \2"),
+    (LatePattern(r"is not a valid integer(?: range)?\.?\Z"), "is no whole number"),
+    (LatePattern(r"is not a valid float(?: range)?\.?\Z"), "is no number"),
+    (LatePattern(r"is not in the range x>=(\S+?)\.?\Z"), r"is too little: at least \1"),
+    (LatePattern(r"is not in the range x>(\S+?)\.?\Z"), r"is too little: more than \1"),
+    (LatePattern(r"is not in the range x<=(\S+?)\.?\Z"), r"is too much: at most \1"),
+    (LatePattern(r"is not in the range (\S+?)<=?x<=?(\S+?)\.?\Z"), r"is not between \1 and \2"),
 )
 """What click says of numbers, and what a person understands."""
 _NO_LONGER = {

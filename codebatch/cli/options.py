@@ -23,6 +23,7 @@ from codebatch.cli.reading import EXPLAIN, explain_option, explained
 from codebatch.cli.tables import table as table  # its home; commands have it with what else they share
 from codebatch.cli.terminal import printable
 from codebatch.errors import CodebatchError, InvalidInput
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.model.shown_paths import paths_shown_as
 from codebatch.store.batches import Batch, BatchKind, resolve_batch
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 # In a hint: a whole command line, after a colon or between backquotes.
-_COMMAND = re.compile(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
+_COMMAND = LatePattern(r"(?<=: )codebatch [^;`]*[^;` ]|(?<=`)codebatch [^`]+(?=`)")
 _WITHOUT_STORE = ("codebatch init", "codebatch pipeline", "codebatch config")
 
 

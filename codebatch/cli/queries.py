@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import cast, get_args
 
@@ -120,20 +120,44 @@ def inspect(answering: Answering, path: str, batch_reference: str | None, kinds:
     return answer_document(answering, answer, document, lines + more, name="inspect-explain")
 
 
-@click.group(cls=Group)
+NOUNS_TOLD = {
+    "outputs": "Records of every kind; for people, without those that are for machines.",
+    "diagnostics": "Diagnostics.",
+    "symbols": "What is defined where.",
+    "edges": "Imports, calls, inheritance, and which file depends on which.",
+    "metrics": "Numbers about files and functions.",
+    "files": "What each file is.",
+    "failures": "What a task could not do.",
+    "duplicates": "Blocks of code that stand at several places.",
+    "stats": "How many records of every kind there are, or of every value of another field.",
+}
+
+
+class NounGroup(Group):
+    """The nouns, each made with its options when it is called: one process calls one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(NOUNS_TOLD)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _noun_command(cmd_name) if cmd_name in NOUNS_TOLD else None
+
+
+@click.group(cls=NounGroup)
 @answering_group
 def query() -> None:
     """Records of a batch, filtered."""
 
 
-def _add_noun(noun: str, told: str) -> None:
+@cache
+def _noun_command(noun: str) -> click.Command:
     @answering
     @asked_batch_option
     @filtering(noun)
     def records(answering: Answering, batch_reference: str | None, asked: Asked) -> int:
         return _answer_records(answering, ask(answering, batch_reference), asked)
 
-    query.command(noun, cls=NounCommand, help=told)(records)
+    return click.command(noun, cls=NounCommand, help=NOUNS_TOLD[noun])(records)
 
 
 def _answer_records(answering: Answering, batch: OpenedBatch, asked: Asked) -> int:
@@ -208,20 +232,6 @@ def _form(answering: Answering, asked: Asked) -> tuple[Form, Answering]:
         raise InvalidInput(f"-o {asked.form} means nothing beside --json")
     form: Form = "json" if answering.as_json else asked.form or "plain"
     return form, msgspec.structs.replace(answering, as_json=form == "json")
-
-
-for noun, told in (
-    ("outputs", "Records of every kind; for people, without those that are for machines."),
-    ("diagnostics", "Diagnostics."),
-    ("symbols", "What is defined where."),
-    ("edges", "Imports, calls, inheritance, and which file depends on which."),
-    ("metrics", "Numbers about files and functions."),
-    ("files", "What each file is."),
-    ("failures", "What a task could not do."),
-    ("duplicates", "Blocks of code that stand at several places."),
-    ("stats", "How many records of every kind there are, or of every value of another field."),
-):
-    _add_noun(noun, told)
 
 
 def _code_lines(batch: OpenedBatch, ranked: list[tuple[str, int]], task: str | None) -> list[str]:

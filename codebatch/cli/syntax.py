@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Collection
 from fnmatch import fnmatchcase
@@ -23,6 +22,7 @@ from codebatch.cli.terminal import printable
 from codebatch.coordinator.planning import check_overrides
 from codebatch.errors import InvalidInput, SourceUnreadable, UnknownId
 from codebatch.model.entry import display_path
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
 from codebatch.model.quantities import count_of
 from codebatch.model.task import Json
@@ -32,7 +32,7 @@ from codebatch.system.plugins import load_question
 from codebatch.system.regular import read_regular
 
 _FILE_BYTES_MAX = 256 << 20
-_RULE = re.compile(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
+_RULE = LatePattern(r"[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+")
 _OF_PARSE = ("syntax-error", "partial-parse")
 
 

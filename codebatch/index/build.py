@@ -18,10 +18,9 @@ from typing import NamedTuple
 from codebatch.errors import StoreCorrupt, StoreError
 from codebatch.index import keys
 from codebatch.index.generations import Base, IndexFile, Layer, find_base, generations, indexes_of
+from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.index.parts import write_parts
 from codebatch.index.terms import (
-    KINDS_POSTED,
-    TERMS_VERSION,
     Terms,
     collect_terms,
     decode_terms,

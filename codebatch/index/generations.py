@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from codebatch.errors import CorruptFile, StoreError
-from codebatch.index.terms import TERMS_VERSION
+from codebatch.index.keys import TERMS_VERSION
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, decode_document
 from codebatch.store import layout
@@ -64,10 +64,7 @@ class Base(NamedTuple):
 
 def decode_index(data: bytes) -> IndexFile:
     """Read index.json. Raises DocumentError."""
-    return decode_document(data, _index_decoder, INDEX_FORMAT)
-
-
-_index_decoder = msgspec.json.Decoder(IndexFile)
+    return decode_document(data, IndexFile, INDEX_FORMAT)
 
 
 def indexes_of(store: Store, batch_id: str) -> Path:

@@ -16,6 +16,11 @@ from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
+TERMS_VERSION = 2
+"""What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
+
+KINDS_POSTED = frozenset(("symbol", "edge", "diagnostic", "metric"))
+
 TERM_BYTES_MAX = 400
 """Of a term that stands in a key as it is. A key of LMDB has 511 bytes at most."""
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from codebatch.index.generations import corrupt_index, generations, indexes_of, read_index_file
-from codebatch.index.keys import Lookup
+from codebatch.index.keys import KINDS_POSTED, Lookup
 from codebatch.index.parts import LayerReader
-from codebatch.index.terms import KINDS_POSTED
 from codebatch.model.digest import Digest
 from codebatch.store import layout
 from codebatch.store.outputs import TaskOutput

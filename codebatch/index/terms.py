@@ -22,15 +22,12 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from codebatch.index import keys
+from codebatch.index.keys import KINDS_POSTED, TERMS_VERSION
 from codebatch.model.digest import Digest
 from codebatch.model.record import TAGS, Diagnostic, Edge, Metric, Record, Symbol
 from codebatch.store import layout
 
-TERMS_VERSION = 2
-"""What is posted of a record, and how it is kept. Of a change of either: what is of another one is made anew."""
-
-_TYPES_POSTED: frozenset[type[Record]] = frozenset({Symbol, Edge, Diagnostic, Metric})
-KINDS_POSTED = frozenset(TAGS[type_] for type_ in _TYPES_POSTED)
+_TYPES_POSTED: frozenset[type[Record]] = frozenset(type_ for type_, kind in TAGS.items() if kind in KINDS_POSTED)
 
 _Term = TypeVar("_Term", bound=Hashable)
 

@@ -7,6 +7,7 @@ damage, and any bit that changed is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -45,25 +46,25 @@ def encode_members(*objects: msgspec.Struct) -> bytes:
     return b"".join((body, _MEMBER, digest_bytes(body).encode(), _END))
 
 
-def decode_document(data: bytes, decoder: msgspec.json.Decoder[D], format_: int) -> D:
+def decode_document(data: bytes, type_: type[D], format_: int) -> D:
     """Read a document's file. Raises DocumentError, whatever is wrong with it."""
     body = data[:-_TAIL_BYTES]
     if data[len(body) :] != b"".join((_MEMBER, digest_bytes(body).encode(), _END)):
         raise DocumentError(
             "it does not end with its checksum" if not data.endswith(_END) else "its checksum is another"
         )
-    document = decode_json(data, decoder)
+    document = decode_json(data, lambda text: msgspec.json.decode(text, type=type_))
     if document.format != format_:
         raise DocumentError(f"it has format {document.format}, this version reads {format_}")
     return document
 
 
-def decode_json(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """Read JSON that may be anybody's, with no checksum. Raises DocumentError.
+def decode_json(data: bytes, decode: Callable[[bytes], T]) -> T:
+    """Read JSON that may be anybody's, with no checksum, by a function of msgspec. Raises DocumentError.
 
     msgspec tells bytes that are no UTF-8 by UnicodeDecodeError, and deep nesting by RecursionError.
     """
     try:
-        return decoder.decode(data)
+        return decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise DocumentError(str(error)) from error

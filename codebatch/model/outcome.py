@@ -110,12 +110,9 @@ def encode_commit(commit: Commit) -> bytes:
     return encode_document(commit)
 
 
-_commit_decoder = msgspec.json.Decoder(Commit)
-
-
 def decode_commit(data: bytes) -> Commit:
     """Read a commit file. Raises ValueError where it is not what was written, or cannot be true."""
-    commit = decode_document(data, _commit_decoder, COMMIT_FORMAT)
+    commit = decode_document(data, Commit, COMMIT_FORMAT)
     if any(one.file and not DIGEST_PATTERN.match(one.file) for o in commit.outcomes for one in (o, *o.parts)):
         raise ValueError("an outcome in no file of ours")
     if any(

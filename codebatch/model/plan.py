@@ -197,12 +197,9 @@ def encode_plan(plan: Plan) -> bytes:
     return encode_document(plan)
 
 
-_plan_decoder = msgspec.json.Decoder(Plan)
-
-
 def decode_plan(data: bytes) -> Plan:
     """Read plan.json. Raises ValueError where it is not what was written, or does not fit its own digest."""
-    plan = decode_document(data, _plan_decoder, PLAN_FORMAT)
+    plan = decode_document(data, Plan, PLAN_FORMAT)
     keys = {task.name: task.key for task in plan.tasks}
     if any(task.key != _key_of(task, keys) for task in plan.tasks):
         raise ValueError("the key of a task of the plan does not fit its content")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
@@ -12,6 +11,7 @@ import msgspec
 from codebatch.errors import InvalidInput, StoreCorrupt
 from codebatch.model.counts import Counts
 from codebatch.model.entry import path_from_fields
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.record import KINDS, SEVERITIES, SymbolType
 from codebatch.model.task import Json
 from codebatch.query.arguments import refuse_text, refuse_unknown
@@ -249,7 +249,7 @@ def last_name(target: Json) -> Json:
     return _NAME_ENDS.split(target)[-1] if isinstance(target, str) else None
 
 
-_NAME_ENDS = re.compile(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
+_NAME_ENDS = LatePattern(r"[.:/\\]+|->(?=.)")  # `operator->` is a name.
 
 
 def matches_any(value: object, wanted: Iterable[str]) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +29,7 @@ from codebatch.model.digest import DIGEST_PATTERN, Digest
 from codebatch.model.document import Document, DocumentError, decode_document, encode_document
 from codebatch.model.entry import SnapshotId, display_path
 from codebatch.model.imported import imports_in
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.plan import Plan, decode_plan, encode_plan
 from codebatch.model.task import PIPELINES, TASK_NAME_PATTERN
 from codebatch.model.work import WORK_PIPELINE
@@ -45,7 +45,7 @@ from codebatch.system.file_reader import FileReader
 from codebatch.system.files import Files
 
 BATCH_FORMAT = 2
-NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+NAME_PATTERN = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """A name that is given to a batch; referred to as `@` and the name."""
 
 BatchKind = Literal["analysis", "work", "any"]
@@ -430,15 +430,12 @@ def _is_alike(one: Batch, other: Batch) -> bool:
 
 def decode_batch(data: bytes) -> BatchFile:
     """Read batch.json. Raises DocumentError."""
-    about = decode_document(data, _batch_decoder, BATCH_FORMAT)
+    about = decode_document(data, BatchFile, BATCH_FORMAT)
     if about.paths and not about.sources:
         raise DocumentError("it has paths of no source")
     if not all(TASK_NAME_PATTERN.match(name) and DIGEST_PATTERN.match(each) for name, each in about.imports.items()):
         raise DocumentError("its imports are no tasks of objects")
     return about
-
-
-_batch_decoder = msgspec.json.Decoder(BatchFile)
 
 
 def _lost(directory: Path) -> str:

@@ -44,10 +44,7 @@ class HolderFile(Document, frozen=True, kw_only=True):
 
 def decode_holder(data: bytes) -> HolderFile:
     """Read a holder's file, or a lease, which is a link to one. Raises DocumentError."""
-    return decode_document(data, _holder_decoder, HOLDER_FORMAT)
-
-
-_holder_decoder = msgspec.json.Decoder(HolderFile)
+    return decode_document(data, HolderFile, HOLDER_FORMAT)
 
 
 def _unreadable(holder: HolderId) -> HolderFile:

@@ -206,7 +206,6 @@ class JournalReader:
         self._files = files
         self._directory = batch_root / layout.JOURNAL
         self._read = dict(since or {})
-        self._head_decoder = msgspec.json.Decoder(JournalHead)
         self._event_decoder: msgspec.json.Decoder[JournalEvent] = msgspec.json.Decoder(JournalEvent)
 
     @property
@@ -236,8 +235,8 @@ class JournalReader:
         return sorted(lines, key=lambda line: (line.at_ns, line.holder, line.seq))
 
     def _decode(self, line: bytes) -> JournalLine:
-        head = decode_document(line, self._head_decoder, JOURNAL_FORMAT)
-        event = decode_json(line, self._event_decoder)
+        head = decode_document(line, JournalHead, JOURNAL_FORMAT)
+        event = decode_json(line, self._event_decoder.decode)
         return JournalLine(seq=head.seq, at_ns=head.at_ns, holder=head.holder, event=event)
 
 

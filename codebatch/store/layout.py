@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from codebatch.model.digest import Digest
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.outcome import Register
 from codebatch.model.shard import SHARD_ID_PATTERN, ShardId
 
@@ -37,8 +38,8 @@ SNAPSHOT_INDEX = "files.index.jsonl.zst"
 OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
-STAT_CACHE_PATTERN = re.compile(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = re.compile(r"(?:churn|headline)-[0-9a-f]{16}\.bin\Z")
+STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = LatePattern(r"(?:churn|headline)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
@@ -47,7 +48,7 @@ TERMS = "terms"
 INDEX_FILE = "index.json"
 INDEX_BASE = "base"
 INDEX_OVERLAY = "overlay"
-INDEX_PART_PATTERN = re.compile(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
+INDEX_PART_PATTERN = LatePattern(rf"({INDEX_BASE}|{INDEX_OVERLAY})-\d{{6,}}\.lmdb\.zst", re.ASCII)
 """A part of one of these layers of an index."""
 
 BATCH_FILE = "batch.json"
@@ -67,14 +68,14 @@ LOGS = "logs"
 MANIFEST_FILE = "manifest.json"
 
 _SHARD = f"({SHARD_ID_PATTERN})"
-_LEASE = re.compile(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
-_COORDINATOR_LEASE = re.compile(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
-_LOG = re.compile(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
-_REQUEST = re.compile(r"(\d{6,9})\.json\Z", re.ASCII)
-_REGISTER = re.compile(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
-_SHARD_ALONE = re.compile(_SHARD + r"\Z")
-_GENERATION = re.compile(r"[1-9]\d{0,8}\Z", re.ASCII)
-HOLDER_PATTERN = re.compile(r"[0-9a-f]{32}\Z")
+_LEASE = LatePattern(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
+_COORDINATOR_LEASE = LatePattern(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
+_LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
+_REGISTER = LatePattern(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
+_SHARD_ALONE = LatePattern(_SHARD + r"\Z")
+_GENERATION = LatePattern(r"[1-9]\d{0,8}\Z", re.ASCII)
+HOLDER_PATTERN = LatePattern(r"[0-9a-f]{32}\Z")
 
 
 def stat_cache_name(source: Digest) -> str:

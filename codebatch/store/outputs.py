@@ -99,10 +99,7 @@ class Manifest(Document, frozen=True, kw_only=True):
 
 def decode_manifest(data: bytes) -> Manifest:
     """Read manifest.json. Raises DocumentError."""
-    return decode_document(data, _manifest_decoder, OUTPUTS_FORMAT)
-
-
-_manifest_decoder = msgspec.json.Decoder(Manifest)
+    return decode_document(data, Manifest, OUTPUTS_FORMAT)
 
 
 class FramesRead(msgspec.Struct, kw_only=True):

@@ -6,8 +6,6 @@ the batch is damaged: that nothing is in its directories any more never means th
 
 from __future__ import annotations
 
-import msgspec
-
 from codebatch.model.digest import Digest
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.store import layout
@@ -29,10 +27,7 @@ class SettledFile(Document, frozen=True, kw_only=True):
 
 def decode_settled(data: bytes) -> SettledFile:
     """Read settled.json. Raises DocumentError."""
-    return decode_document(data, _settled_decoder, SETTLED_FORMAT)
-
-
-_settled_decoder = msgspec.json.Decoder(SettledFile)
+    return decode_document(data, SettledFile, SETTLED_FORMAT)
 
 
 def read_settled(batch: Batch) -> SettledFile | None:

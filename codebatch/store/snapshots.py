@@ -8,7 +8,6 @@ first took the snapshot, when and where from. Time and source are no part of the
 from __future__ import annotations
 
 import contextlib
-import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.document import Document, decode_document, encode_document
 from codebatch.model.entry import Entry, SnapshotId, decode_entries, find_item
 from codebatch.model.entry import snapshot_id as id_of
+from codebatch.model.late_patterns import LatePattern
 from codebatch.store import layout
 from codebatch.store.documents import read_document
 from codebatch.store.ids import PassedOver
@@ -41,7 +41,7 @@ from codebatch.store.objects import ObjectStore
 from codebatch.system.files import Files
 
 SNAPSHOT_FORMAT = 3
-SNAPSHOT_ID_PATTERN = re.compile(r"snap-[0-9a-f]{16}\Z")
+SNAPSHOT_ID_PATTERN = LatePattern(r"snap-[0-9a-f]{16}\Z")
 # Of the frames whose items were asked for last.
 _FRAMES_KEPT = 16
 
@@ -130,7 +130,7 @@ class Snapshot:
         """The objects that it names. Raises StoreCorrupt."""
         with self._corrupt_where_unsound():
             try:
-                return {line.object for line in _object_decoder.decode_lines(self._read_index())}
+                return {line.object for line in msgspec.json.Decoder(_NamedObject).decode_lines(self._read_index())}
             except msgspec.DecodeError as error:
                 raise ValueError(str(error)) from error
 
@@ -371,15 +371,11 @@ def _load_document(files: Files, store_root: Path, snapshot_id: str) -> Snapshot
 
 def decode_snapshot(data: bytes) -> SnapshotDocument:
     """Read snapshot.json. Raises ValueError where it is not what was written."""
-    document = decode_document(data, _snapshot_decoder, SNAPSHOT_FORMAT)
+    document = decode_document(data, SnapshotDocument, SNAPSHOT_FORMAT)
     check_frames(document.frames)
     if count_entries(document.frames) != (document.entries, document.files, document.bytes):
         raise ValueError("it does not count what its frames hold")
     return document
-
-
-_object_decoder = msgspec.json.Decoder(_NamedObject)
-_snapshot_decoder = msgspec.json.Decoder(SnapshotDocument)
 
 
 def _directory(store_root: Path, snapshot_id: str) -> Path:

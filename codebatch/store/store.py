@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import shlex
 import stat
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from codebatch.errors import (
     UnfitFileSystem,
 )
 from codebatch.model.document import Document, DocumentError, decode_document, decode_json, encode_document
+from codebatch.model.late_patterns import LatePattern
 from codebatch.store import layout
 from codebatch.store.objects import ObjectStore
 from codebatch.store.origin import Origin, check_origin, make_origin, refuse_link, refuse_tracked
@@ -176,7 +177,7 @@ def create_store(files: Files, root: Path, *, is_named: bool = True) -> tuple[St
     return Store(files, root, store_id), True
 
 
-_UNFINISHED = re.compile(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
+_UNFINISHED = LatePattern(r"\.store\.json\.[0-9a-f]{32}\.tmp\Z")
 
 
 def _is_leftover(files: Files, root: Path, name: str) -> bool:
@@ -266,7 +267,7 @@ def check_made_here(store: Store) -> None:
 def _decode(root: Path, data: bytes) -> _StoreFile:
     """store.json. Raises StoreForeign for what another version or program wrote, StoreCorrupt for what is damaged."""
     try:
-        any_version = decode_json(data, _any_decoder)
+        any_version = decode_json(data, partial(msgspec.json.decode, type=_AnyStoreFile))
         if any_version.schema_name == "codebatch.store":
             raise StoreForeign(
                 f"{root} was made by CodeBatch 1.x (schema version {any_version.schema_version})",
@@ -280,14 +281,10 @@ def _decode(root: Path, data: bytes) -> _StoreFile:
                 f"{root} has store format {any_version.format}, this version reads {STORE_FORMAT}",
                 hint="upgrade codebatch" if newer else "make a new store and snapshot again",
             )
-        return decode_document(data, _decoder, STORE_FORMAT)
+        return decode_document(data, _StoreFile, STORE_FORMAT)
     except DocumentError as error:
         hint = "remove the store and run again, or name another one"
         raise CorruptFile(str(root / layout.STORE_FILE), f"is damaged: {error}", hint=hint) from error
-
-
-_any_decoder = msgspec.json.Decoder(_AnyStoreFile)
-_decoder = msgspec.json.Decoder(_StoreFile)
 
 
 def find_store(start: Path) -> Path | None:

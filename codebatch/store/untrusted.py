@@ -92,11 +92,8 @@ def _changing(store: Store) -> Iterator[dict[Digest, UntrustedKey]]:
 
 def decode_untrusted(data: bytes) -> UntrustedFile:
     """Read untrusted.json. Raises DocumentError."""
-    document = decode_document(data, _decoder, UNTRUSTED_FORMAT)
+    document = decode_document(data, UntrustedFile, UNTRUSTED_FORMAT)
     keys = [each.key for each in document.keys]
     if keys != sorted(set(keys)) or not all(map(DIGEST_PATTERN.match, keys)):
         raise DocumentError("its keys are none, or out of order")
     return document
-
-
-_decoder = msgspec.json.Decoder(UntrustedFile)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import re
 import sys
 from collections.abc import Iterable
 from importlib.machinery import PathFinder
 
 import msgspec
 
-_RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
+from codebatch.model.late_patterns import LatePattern
+
+_RUN_OF_SEPARATORS = LatePattern(r"[-_.]+")
 _VERSION_HEADER = b"version:"
 
 

@@ -6,7 +6,6 @@ import functools
 import importlib
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from codebatch.errors import InvalidConfiguration, ToolMismatch
 from codebatch.model.digest import Digest, digest_bytes, digest_pairs
 from codebatch.model.imported import IMPORT_TASK
+from codebatch.model.late_patterns import LatePattern
 from codebatch.model.likeness import closest
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import TASK_NAME_PATTERN, TaskDeclaration
@@ -29,8 +29,8 @@ from codebatch.system.watch import is_in
 _DIGESTS_MAX = 4096
 
 # Of a line `Requires-Dist` (PEP 508): its name, and whether it is for an extra alone.
-_REQUIRED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = re.compile(r"\bextra\s*==")
+_REQUIRED = LatePattern(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = LatePattern(r"\bextra\s*==")
 
 
 def load_declaration(catalogue: TaskCatalogue, name: str) -> TaskDeclaration:

@@ -197,7 +197,7 @@ def test_a_document_is_one_line_of_json() -> None:
 def test_deep_json_of_another_is_refused() -> None:
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
     with pytest.raises(DocumentError):
-        decode_json(b"[" * 100_000, decoder)
+        decode_json(b"[" * 100_000, decoder.decode)
 
 
 def test_the_file_that_is_damaged_is_named(tmp_path: Path) -> None:

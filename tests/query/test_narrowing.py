@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from codebatch.application.indexing import build_index
 from codebatch.application.stores import open_store
 from codebatch.errors import StoreCorrupt
+from codebatch.index.keys import TERMS_VERSION
 from codebatch.index.read import open_index
 from codebatch.model.record import Record
 from codebatch.query.filters import RecordFilter
@@ -168,7 +169,7 @@ def test_an_index_that_is_damaged_is_told_of_once_and_all_is_read(tmp_path: Path
 
 def test_an_index_of_other_terms_is_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, batch = _made(tmp_path, [[symbol("f")], [], [symbol("f")]])
-    monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", 2)
+    monkeypatch.setattr("codebatch.index.generations.TERMS_VERSION", TERMS_VERSION + 1)
     assert _notes(store, batch) == []
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codebatch.errors import StoreError
-from codebatch.index.terms import KINDS_POSTED, collect_terms, encode_terms, posted_by_lines, terms_path
+from codebatch.index.keys import KINDS_POSTED
+from codebatch.index.terms import collect_terms, encode_terms, posted_by_lines, terms_path
 from codebatch.model.plan import Plan
 from codebatch.store.outcomes import EncodedOutcome
 from codebatch.store.shard_files import make_trailer, read_trailer
