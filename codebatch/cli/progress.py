@@ -27,13 +27,17 @@ _BETWEEN = "  "
 
 
 class Stage(NamedTuple):
-    """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known."""
+    """What is being done, and how far that is: `done` of `planned` things, both 0 where that is not known.
+
+    Things that are not `is_even` take so different times that those done do not tell how long the others take.
+    """
 
     phase: str
     done: int = 0
     planned: int = 0
     things: str = "files"
     more: str = ""
+    is_even: bool = True
 
 
 class Display:
@@ -108,7 +112,8 @@ class Display:
         """What is left of a phase, going by what was done of it since it began; empty where nothing was."""
         done = self._stage.done - self._at_first
         left = self._stage.planned - self._stage.done
-        return f"about {phase_seconds * left / done:.0f} s left" if done > 0 and left > 0 else ""
+        is_told = self._stage.is_even and done > 0 and left > 0
+        return f"about {phase_seconds * left / done:.0f} s left" if is_told else ""
 
     def _erase(self) -> None:
         if self._is_drawn:

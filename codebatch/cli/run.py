@@ -26,13 +26,11 @@ from codebatch.cli.options import Answering, SourcePath, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.ran import ran_lines
 from codebatch.cli.show import collected_line
-from codebatch.cli.work import output_option, resume_work, trust_option
-from codebatch.cli.work_progress import Output
+from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.coordinator.score import Phase, Progress
 from codebatch.errors import InvalidInput
 from codebatch.model.quantities import count_of, human_bytes
 from codebatch.store.batches import Batch, is_work, resolve_batch
-from codebatch.work.standing import look_at, resolve_named
 
 COLLECTED_SHOWN_MAX = 5
 
@@ -246,16 +244,18 @@ def resume(
     A batch of commands goes on as it was made: -j and limits of workers are of analyses. Without --batch it is the
     latest one, and where that is one of commands the store must not be one that was named.
     """
-    store = answering.place.open()
-    named = answering.place.named is not None
-    batch = resolve_named(store, batch_reference, answering.note, is_store_named=named)
+    store, batch = answering.batch(batch_reference, "any")
     if is_work(batch):
+        from codebatch.cli.work import resume_work  # 30 ms that analyses do without
+        from codebatch.work.standing import refuse_unnamed
+
+        if batch_reference is None and answering.place.named is not None:
+            refuse_unnamed(batch)
         if execution != Execution(configuration=execution.configuration):
             raise InvalidInput("a batch of commands goes on as it was made", hint="make another: codebatch work run")
-        return resume_work(answering, look_at(store, batch), is_forced=is_forced, is_trusted=is_trusted, output=output)
+        return resume_work(answering, store, batch, is_forced=is_forced, is_trusted=is_trusted, output=output)
     if is_forced or is_trusted:
         raise InvalidInput("--force and --trust are of commands", hint=f"batch {batch.id} analyses files")
-    answering.batches.append(batch)
     teller = Teller(answering)
     ran = running.resume(execution, store, batch, teller)
     return _answer(answering, ran)

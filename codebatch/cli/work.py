@@ -14,12 +14,15 @@ from codebatch.application.configuration import load_configuration
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, SourcePath, answering, batch_option
-from codebatch.cli.work_progress import OUTPUTS, EndTeller, Output, WorkTeller
+from codebatch.cli.work_options import Output, output_option, trust_option
+from codebatch.cli.work_progress import EndTeller, WorkTeller
 from codebatch.cli.work_status import answer_work, end_line, summary
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.request import INTERRUPTED_CHOICES
 from codebatch.model.work import OnFailure, Strategy
+from codebatch.store.batches import Batch
+from codebatch.store.store import Store
 from codebatch.work import cancelling, requesting, running
 from codebatch.work.logs import AttemptLog, find_log, iter_log, last_lines, log_of
 from codebatch.work.running import WorkRan
@@ -31,15 +34,6 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _LINES_IN_JSON = 20
 
-trust_option = click.option(
-    "--trust", "is_trusted", is_flag=True, help="Run commands of a store that was not made here by you."
-)
-output_option = click.option(
-    "--output",
-    type=click.Choice(OUTPUTS),
-    default="failed",
-    help="What is shown of what tasks print: the last lines of those that failed (default), all lines, none.",
-)
 live_batch_option = click.option(
     "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
 )
@@ -237,17 +231,14 @@ def cancel(
     return 0
 
 
-def resume_work(answering: Answering, found: WorkBatch, *, is_forced: bool, is_trusted: bool, output: Output) -> int:
+def resume_work(
+    answering: Answering, store: Store, batch: Batch, *, is_forced: bool, is_trusted: bool, output: Output
+) -> int:
     """Go on with a batch of commands, and say how it went; returns the exit status."""
+    teller = WorkTeller(answering, output)
     ran = telling_foreign(
         answering,
-        lambda: running.resume_work(
-            found.store,
-            found.batch,
-            is_forced=is_forced,
-            is_trusted=is_trusted,
-            listener=WorkTeller(answering, output),
-        ),
+        lambda: running.resume_work(store, batch, is_forced=is_forced, is_trusted=is_trusted, listener=teller),
     )
     if ran.standing.state is BatchState.COMPLETED and not ran.seconds:
         answering.note("all of it is done; do it again with --force")

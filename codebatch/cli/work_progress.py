@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
 
 from codebatch.cli.options import Answering
 from codebatch.cli.progress import Stage
+from codebatch.cli.work_options import Output
 from codebatch.cli.work_status import tasks_at_once, why_failed
 from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
@@ -15,10 +15,6 @@ from codebatch.model.work import Work
 from codebatch.store.batches import Batch
 from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
 from codebatch.work.logs import LogReader, last_lines
-
-Output = Literal["failed", "all", "none"]
-OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""What of tasks' output is shown: the last lines of what failed, every line, nothing."""
 
 _LINES_OF_FAILED = 20
 _RUNNING_SHOWN = 3
@@ -67,7 +63,7 @@ class WorkTeller(WorkListener):
         more = len(progress.running) - _RUNNING_SHOWN
         failed = [f"{progress.failed:,} failed"] if progress.failed else []
         told = ", ".join([*failed, *shown, *([f"{more} more"] if more > 0 else [])])
-        self._answering.display.tell(Stage("running", progress.ended, progress.planned, "tasks", told))
+        self._answering.display.tell(Stage("running", progress.ended, progress.planned, "tasks", told, is_even=False))
         if self._output == "all":
             for each in progress.running:
                 self._read_on(each.id, each.log)

@@ -15,7 +15,7 @@ from codebatch.work.listening import WorkListener
 from codebatch.work.requesting import answer_question
 from codebatch.work.running import WorkRan, resume_work, run_files
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, iter_work, look_at, resolve_live, resolve_named
+from codebatch.work.standing import WorkBatch, iter_work, look_at, refuse_unnamed, resolve_live
 
 
 def start(
@@ -86,7 +86,9 @@ def resume(
     Without a name it is the latest, of a store that was not named. Raises as `get` and `start` do.
     """
     opened = open_store(store)
-    found = resolve_named(opened, batch, is_store_named=store is not None)
+    found = resolve_batch(opened, batch, kind="work")
+    if batch is None and store is not None:
+        refuse_unnamed(found)
     return resume_work(opened, found, is_forced=force, is_trusted=trust, listener=listener or WorkListener())
 
 

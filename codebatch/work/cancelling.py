@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import time
 
 from codebatch.application import Note
@@ -107,6 +108,8 @@ def _kill_holders(batch: Batch, note: Note) -> None:
 
 def _kill(batch: Batch, holder: HolderFile) -> bool:
     """Kill the process of a holder: who has its file open is it, in whatever namespace its id was told."""
+    if sys.platform != "linux":
+        return False
     try:
         process = os.pidfd_open(holder.pid)
     except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 
 import msgspec
 
@@ -21,7 +22,7 @@ from codebatch.errors import (
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_kind, is_work, iter_batches, resolve_batch
+from codebatch.store.batches import Batch, check_kind, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
 
@@ -92,18 +93,12 @@ def iter_work(store: Store, note: Note = ignore_note) -> Iterator[WorkBatch]:
             note(f"{batch.id} is passed over: {error.message}")
 
 
-def resolve_named(store: Store, reference: str | None, note: Note = ignore_note, *, is_store_named: bool) -> Batch:
-    """The batch that is named, else the latest of any kind; what that runs is not run of a store that was named.
-
-    Raises as `resolve_batch` does.
-    """
-    batch = resolve_batch(store, reference, note, kind="any")
-    if reference is None and is_store_named and is_work(batch):
-        raise InvalidInput(
-            f"the latest batch of the store, {batch.id}, runs commands, and the store was named",
-            hint=f"say that it is meant: codebatch resume --batch {batch.id}",
-        )
-    return batch
+def refuse_unnamed(batch: Batch) -> NoReturn:
+    """Raise InvalidInput: what a store that was named has last is run only where it is named too."""
+    raise InvalidInput(
+        f"the latest batch of the store, {batch.id}, runs commands, and the store was named",
+        hint=f"say that it is meant: codebatch resume --batch {batch.id}",
+    )
 
 
 def resolve_live(store: Store, reference: str | None, note: Note = ignore_note) -> Batch:

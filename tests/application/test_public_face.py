@@ -7,10 +7,12 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import codebatch
+import codebatch.work
 import codebatch_workers.api
 from codebatch.errors import CodebatchError
 from codebatch.model.record import KINDS, RECORD_TYPES
@@ -20,24 +22,29 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 (FROM_PYTHON,) = (part.partition("```")[0] for part in README.split("```python\n")[1:])
 
 
-def test_every_public_name_imports_and_says_what_it_is() -> None:
-    assert codebatch.__all__ == sorted(codebatch.__all__)
-    assert dir(codebatch) == codebatch.__all__
-    told = {name: getattr(codebatch, name).__doc__ or "" for name in codebatch.__all__ if name != "__version__"}
+FACES = pytest.mark.parametrize("face", [codebatch, codebatch.work], ids=lambda face: face.__name__)
+
+
+@FACES
+def test_every_public_name_imports_and_says_what_it_is(face: ModuleType) -> None:
+    assert face.__all__ == sorted(face.__all__)
+    assert dir(face) == face.__all__
+    told = {name: getattr(face, name).__doc__ or "" for name in face.__all__ if name != "__version__"}
     # A dataclass without a docstring gets its signature for one.
     undocumented = [name for name, text in told.items() if not text or text.startswith(f"{name}(")]
     assert undocumented == []
 
 
-def test_what_a_type_checker_sees_is_what_there_is() -> None:
-    tree = ast.parse(Path(inspect.getfile(codebatch)).read_text(encoding="utf-8"))
+@FACES
+def test_what_a_type_checker_sees_is_what_there_is(face: ModuleType) -> None:
+    tree = ast.parse(Path(inspect.getfile(face)).read_text(encoding="utf-8"))
     checked, _ = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {
         (each.module, name.name) for each in checked.body if isinstance(each, ast.ImportFrom) for name in each.names
     }
-    given = {(f"codebatch.{module}", name) for module, names in codebatch._NAMES.items() for name in names.split()}
+    given = {(f"codebatch.{module}", name) for module, names in face._NAMES.items() for name in names.split()}
     assert seen == given
-    assert {name for _, name in given} | {"__version__"} == set(codebatch.__all__)
+    assert {name for _, name in given} == set(face.__all__) - {"__version__"}
 
 
 def test_every_error_and_every_kind_of_record_is_public() -> None:

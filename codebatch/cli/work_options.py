@@ -1,0 +1,21 @@
+"""Options that commands for batches of commands share with others. Imports nothing that conducts."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import click
+
+Output = Literal["failed", "all", "none"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+"""What of tasks' output is shown: the last lines of what failed, every line, nothing."""
+
+trust_option = click.option(
+    "--trust", "is_trusted", is_flag=True, help="Run commands of a store that was not made here by you."
+)
+output_option = click.option(
+    "--output",
+    type=click.Choice(OUTPUTS),
+    default="failed",
+    help="What is shown of what tasks print: the last lines of those that failed (default), all lines, none.",
+)
