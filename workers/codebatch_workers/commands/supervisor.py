@@ -158,7 +158,9 @@ class Supervisor:
             )
             if wish is not None:
                 return self._end(unit, epoch, Result(type="cancelled"), None)
-            log = AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20)
+            log = AttemptLog(
+                self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20
+            )
             result = self._attempt(command, unit, epoch, scratch, log)
             log.close()
             return self._end(unit, epoch, result, log)
