@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from codebatch.compare.differences import Difference
     from codebatch.errors import (
         AmbiguousId,
+        BatchBlocked,
+        BatchCancelled,
+        BatchConducted,
         BatchIncomplete,
         CodebatchError,
         CollectedMeanwhile,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
         InvalidId,
         InvalidInput,
         InvalidQuery,
+        InvalidWork,
         NothingToDo,
         NotInStore,
         ObjectMissing,
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
         UnfitFileSystem,
         UnknownId,
         UnreadablePath,
+        WrongKind,
     )
     from codebatch.exchange.export import Export
     from codebatch.exchange.making import make_export
@@ -79,6 +84,9 @@ __all__ = [
     "Answer",
     "Ast",
     "Batch",
+    "BatchBlocked",
+    "BatchCancelled",
+    "BatchConducted",
     "BatchIncomplete",
     "BatchStatus",
     "Caller",
@@ -115,6 +123,7 @@ __all__ = [
     "InvalidId",
     "InvalidInput",
     "InvalidQuery",
+    "InvalidWork",
     "ListedBatch",
     "Listener",
     "Metric",
@@ -144,6 +153,7 @@ __all__ = [
     "Unimportable",
     "UnknownId",
     "UnreadablePath",
+    "WrongKind",
     "__version__",
     "check",
     "import_findings",
@@ -174,10 +184,11 @@ _NAMES = {
     "application.running": "run",
     "compare.differences": "Difference",
     "errors": (
-        "AmbiguousId BatchIncomplete CodebatchError CollectedMeanwhile CorruptFile EnvironmentBroken "
-        "InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery NotInStore NothingToDo ObjectMissing "
-        "SnapshotUnstable SourceUnreadable Stopped StoreCorrupt StoreError StoreForeign StoreInUse StoreNotFound "
-        "StoreUnwritable ToolMismatch UnfitFileSystem UnknownId UnreadablePath"
+        "AmbiguousId BatchBlocked BatchCancelled BatchConducted BatchIncomplete CodebatchError CollectedMeanwhile "
+        "CorruptFile EnvironmentBroken InternalError InvalidConfiguration InvalidId InvalidInput InvalidQuery "
+        "InvalidWork NotInStore NothingToDo ObjectMissing SnapshotUnstable SourceUnreadable Stopped StoreCorrupt "
+        "StoreError StoreForeign StoreInUse StoreNotFound StoreUnwritable ToolMismatch UnfitFileSystem UnknownId "
+        "UnreadablePath WrongKind"
     ),
     "exchange.export": "Export",
     "exchange.making": "make_export",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-_OF_PROCESSES = frozenset({"bad_input", "cli", "execution", "faults", "oracles", "proof"})
+_OF_PROCESSES = frozenset({"bad_input", "cli", "commands", "execution", "faults", "oracles", "proof"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -47,7 +47,7 @@ class IndexSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file may set. None: decided when it is needed."""
+    """What a file may set. None: decided when it is needed. `work` is a work list (SPEC.md "Work files")."""
 
     jobs: int | None = None
     pipeline: str = "full"
@@ -94,6 +94,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     def rows(self, memory_bytes: int) -> list[tuple[str, Json, str]]:
         """(name, value, origin) of every setting, by name; `memory_bytes` is what a worker may have by default."""
         document: dict[str, Json] = msgspec.to_builtins(self.settings)
+        if not self.settings.work:
+            del document["work"]
         rows: list[tuple[str, Json, str]] = []
         for name, place in self.catalogue.own_places.items():
             said = {"python": place.python, "tools": list(place.tools or ()), "files": list(place.files)}

@@ -14,6 +14,7 @@ TOPICS = (
     "findings",
     "rules",
     "tasks",
+    "work",
     "data",
     "languages",
     "configuration",

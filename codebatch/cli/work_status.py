@@ -15,6 +15,7 @@ from codebatch.engine.lifecycle import CommandState
 from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
 from codebatch.query.work import CommandStanding
+from codebatch.store import layout
 from codebatch.store.holders import HolderFile
 from codebatch.work.standing import WorkBatch
 
@@ -166,6 +167,7 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
     wanted: dict[str, dict[CommandId, list[CommandId]]] = {"needs": {}, "after": {}}
     for edge in work.edges:
         wanted[edge.kind].setdefault(edge.task, []).append(edge.on)
+    logs = found.batch.root / layout.LOGS
     states = {each.id: each.state for each in found.standing.commands}
     rows = []
     for each in found.standing.commands:
@@ -182,7 +184,7 @@ def _rows(found: WorkBatch) -> list[WorkTaskRow]:
                 round=each.round,
                 exit_status=each.exit_status,
                 reason=each.reason,
-                log=str(found.batch.root / "logs" / each.log) if each.log else None,
+                log=f"{logs}/{each.log}" if each.log else None,
                 question=each.question or None,
             )
         )

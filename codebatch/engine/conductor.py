@@ -41,7 +41,10 @@ DEATHS_MAX = 6
 
 
 class Conductor:
-    """One coordinator's run over one work batch, until Complete, Drained or Break is returned."""
+    """One coordinator's run over one work batch, until Complete, Drained or Break is returned.
+
+    Methods are many, for so is what it is asked.
+    """
 
     def __init__(
         self,

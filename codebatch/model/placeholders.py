@@ -83,6 +83,8 @@ def shell_variables(values: Mapping[str, str]) -> dict[str, str]:
 
 def problems(run: str | Sequence[str]) -> list[Problem]:
     """What is wrong with the placeholders of a `run`, in their order."""
+    if "{" not in (run if isinstance(run, str) else "".join(run)):
+        return []
     if isinstance(run, str):
         places = iter_places(run, _IN_SCRIPT)
         return [_in_quotes(found[2], inside) for found, inside in places if found[2] and inside is not Inside.SCRIPT]

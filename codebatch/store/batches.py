@@ -1,4 +1,7 @@
-"""Batches on disk: made whole, found again by id, and described without reading their outputs."""
+"""Batches on disk: made whole, found again by id, and described without reading their outputs.
+
+What makes a batch and what finds it are one file, long as it is: both rest on how it is named.
+"""
 
 from __future__ import annotations
 

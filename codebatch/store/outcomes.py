@@ -181,10 +181,10 @@ class Outcomes:
         hidden = self._directory / f".{holder}.{sequence}.tmp"
         encoded = encode_commit(commit)
         try:
-            self._files.write_new(hidden, encoded)
-        except FileNotFoundError as error:
-            raise lost_outcomes(self._directory.parent) from error
-        try:
+            try:
+                self._files.write_new(hidden, encoded)
+            except FileNotFoundError as error:
+                raise lost_outcomes(self._directory.parent) from error
             lost = [
                 outcome for outcome in commit.outcomes if not self._link(hidden, encoded, _register(commit, outcome))
             ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -44,14 +44,45 @@ class TableChecker:
         """Whether a table is sound; what is wrong with it is told."""
         before = self._problems.count
         fields = self._fields[kind]
+        try:
+            msgspec.convert(table, TABLES[kind])
+            has_types = True
+        except (msgspec.ValidationError, ValueError):
+            has_types = False
         for key, value in table.items():
-            if key not in fields:
-                self._unknown(place, kind, key, value)
-            elif value == "auto" and key == "strategy":
-                self._problems.add(f"{place} sets strategy to 'auto', which this version does not have yet")
-            else:
-                self._check_value(place, key, value, fields[key])
+            if has_types or self._has_type(place, kind, key, value, fields):
+                self._check_texts(place, key, value)
         return self._problems.count == before
+
+    def _has_type(self, place: Place, kind: Kind, key: str, value: object, fields: Mapping[str, object]) -> bool:
+        if key not in fields:
+            self._unknown(place, kind, key, value)
+            return False
+        if value == "auto" and key == "strategy":
+            self._problems.add(f"{place} sets strategy to 'auto', which this version does not have yet")
+            return False
+        try:
+            msgspec.convert(value, fields[key])
+            return True
+        except (msgspec.ValidationError, ValueError):
+            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {_wanted(fields[key])}")
+            return False
+
+    def _check_texts(self, place: Place, key: str, value: object) -> None:
+        """Tell what is wrong with a value that has its type."""
+        if _holds_nul(value):
+            self._problems.add(f"{place} sets {key} to what holds a NUL")
+        elif key == "env" and isinstance(value, dict):
+            self.check_environment(place, value)
+        elif key == "cwd" and isinstance(value, str):
+            if value.startswith("/") or ".." in value.split("/") or not value:
+                hint = "set `root`, which may be anywhere"
+                self._problems.add(f"{place} sets cwd to {value!r}, which is not below the root", hint)
+        elif key == "run" and isinstance(value, str | list):
+            if not value or not value[0].strip():
+                self._problems.add(f"{place} has an empty run", 'for example: run = "make test"')
+            for problem in placeholder_problems(value):
+                self._problems.add(f"{place} {problem.told}", problem.hint)
 
     def _unknown(self, place: Place, kind: Kind, key: str, value: object) -> None:
         if key in TO_COME[kind]:
@@ -64,20 +95,6 @@ class TableChecker:
         else:
             known = tuple(self._fields[kind]) + (("defaults", "tasks") if kind == "settings" else ())
             self._problems.add(f"{place} sets {key!r}, which there is not", lambda: did_you_mean(key, known))
-
-    def _check_value(self, place: Place, key: str, value: object, type_: object) -> None:
-        try:
-            sound = msgspec.convert(value, type_)
-        except (msgspec.ValidationError, ValueError):
-            self._problems.add(f"{place} sets {key} to {_shown(value)}, which is to be {_wanted(type_)}")
-            return
-        if any("\0" in text for text in _texts(sound)):
-            self._problems.add(f"{place} sets {key} to a text that holds a NUL")
-        elif key in _FURTHER:
-            for told, hint in _FURTHER[key](sound):
-                self._problems.add(f"{place} {told}", hint)
-        elif key == "env" and isinstance(sound, dict):
-            self.check_environment(place, sound)
 
     def check_environment(self, place: Place, env: Mapping[str, str]) -> None:
         """Tell which names and values no environment can hold, or not now."""
@@ -101,35 +118,12 @@ def sound_part(table: Mapping[str, object], type_: type[msgspec.Struct]) -> dict
     return part
 
 
-Further = typing.Iterator[tuple[str, str | None]]
-
-
-def _check_run(run: object) -> Further:
-    assert isinstance(run, str | tuple)
-    if not run or not run[0].strip():
-        yield "has an empty run", 'for example: run = "make test"'
-    yield from placeholder_problems(run)
-
-
-def _check_cwd(cwd: object) -> Further:
-    assert isinstance(cwd, str)
-    if cwd.startswith("/") or ".." in cwd.split("/") or not cwd:
-        yield f"sets cwd to {cwd!r}, which is not below the root", "set `root`, which may be anywhere"
-
-
-_FURTHER: dict[str, Callable[[object], Further]] = {"run": _check_run, "cwd": _check_cwd}
-
-
-def _texts(value: object) -> typing.Iterator[str]:
+def _holds_nul(value: object) -> bool:
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield key
-            if isinstance(each, str):
-                yield each
-    elif isinstance(value, tuple):
-        yield from (each for each in value if isinstance(each, str))
+        return "\0" in value
+    if isinstance(value, dict):
+        return "\0" in "".join(value) or _holds_nul([*value.values()])
+    return isinstance(value, list) and any("\0" in each for each in value if isinstance(each, str))
 
 
 def _wanted(type_: object) -> str:

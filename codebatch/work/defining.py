@@ -91,17 +91,18 @@ class Definer:
 
     def _check_size(self, command: Command, place: Place) -> None:
         """Tell where a command is longer than it may be, or makes what is longer than an argument may be."""
-        values = {"id": command.id, "title": command.title, "text": command.text}
-        arguments = [*([command.run] if isinstance(command.run, str) else command.run)]
+        arguments = [command.run] if isinstance(command.run, str) else command.run
         environment = [f"{name}={value}" for name, value in command.env.items()]
-        written = sum(map(len, arguments)) + sum(map(len, environment))
+        written = len("".join(arguments)) + len("".join(environment))
+        longest_value = max(len(command.id), len(command.title), len(command.text))
         # Each placeholder has four characters, each character at most four bytes.
-        if written * (4 + max(map(len, values.values()))) > ARGUMENT_BYTES_MAX:
+        if written * (4 + longest_value) > ARGUMENT_BYTES_MAX:
+            values = {"id": command.id, "title": command.title, "text": command.text}
             longest = max(longest_argument(command.run, values), longest_argument(environment or [""], values))
             if longest > ARGUMENT_BYTES_MAX:
                 told = f"{place} makes an argument or a variable of {longest:,} bytes, and may {ARGUMENT_BYTES_MAX:,}"
                 self._problems.add(told, 'long texts stand in {text_file}, or come by stdin = "text"')
-        characters = written + sum(map(len, values.values())) + len(command.stdin) + len(command.cwd)
+        characters = written + len(command.title) + len(command.text) + len(command.stdin) + len(command.cwd)
         if characters * _BYTES_OF_A_CHARACTER_MAX > COMMAND_BYTES_MAX // 2:
             size = len(encode_command(command))
             if size > COMMAND_BYTES_MAX:

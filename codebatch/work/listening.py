@@ -98,7 +98,8 @@ class Watch:
         self._listener = listener
         self._leads = leads
         self._began: dict[int, int] = {}
-        self._ended: dict[int, CommandState] = {}
+        self._ended: set[int] = set()
+        self._failed: set[int] = set()
         self._told: dict[int, int] = {}
 
     def conducting(self, conductor: Conductor) -> None:
@@ -108,7 +109,7 @@ class Watch:
         for item in range(len(self._ids)):
             state = conductor.state(item)
             if state in _STATES.values():
-                self._ended[item] = state
+                self._note_end(item, state)
             if (conclusion := conductor.conclusion(item)) is not None:
                 self._told[item] = conclusion.round
         self._listener.chosen(self._batch, self._work)
@@ -133,7 +134,7 @@ class Watch:
             WorkProgress(
                 ended=len(self._ended),
                 planned=len(self._ids),
-                failed=sum(state is CommandState.FAILED for state in self._ended.values()),
+                failed=len(self._failed),
                 running=tuple(
                     CommandRunning(id=self._ids[item], seconds=(now - began) / 1e9, log=self._log(item))
                     for item, began in self._began.items()
@@ -147,7 +148,13 @@ class Watch:
             del self._began[item]
         for item in sorted(running - self._began.keys()):
             self._began[item] = running_ns()
-            self._ended.pop(item, None)
+            self._ended.discard(item)
+            self._failed.discard(item)
+
+    def _note_end(self, item: int, state: CommandState) -> None:
+        self._ended.add(item)
+        if state is CommandState.FAILED:
+            self._failed.add(item)
 
     def _tell_end(self, item: int) -> None:
         """Once of each round: what a worker has told is found on disk too."""
@@ -155,7 +162,8 @@ class Watch:
         if conclusion is None or conclusion.round <= self._told.get(item, 0):
             return
         self._told[item] = conclusion.round
-        state = self._ended[item] = _STATES[conclusion.type]
+        state = _STATES[conclusion.type]
+        self._note_end(item, state)
         began = self._began.get(item)
         self._listener.ended(
             CommandEnded(

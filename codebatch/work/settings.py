@@ -88,7 +88,7 @@ def settings_of(
         if root != roots[0]:
             notes.append(f"the tasks of {file.name} start in {roots[0]}, the root of {files[0].name}")
     strategy, max_parallel = _parallel(first, options, files[0].name, notes)
-    on_failure = options.on_failure or first.on_failure
+    on_failure = first.on_failure if options.on_failure is None else msgspec.convert(options.on_failure, OnFailure)
     failures_max = options.failures_max or first.failures_max
     if failures_max != 1 and on_failure != "stop":
         notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")

@@ -15,7 +15,7 @@ from codebatch.work.problems import Problems
 
 _SHOWN_MAX = 20
 _LIKE_MAX = 2_000
-_STEPS_MAX = 2_000_000
+_STEPS_MAX = 200_000
 """Edges that are followed in the search for the shortest circle of those that meet."""
 
 

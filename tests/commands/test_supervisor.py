@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from codebatch.model.command import Command, CommandId
+from codebatch.model.outcome import HolderId
 from codebatch.model.request import Cancel
-from codebatch.protocol.messages import Refused, Terminate
+from codebatch.protocol.launch import Launch
+from codebatch.protocol.messages import (
+    Assign,
+    Committed,
+    Finished,
+    GaveUp,
+    Hello,
+    MessageBuffer,
+    Refused,
+    Stop,
+    Terminate,
+    decode_from_worker,
+    encode_message,
+)
 from codebatch.store import layout
 from codebatch.store.holders import LeaseReader
+from codebatch.system import proc
+from codebatch.system.calls import RealCalls
 from codebatch.system.cell import Cell
-from tests.commands.batches import Place, coordinating, make_place, wait_until
+from codebatch.system.clock import running_ns
+from codebatch.system.files import RealFiles
+from codebatch.system.processes import be_subreaper
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch_workers.commands.supervisor import COMMIT_SECONDS, Supervisor
+from codebatch_workers.runtime.channel import Channel
+from tests.commands.batches import COORDINATOR, Place, coordinating, make_place, wait_until
 
 LONG = "echo began; exec sleep 1000"
 
@@ -154,3 +179,82 @@ def test_the_cell_says_what_runs(tmp_path: Path) -> None:
         coordinator.result()
         assert cell.read_child() is None
         cell.close()
+
+
+@pytest.mark.parametrize("heals", [True, False])
+def test_an_outcome_that_the_disk_refuses_is_tried_again_and_in_the_end_told(tmp_path: Path, heals: bool) -> None:
+    place = make_place(tmp_path, command(("true",)))
+    refused: list[Operation] = []
+
+    def watch(operation: Operation) -> Fate | None:
+        if operation.call == "write" and operation.path.parent.name == layout.OUTCOMES and len(refused) < refusals:
+            refused.append(operation)
+            return Fate(OSError(errno.ENOSPC, "No space left on device"), share=0.5)
+        return None
+
+    refusals = 3 if heals else 1000
+    slept: list[float] = []
+    ours, theirs = socket.socketpair()
+    launch = Launch(
+        store=str(place.store.root),
+        batch=place.batch.id,
+        holder=HolderId("a" * 32),
+        coordinator=COORDINATOR,
+        channel=0,
+        parent=0,
+        role="commands",
+    )
+    be_subreaper(True)
+    with ours, theirs:
+        supervisor = Supervisor(
+            launch,
+            Channel(theirs),
+            pid=os.getpid(),
+            environment=os.environ,
+            files=RealFiles(WatchedCalls(RealCalls(), watch)),
+            now_ns=lambda: running_ns() + round(sum(slept) * 1e9),
+            sleep=slept.append,
+        )
+        ours.sendall(encode_message(Assign(unit=place.unit(0), epoch=1)))
+        ours.sendall(encode_message(Stop()))
+        supervisor.run()
+        heard = [decode_from_worker(body) for body in MessageBuffer().feed(ours.recv(1 << 16))]
+    be_subreaper(False)
+    assert place.batch.files.unfinished(place.batch.root / layout.OUTCOMES) == []
+    if heals:
+        assert [type(message) for message in heard] == [Hello, Committed, Finished]
+        assert [outcome.type for outcome in place.outcomes()] == ["result"]
+        assert len(slept) == refusals
+    else:
+        _, gave_up = heard
+        assert isinstance(gave_up, GaveUp)
+        assert gave_up.code == "store_unwritable"
+        assert place.outcomes() == []
+        assert sum(slept) >= COMMIT_SECONDS
+
+
+def test_a_request_that_cannot_be_read_stops_what_is_to_begin_and_not_what_runs(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("echo began; read line < go"), command("echo ran", "b"))
+    os.mkfifo(place.root / "go")
+    with coordinating(place) as coordinator:
+        coordinator.assign(0)
+        wait_began(place)
+        requests = place.batch.root / layout.REQUESTS
+        requests.mkdir(exist_ok=True)
+        (requests / layout.request_name(1)).write_bytes(b"nonsense")
+        time.sleep(0.5)  # It looks each 0.2 s.
+        (place.root / "go").write_text("\n")
+        assert coordinator.result().type == "result"
+        coordinator.assign(1)
+        assert coordinator.hear(GaveUp).code == "store_corrupt"
+        assert coordinator.wait_end() == 0
+    assert not _has_log(place, 1, 1)
+
+
+def test_a_worker_is_small(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command(("true",)))
+    with coordinating(place) as coordinator:
+        coordinator.do()
+        assert (proc.resident_bytes(coordinator.worker.process.pid) or 0) < 60 << 20
+        maps = Path(f"/proc/{coordinator.worker.process.pid}/maps").read_text()
+    assert "tree_sitter" not in maps

@@ -117,14 +117,17 @@ class RealRunning:
     def end(self, *, everything: bool, seconds: float) -> list[str]:
         deadline = time.monotonic() + seconds
         self.signal(signal.SIGKILL)
+        # The kernel's list of children may miss one while others end (proc_pid_task_children(5)).
+        quiet_looks = 2 if everything else 1
         while True:
             left = self._left()
             killed = left if everything else [pid for pid in left if self._is_of_session(pid)]
             for pid in killed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            is_over = not killed and not (everything and kill_marked(ATTEMPT_VARIABLE, {self._mark}))
-            if is_over or time.monotonic() > deadline:
+            if not killed and not (everything and kill_marked(ATTEMPT_VARIABLE, {self._mark})):
+                quiet_looks -= 1
+            if quiet_looks == 0 or time.monotonic() > deadline:
                 return [f"{pid} {proc.name(pid)}" for pid in left]
             time.sleep(_DEATH_SECONDS)
 

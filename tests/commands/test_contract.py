@@ -1,0 +1,312 @@
+"""What real commands promise whoever supervises them, and their twins too: each case is a script and its acts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from codebatch.protocol.launch import ATTEMPT_VARIABLE
+from codebatch.system import proc
+from codebatch.system.commands import Commands, Ended, NotStarted, Running, Start
+from codebatch.system.machine import kill_marked
+from codebatch.system.processes import be_subreaper
+from codebatch.testing.commands import Act, Exits, Holds, Ignores, Leaves, Machine, Takes, TwinCommands, Writes
+from codebatch_workers.commands.process import RealCommands
+
+MB = 1 << 20
+LONG = 1000.0
+PATIENCE_SECONDS = 30.0
+
+
+class Stage:
+    """Where commands are started, real ones or twins."""
+
+    def __init__(self, directory: Path, is_real: bool) -> None:
+        self.is_real = is_real
+        self._directory = directory
+        self._now_ns = 0
+        self._programs: dict[tuple[str, ...], Sequence[Act]] = {}
+        self._machine = Machine(self._programs, lambda: self._now_ns, self._pass)
+        self._commands: Commands = RealCommands() if is_real else TwinCommands(self._machine)
+        self._marks = 0
+
+    def start(self, script: str, *acts: Act, stdin: Path | None = None) -> Running:
+        """Start a script, which does these acts."""
+        arguments = ("/bin/sh", "-c", script)
+        self._programs[arguments] = acts
+        return self.start_program(*arguments, stdin=stdin)
+
+    def start_program(self, *arguments: str, stdin: Path | None = None, directory: Path | None = None) -> Running:
+        """Start a program by its arguments."""
+        self._marks += 1
+        mark = f"{os.getpid()}.{self._directory.name}.{self._marks}"
+        environment = {**os.environ, ATTEMPT_VARIABLE: mark}
+        return self._commands.start(
+            Start(
+                arguments=arguments,
+                directory=directory or self._directory,
+                environment=environment,
+                stdin=stdin,
+                mark=mark,
+            )
+        )
+
+    def all_of(self, running: Running) -> bytes:
+        """What a command writes until it has ended."""
+        output = bytearray()
+        self.wait(running, running.poll, output)
+        while data := running.read():
+            output += data
+        return bytes(output)
+
+    def wait(self, running: Running, condition: Callable[[], bool], output: bytearray | None = None) -> None:
+        """Wait for something of a command."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline
+            running.wait(0.05, None)
+            data = running.read()
+            if output is not None:
+                output += data
+
+    def wait_output(self, running: Running, expected: bytes) -> None:
+        """Wait until a command has written something."""
+        output = bytearray()
+        self.wait(running, lambda: expected in output, output)
+
+    def _pass(self, seconds: float, condition: Callable[[], bool]) -> None:
+        end_ns = self._now_ns + round(seconds * 1e9)
+        while not condition() and self._now_ns < end_ns:
+            self._now_ns += 1_000_000
+
+
+@pytest.fixture(params=["real", "twin"])
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    be_subreaper(True)
+    yield Stage(tmp_path, request.param == "real")
+    be_subreaper(False)
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[Stage]:
+    be_subreaper(True)
+    yield Stage(tmp_path, True)
+    be_subreaper(False)
+
+
+def ended(running: Running) -> int:
+    """How a command ended, which has."""
+    end = running.close()
+    assert isinstance(end, Ended)
+    return end.exit_status
+
+
+def test_the_exit_status_is_told(stage: Stage) -> None:
+    running = stage.start("exit 7", Exits(7))
+    assert stage.all_of(running) == b""
+    assert ended(running) == 7
+
+
+def test_a_signal_is_told_as_a_negative_status(stage: Stage) -> None:
+    running = stage.start("kill -SEGV $$", Exits(-signal.SIGSEGV))
+    stage.all_of(running)
+    assert ended(running) == -signal.SIGSEGV
+
+
+def test_all_that_was_written_before_the_end_is_read(stage: Stage) -> None:
+    running = stage.start("echo out; echo err >&2; echo out", Writes(b"out\nerr\nout\n"))
+    assert stage.all_of(running) == b"out\nerr\nout\n"
+    assert ended(running) == 0
+
+
+def test_without_output_there_is_nothing_to_read_and_it_runs(stage: Stage) -> None:
+    running = stage.start("sleep 1000", Takes(LONG))
+    running.wait(0.01, None)
+    assert (running.read(), running.poll()) == (b"", False)
+    running.end(everything=True, seconds=PATIENCE_SECONDS)
+    assert ended(running) == -signal.SIGKILL
+
+
+def test_who_closes_its_output_runs_on(stage: Stage) -> None:
+    running = stage.start("echo bye; exec >&- 2>&-; sleep 0.2; exit 3", Writes(b"bye\n"), Takes(0.2), Exits(3))
+    stage.wait_output(running, b"bye\n")
+    running.wait(0.01, None)
+    assert running.read() == b""
+    assert not running.poll()
+    stage.all_of(running)
+    assert ended(running) == 3
+
+
+def test_it_ends_by_a_signal_to_its_group(stage: Stage) -> None:
+    running = stage.start("echo on; sleep 1000; true", Writes(b"on\n"), Takes(LONG))
+    stage.wait_output(running, b"on\n")
+    running.signal(signal.SIGTERM)
+    stage.all_of(running)
+    assert ended(running) == -signal.SIGTERM
+
+
+def test_who_ignores_the_signal_is_killed(stage: Stage) -> None:
+    script = "trap '' TERM; echo on; while :; do sleep 0.1; done"
+    running = stage.start(script, Ignores(signal.SIGTERM), Writes(b"on\n"), Takes(LONG))
+    stage.wait_output(running, b"on\n")
+    running.signal(signal.SIGTERM)
+    running.wait(0.1, None)
+    assert not running.poll()
+    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.poll()
+    assert ended(running) == -signal.SIGKILL
+
+
+def test_the_end_is_that_of_the_command_and_not_of_who_holds_its_output(stage: Stage) -> None:
+    running = stage.start("sleep 1000 & echo started", Leaves("sleep"), Writes(b"started\n"))
+    assert stage.all_of(running) == b"started\n"
+    assert running.has_company()
+    assert running.end(everything=False, seconds=PATIENCE_SECONDS) == []
+    assert not running.has_company(), "what is of its session ends with it"
+    assert ended(running) == 0
+
+
+def test_who_made_its_own_session_is_left_and_named(stage: Stage) -> None:
+    running = stage.start("setsid sleep 1000 & sleep 0.1", Leaves("sleep", is_detached=True), Takes(0.1))
+    stage.all_of(running)
+    (left,) = running.end(everything=False, seconds=PATIENCE_SECONDS)
+    assert left.endswith(" sleep")
+    assert not running.has_company()
+    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert ended(running) == 0
+
+
+def test_everything_that_detached_itself_can_be_ended(stage: Stage) -> None:
+    script = "(setsid sh -c 'sleep 1000 & setsid sleep 1000' &) ; sleep 0.2"
+    running = stage.start(script, Leaves("sh", is_detached=True), Leaves("sleep", is_detached=True), Takes(0.2))
+    stage.all_of(running)
+    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.end(everything=False, seconds=PATIENCE_SECONDS) == [], "nothing is left to name"
+    assert ended(running) == 0
+
+
+def test_memory_is_that_of_all_that_it_started(stage: Stage) -> None:
+    hold = f"{sys.executable} -c 'x = bytearray([1]) * {40 * MB}; print(1, flush=True); input()'"
+    running = stage.start(f"sleep 1000 | {hold}", Holds(41 * MB), Writes(b"1\n"), Takes(LONG))
+    stage.wait_output(running, b"1\n")
+    assert 40 * MB < running.resident_bytes() < 400 * MB
+    running.end(everything=True, seconds=PATIENCE_SECONDS)
+    running.close()
+
+
+def test_a_program_that_is_not_there_is_not_started(stage: Stage) -> None:
+    with pytest.raises(NotStarted, match="no-such-program: No such file or directory"):
+        stage.start_program("no-such-program")
+
+
+def test_what_did_not_end_can_be_let_go_of(stage: Stage) -> None:
+    running = stage.start("exec sleep 1000", Takes(LONG))
+    assert running.close() is None
+    running.signal(signal.SIGKILL)
+
+
+# -- What only processes can do -------------------------------------------------------------------------------------
+
+
+def test_a_directory_that_is_gone_is_told(real: Stage, tmp_path: Path) -> None:
+    with pytest.raises(NotStarted, match="gone: No such file or directory"):
+        real.start_program("true", directory=tmp_path / "gone")
+
+
+def test_a_file_that_is_no_program_is_told(real: Stage, tmp_path: Path) -> None:
+    with pytest.raises(NotStarted, match="Permission denied"):
+        real.start_program(str(tmp_path))
+
+
+def test_a_nul_in_an_argument_is_told(real: Stage) -> None:
+    with pytest.raises(NotStarted, match="null byte"):
+        real.start_program("echo", "a\0b")
+
+
+def test_an_argument_that_is_too_long_is_told(real: Stage) -> None:
+    with pytest.raises(NotStarted, match="too long"):
+        real.start_program("echo", "a" * (200 << 10))
+
+
+def test_without_a_file_there_is_nothing_to_read(real: Stage) -> None:
+    running = real.start("cat; echo end")
+    assert real.all_of(running) == b"end\n"
+    assert ended(running) == 0
+
+
+def test_a_fifo_that_nobody_writes_to_is_at_its_end(real: Stage, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    running = real.start("cat; echo end", stdin=tmp_path / "fifo")
+    assert real.all_of(running) == b"end\n"
+    assert ended(running) == 0
+
+
+def test_nothing_of_ours_is_inherited(real: Stage) -> None:
+    held = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(held, True)
+    running = real.start("ls -l /proc/$$/fd | grep -c '[0-9] ->'; grep -E '^(SigIgn|SigBlk)' /proc/$$/status")
+    output = real.all_of(running)
+    os.close(held)
+    count, *masks = output.split(b"\n")[:-1]
+    assert count == b"3"
+    assert [int(mask.split()[1], 16) for mask in masks] == [0, 0]
+    assert ended(running) == 0
+
+
+def test_there_is_no_terminal_to_take(real: Stage) -> None:
+    running = real.start("tty; (: < /dev/tty) 2>/dev/null || echo none")
+    assert real.all_of(running) == b"not a tty\nnone\n"
+    running.close()
+
+
+def test_a_storm_of_forks_is_ended(real: Stage) -> None:
+    script = "for i in $(seq 50); do (setsid sh -c 'while :; do sleep 0.05; done' &); done; echo on; sleep 1000"
+    running = real.start(script)
+    real.wait_output(running, b"on\n")
+    running.signal(signal.SIGTERM)
+    assert running.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    assert running.poll()
+    assert not proc.children(running.pid)
+    running.close()
+    left = [proc.stat(pid) for pid in proc.children(os.getpid()) if proc.name(pid) in ("sh", "sleep")]
+    assert all(one is None or one.is_zombie for one in left)
+
+
+def test_one_attempt_leaves_alone_what_an_earlier_one_left(real: Stage) -> None:
+    first = real.start("setsid sleep 1000 & sleep 0.1")
+    real.all_of(first)
+    (left,) = first.end(everything=False, seconds=PATIENCE_SECONDS)
+    first.close()
+    second = real.start("sleep 1000")
+    assert second.end(everything=True, seconds=PATIENCE_SECONDS) == []
+    second.close()
+    pid = int(left.split()[0])
+    found = proc.stat(pid)
+    assert found is not None
+    assert not found.is_zombie
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def test_whatever_it_starts_has_its_mark(real: Stage) -> None:
+    running = real.start("setsid sh -c 'echo on; sleep 1000' & sleep 1000")
+    real.wait_output(running, b"on\n")
+    variable = ATTEMPT_VARIABLE.encode()
+    (mark,) = [value for name, value in proc.environment(running.pid) if name == variable]
+    assert kill_marked(ATTEMPT_VARIABLE, {mark.decode()}) >= 3
+    real.all_of(running)
+    assert ended(running) == -signal.SIGKILL
+
+
+def test_cpu_time_is_told(real: Stage) -> None:
+    running = real.start("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    real.all_of(running)
+    end = running.close()
+    assert end is not None
+    assert 0.01 < end.cpu_seconds < PATIENCE_SECONDS

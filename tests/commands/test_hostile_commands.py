@@ -1,0 +1,157 @@
+"""Commands that are no good company, under a real worker: what becomes of them, of their log, and of the worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from codebatch.model.command import Command, CommandId
+from codebatch.protocol.launch import ATTEMPT_VARIABLE, attempt_mark
+from codebatch.store import layout
+from codebatch.system import proc
+from codebatch.system.machine import kill_marked
+from tests.commands.batches import Place, coordinating, make_place, wait_until
+
+MB = 1 << 20
+
+
+def command(run: str | tuple[str, ...], **keys: object) -> Command:
+    """A command with some keys."""
+    return Command(id=CommandId("a"), run=run, **keys)  # type: ignore[arg-type]
+
+
+def end_of(place: Place) -> tuple[str, str | None, int | None]:
+    """How its command ends."""
+    with coordinating(place) as coordinator:
+        outcome = coordinator.do()
+    return outcome.type, outcome.reason, outcome.exit_status
+
+
+def test_a_limit_of_time_ends_it(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("sleep 1000", timeout_seconds=0.3))
+    assert end_of(place) == ("failed", "timeout", -signal.SIGTERM)
+
+
+def test_silence_ends_it_and_output_puts_that_off(tmp_path: Path) -> None:
+    script = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done; sleep 1000"
+    place = make_place(tmp_path, command(script, stall_seconds=0.9))
+    assert end_of(place) == ("failed", "stall", -signal.SIGTERM)
+    assert place.log() == b"1\n2\n3\n4\n5\n6\n"
+
+
+def test_memory_ends_it(tmp_path: Path) -> None:
+    script = "python3 -c 'import time; x = bytearray([1]) * (80 << 20); time.sleep(1000)'"
+    place = make_place(tmp_path, command(script, memory_mb_max=50))
+    assert end_of(place) == ("failed", "memory", -signal.SIGTERM)
+    ((ran),) = place.ran()
+    assert 50 * MB < ran.memory_peak_bytes < 400 * MB
+
+
+def test_who_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
+    script = "trap '' TERM; while :; do sleep 0.05; done"
+    place = make_place(tmp_path, command(script, timeout_seconds=0.2, grace_seconds=0.3))
+    assert end_of(place) == ("failed", "timeout", -signal.SIGKILL)
+
+
+def test_who_cleans_up_within_its_grace_is_let_to(tmp_path: Path) -> None:
+    script = "(trap 'sleep 0.4; echo cleaned' TERM; echo on; sleep 1000 & wait)"
+    place = make_place(tmp_path, command(script, timeout_seconds=0.3))
+    assert end_of(place)[:2] == ("failed", "timeout")
+    assert place.log() == b"on\ncleaned\n", "although the shell that it began with is gone"
+
+
+def test_a_hundred_megabytes_of_output_are_cut_to_their_beginning_and_end(tmp_path: Path) -> None:
+    script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last"
+    place = make_place(tmp_path, command(script, log_mb_max=1))
+    assert end_of(place) == ("result", None, 0)
+    log = place.log()
+    ((ran),) = place.ran()
+    assert ran.output_bytes == 104857600 + len(b"first\n\nlast\n")
+    assert log.startswith(b"first\nxxx")
+    assert log.endswith(b"xxx\nlast\n")
+    assert len(log) <= MB + 100
+    assert b" bytes left out " in log
+
+
+def test_a_daemon_does_not_hold_the_end_up_and_is_named(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("setsid sleep 1000 & echo $!; sleep 0.1"))
+    assert end_of(place) == ("result", None, 0)
+    pid = int(place.log())
+    ((ran),) = place.ran()
+    assert ran.left == (f"{pid} sleep",)
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("leftovers", ["kill", "leave"])
+def test_what_it_leaves_in_its_session_is_killed_but_where_it_is_to_be_left(tmp_path: Path, leftovers: str) -> None:
+    place = make_place(tmp_path, command("sleep 1000 >/dev/null 2>&1 & echo $!", leftovers=leftovers))
+    with coordinating(place) as coordinator:
+        assert coordinator.do().type == "result"
+        found = proc.stat(int(place.log()))
+        assert (found is not None and not found.is_zombie) == (leftovers == "leave")
+    if leftovers == "leave":
+        os.kill(int(place.log()), signal.SIGKILL)
+
+
+def test_nothing_survives_a_limit(tmp_path: Path) -> None:
+    script = "setsid sh -c 'setsid sleep 1000 & sleep 1000' & for i in $(seq 20); do sleep 1000 & done; wait"
+    place = make_place(tmp_path, command(script, timeout_seconds=0.5, grace_seconds=0.2))
+    with coordinating(place) as coordinator:
+        assert coordinator.do().reason == "timeout"
+        assert proc.children(coordinator.worker.process.pid) == []
+        mark = attempt_mark(coordinator.worker.holder, place.plan.shards[0].id, 0, 1)
+        assert kill_marked(ATTEMPT_VARIABLE, {mark}) == 0
+
+
+def test_who_kills_its_worker_is_left_with_its_mark(tmp_path: Path) -> None:
+    place = make_place(tmp_path, command("kill -9 $PPID; sleep 1000"))
+    with coordinating(place) as coordinator:
+        coordinator.assign()
+        wait_until(lambda: coordinator.worker.has_ended)
+        mark = attempt_mark(coordinator.worker.holder, place.plan.shards[0].id, 0, 1)
+        assert kill_marked(ATTEMPT_VARIABLE, {mark}) >= 1
+    assert place.outcomes() == []
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (command(("no-such-program",)), "no-such-program: No such file or directory"),
+        (command("true", cwd="gone"), "gone: No such file or directory"),
+        (command("true", stdin="file:gone"), "gone: No such file or directory"),
+        (command("true", env={"A": "$NO_SUCH_VARIABLE"}), "is to have A = $NO_SUCH_VARIABLE, and $NO_SUCH_VARIABLE is"),
+    ],
+)
+def test_what_cannot_be_started_says_why_in_its_log(tmp_path: Path, one: Command, text: str) -> None:
+    place = make_place(tmp_path, one)
+    assert end_of(place) == ("failed", "start", None)
+    assert text in place.log().decode()
+
+
+def test_it_sees_the_callers_environment_and_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "s3cret")
+    monkeypatch.delenv("LC_CTYPE", raising=False)
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    one = command("env; cat; cat $CODEBATCH_TEXT", env={"TOKEN": "$SECRET", "B": "b"}, text="the text\n", stdin="text")
+    place = make_place(tmp_path, one)
+    assert end_of(place) == ("result", None, 0)
+    log = place.log().decode()
+    assert log.endswith("the text\nthe text\n")
+    seen = dict(line.split("=", 1) for line in log.splitlines() if "=" in line)
+    assert (seen["TOKEN"], seen["B"], seen["CODEBATCH_TASK"], seen["CODEBATCH_ROUND"]) == ("s3cret", "b", "a", "1")
+    assert (seen["PWD"], seen["CODEBATCH_BATCH"]) == (str(place.root), place.batch.id)
+    assert not {"CODEBATCH_HOLDER", "LC_CTYPE", "PYTHONHASHSEED", "PYTHONUTF8"} & (seen.keys() - os.environ.keys())
+    assert "s3cret" not in (place.batch.root / layout.WORK_FILE).read_text()
+
+
+def test_a_clean_environment_is_a_little_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "s3cret")
+    place = make_place(tmp_path, command(("env",), clean_env=True, env={"B": "b"}))
+    assert end_of(place) == ("result", None, 0)
+    names = {line.partition("=")[0] for line in place.log().decode().splitlines()}
+    theirs = {name for name in names if not name.startswith("CODEBATCH_")}
+    assert {"PATH", "B"} <= theirs <= {"PATH", "HOME", "TMPDIR", "LANG", "TERM", "PWD", "B"}

@@ -1,0 +1,66 @@
+"""Logs of attempts: what is kept of what was written, whatever was written how."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codebatch.system.files import RealFiles
+from codebatch.testing.calls import Fate, Operation, WatchedCalls
+from codebatch.testing.disk import Disk
+from codebatch_workers.commands.log import EVIDENCE_BYTES, AttemptLog
+
+ROOT = Path("/logs")
+
+
+def logged(writes: list[bytes], bytes_max: int) -> tuple[bytes, AttemptLog]:
+    """The log of some writes."""
+    files = RealFiles(Disk().calls())
+    files.make_directory(ROOT)
+    files.make_directory(ROOT / "scratch")
+    log = AttemptLog(files, ROOT / "log", ROOT / "scratch", bytes_max)
+    for data in writes:
+        log.write(data)
+    log.close()
+    return files.read(ROOT / "log"), log
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=40), st.integers(4, 200))
+def test_the_beginning_and_the_end_are_kept_and_the_rest_is_counted(writes: list[bytes], bytes_max: int) -> None:
+    written = b"".join(writes)
+    log, about = logged(writes, bytes_max)
+    assert about.bytes == len(written)
+    assert about.evidence == written[-EVIDENCE_BYTES:].decode("utf-8", "replace")
+    head = bytes_max // 2
+    quarter = bytes_max // 4
+    tail = max(0, len(written) - head)
+    kept = tail if tail <= 2 * quarter else quarter + (tail % quarter or quarter)
+    left_out = tail - kept
+    line = f"… {left_out:,} bytes left out …\n" if left_out else ""
+    if line and not written[:head].endswith(b"\n"):
+        line = f"\n{line}"
+    assert log == written[:head] + line.encode() + written[len(written) - kept :][: kept or None] * bool(kept)
+
+
+def test_what_a_full_disk_refuses_is_left_out_and_counted() -> None:
+    refusing = False
+
+    def watch(operation: Operation) -> Fate | None:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        return Fate(full, share=0.5) if refusing and operation.call == "write" else None
+
+    files = RealFiles(WatchedCalls(Disk().calls(), watch))
+    files.make_directory(ROOT)
+    log = AttemptLog(files, ROOT / "log", ROOT / "scratch", 1000)
+    log.write(b"before\n")
+    refusing = True
+    log.write(b"meanwhile\n")
+    refusing = False
+    log.write(b"after\n")
+    log.close()
+    assert files.read(ROOT / "log").decode() == "before\nafter\n… 10 bytes left out …\n"
+    assert log.evidence == "before\nmeanwhile\nafter\n"
+    assert log.bytes == 23

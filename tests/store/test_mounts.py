@@ -1,0 +1,46 @@
+"""On what kind of file system a store lies, as the kernel tells it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from codebatch.system.mounts import far_kind, kind_at
+
+MOUNTS = b"""\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:25 / /home rw shared:7 - nfs4 server:/home rw,vers=4.2
+31 30 0:26 / /home/me/disk rw - btrfs /dev/sdb rw
+32 22 0:27 / /with\\040space rw - fuse.sshfs me@server:/ rw
+33 22 0:28 / /over rw - tmpfs tmpfs rw
+34 22 0:29 / /over rw - 9p host rw
+broken
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (b"/", "ext4"),
+        (b"/homestead", "ext4"),
+        (b"/home/me", "nfs4"),
+        (b"/home", "nfs4"),
+        (b"/home/me/disk/.codebatch", "btrfs"),
+        (b"/with space/a", "fuse.sshfs"),
+        (b"/over/a", "9p"),
+    ],
+)
+def test_the_innermost_and_last_mount_tells(path: bytes, kind: str) -> None:
+    assert kind_at(MOUNTS, path) == kind
+
+
+def test_where_nothing_is_told_nothing_is_known() -> None:
+    assert kind_at(b"", b"/home") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_the_kind_of_a_place_here_is_told(tmp_path: Path) -> None:
+    assert kind_at(Path("/proc/self/mountinfo").read_bytes(), bytes(tmp_path.resolve())) is not None
+    assert far_kind(Path("/proc")) is None

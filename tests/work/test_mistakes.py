@@ -1,0 +1,271 @@
+"""Every mistake in a work file has its sentence and its hint; all of one are told at once (SPEC.md "Work files")."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from codebatch.cli.ending import run_to_exit_status
+from codebatch.errors import InvalidConfiguration, InvalidInput, InvalidWork
+from codebatch.model.command import CommandId
+from codebatch.model.work import NO_POLICY
+from codebatch.work.checking import Place
+from codebatch.work.defining import Task
+from codebatch.work.problems import Problems
+from codebatch.work.reading import read_work_files
+from codebatch.work.settings import WorkOptions
+from codebatch.work.tables import KEYS_TO_COME, SETTINGS_TO_COME, TaskTable
+from codebatch.work.validating import check_ids
+from tests.work.reading import read, wrong
+
+KEYS = TaskTable.__struct_fields__
+A = '[tasks.a]\nrun = "x"\n'
+LONG = "work.toml: [tasks.a] makes an argument or a variable of"
+
+MISTAKES = [
+    ("strategi = 'serial'\n" + A, "work.toml sets 'strategi', which there is not", "did you mean 'strategy'?"),
+    (A + "retry = 2", "work.toml: [tasks.a] sets 'retry', which there is not", "one of: run, title, text, cwd"),
+    (A + "time = 2", "work.toml: [tasks.a] sets 'time', which there is not", "did you mean 'timeout_seconds'?"),
+    (A + "each.files = ['x']", "work.toml: [tasks.a] sets 'each', which this version does not have yet", None),
+    ("strategy = 'auto'\n" + A, "work.toml sets strategy to 'auto', which this version does not have yet", None),
+    ("[defaults]\nneeds = ['a']\n" + A, "work.toml: [defaults] sets 'needs', which only a task can", "set it in"),
+    ("[tasks.a.b]\nrun = 'x'", "work.toml: [tasks.a] has the table 'b', which there is not", '[tasks."….b"]'),
+    ("[tasks.a]\ntitle = 'x'", "work.toml: the task 'a' has nothing to run", "set `run`, or [defaults] run"),
+    ("[tasks]\na = 'make'", "work.toml: the task 'a' is no table", "[tasks.a]"),
+    ("tasks = ['make']", "work.toml sets 'tasks' to what is no table", None),
+    ("defaults = 1\n" + A, "work.toml sets 'defaults' to what is no table", None),
+    ("[tasks.a]\nrun = ' '", "work.toml: [tasks.a] has an empty run", 'for example: run = "make test"'),
+    ("[tasks.a]\nrun = ['', 'x']", "work.toml: [tasks.a] has an empty run", 'for example: run = "make test"'),
+    ("[tasks.a]\nrun = []", "work.toml: [tasks.a] sets run to [], which is to be a string, or a list of strings", None),
+    ("[tasks.a]\nrun = ['x', 3]", 'work.toml: [tasks.a] sets run to ["x",3], which is to be a string, or a list', None),
+    ("[tasks.a]\nrun = 'x\\u0000'".replace("'", '"'), "work.toml: [tasks.a] sets run to what holds a NUL", None),
+    (A + "[tasks.b]\nrun = 'x'\nneeds = ['c', 'a']", "work.toml: 'b' needs 'c', which there is not", None),
+    (A + "[tasks.build]\nrun = 'x'\nneeds = ['biuld']", "work.toml: 'build' needs 'biuld', which there is not",
+     "did you mean 'build'?"),
+    (A + "[tasks.build]\nrun = 'x'\nafter = ['b']", "work.toml: 'build' is after 'b', which there is not", None),
+    (A + "needs = ['a']", "the task 'a' needs itself", None),
+    (A + "needs = ['b']\n[tasks.b]\nrun = 'x'\nafter = ['c']\n[tasks.c]\nrun = 'x'\nneeds = ['a']",
+     "the tasks need one another in a circle: a → b → c → a", None),
+    (A + "[tasks.A]\nrun = 'x'", "work.toml: [tasks.a] and work.toml: [tasks.A] have ids that differ in case only",
+     "not all file systems tell those apart"),
+    ("[tasks.'My Task']\nrun = 'x'", "work.toml: 'My Task' is no id of a task", "100 at most: 'my-task', for example"),
+    ("[tasks.'é']\nrun = 'x'", "work.toml: 'é' is no id of a task", "a letter or a digit first, 100 at most"),
+    ("[tasks.'../a']\nrun = 'x'", "work.toml: '../a' is no id of a task", "'a', for example"),
+    (f"[tasks.{'a' * 101}]\nrun = 'x'", f"work.toml: {'a' * 101!r} is no id of a task", "100 at most"),
+    (A + "pools.browser = 2\n[pools]\nbrowser = 1", "work.toml: 'a' takes 2 of pool 'browser', which has 1", None),
+    (A + "pools.gpu = 1", "work.toml: 'a' takes of pool 'gpu', which there is not", "set its size: [pools] gpu = …"),
+    (A + "pools.brwser = 1\n[pools]\nbrowser = 1", "work.toml: 'a' takes of pool 'brwser', which there is not",
+     "did you mean 'browser'?"),
+    (A + "cwd = '../x'", "work.toml: [tasks.a] sets cwd to '../x', which is not below the root", "root"),
+    (A + "cwd = 'a/../../x'", "work.toml: [tasks.a] sets cwd to 'a/../../x', which is not below the root", "root"),
+    (A + "cwd = '/x'", "work.toml: [tasks.a] sets cwd to '/x', which is not below the root", "root"),
+    (A + "env.a = '$NOT_SET'", "work.toml: [tasks.a] sets the variable a to $NOT_SET, which is not set", "export "),
+    (A + "env.a = '{titel}'", "work.toml: [tasks.a] has {titel}, which is no placeholder, in", "{title}?"),
+    ("[tasks.a]\nrun = ['x', '{fiel}']", "work.toml: [tasks.a] has {fiel}, which is no placeholder", "there are {id}"),
+    ("[tasks.a]\nrun = ['x', '{file}']", "work.toml: [tasks.a] has {file}, which this version does not", "{id}"),
+    ("[tasks.a]\nrun = 'echo \"{id}\"'", "work.toml: [tasks.a] has {id} in double quotes", '"$CODEBATCH_V_ID"'),
+    (f"[tasks.a]\nrun = '{'x' * 131072}'", f"{LONG} 131,072 bytes, and may 131,071", "{text_file}"),
+    (f"[tasks.a]\nrun = 'x {{text}}'\ntext = '{'x' * 131072}'", f"{LONG} 131,089 bytes, and may", "{text_file}"),
+    (A + f"text = '{'x' * (4 << 20)}'", "work.toml: [tasks.a] has 4,194,4", None),
+    ("max_parallel = 0\n" + A, "work.toml sets max_parallel to 0, which is to be a whole number from 1 to", None),
+    ("on_failure = 'x'\n" + A, "work.toml sets on_failure to 'x', which is to be \"skip-dependents\" or", None),
+    ("failures_max = 50001\n" + A, "work.toml sets failures_max to 50001, which is to be a whole number from 1", None),
+    ("root = 'nowhere'\n" + A, "work.toml sets root to 'nowhere', which is no directory", None),
+    ("clean_env = 'yes'\n" + A, "work.toml sets clean_env to 'yes', which is to be true or false", None),
+    ("x = \n" + A, "work.toml is no TOML: Invalid value (at line 1, column 5)", None),
+    (A + A, "work.toml is no TOML: Cannot declare ('tasks', 'a') twice (at line 3, column 9)", None),
+    ("x = " + "[" * 5000, "work.toml is no TOML: it is nested too deep", None),
+]  # fmt: skip
+
+VALUES = [
+    ("pools.gpu = 0", 'pools to {"gpu":0}, which is to be a table of whole numbers'),
+    ("priority = true", "priority to true, which is to be a whole number"),
+    (f"priority = 0x{'f' * 9000}", "priority to a number of many digits, which"),
+    (f"exit_ok = [0x{'f' * 9000}]", "exit_ok to what holds a number of many"),
+    ("timeout_seconds = 0", "timeout_seconds to 0, which is to be a number above 0"),
+    ("stall_seconds = nan", "stall_seconds to nan, which is to be a number"),
+    ("grace_seconds = inf", "grace_seconds to inf, which is to be a number"),
+    ("memory_mb_max = 1.5", "memory_mb_max to 1.5, which is to be a whole number"),
+    ("log_mb_max = 0", "log_mb_max to 0, which is to be a whole number from 1"),
+    ("restarts_max = -1", "restarts_max to -1, which is to be a whole number from 0"),
+    ("exit_ok = [256]", "exit_ok to [256], which is to be a list of whole numbers"),
+    ("exit_ok = []", "exit_ok to [], which is to be a list"),
+    ("exclusive = 1", "exclusive to 1, which is to be true or false"),
+    ("if_interrupted = 'x'", "if_interrupted to 'x', which is to be \"restart\" or"),
+    ("leftovers = 'x'", "leftovers to 'x', which is to be \"kill\" or \"leave\""),
+    ("needs = 'a'", "needs to 'a', which is to be a list of ids of tasks"),
+    ("title = 2020-01-01", 'title to "2020-01-01", which is to be a string'),
+    ("text = 5", "text to 5, which is to be a string"),
+    ("stdin = ''", "stdin to '', which is to be \"none\", \"text\" or the path"),
+    ("env.'a=b' = 'x'", "the variable 'a=b', which no environment can hold"),
+    ("env.'' = 'x'", "the variable '', which no environment can hold"),
+    ('env.a = "\\u0000"', "env to what holds a NUL"),
+    ("env.a = 3", 'env to {"a":3}, which is to be a table of strings'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "told", "hint"), MISTAKES, ids=[told[:60] for _, told, _ in MISTAKES])
+def test_a_mistake_is_told_with_what_to_do(tmp_path: Path, text: str, told: str, hint: str | None) -> None:
+    ((message, meant),) = wrong(tmp_path, text)
+    assert message.startswith(told)
+    assert meant is None if hint is None else meant is not None and hint in meant
+
+
+@pytest.mark.parametrize(("text", "told"), VALUES, ids=[text[:40] for text, _ in VALUES])
+def test_a_value_that_a_key_cannot_have_is_shown_beside_what_is_wanted(tmp_path: Path, text: str, told: str) -> None:
+    ((message, hint),) = wrong(tmp_path, A + text)
+    assert message.startswith(f"work.toml: [tasks.a] sets {told}")
+    assert hint is None
+
+
+@pytest.mark.parametrize("key", sorted(KEYS_TO_COME))
+def test_a_key_of_a_task_that_is_to_come_is_said_to_be(tmp_path: Path, key: str) -> None:
+    assert wrong(tmp_path, f"{A}{key} = 1") == [
+        (f"work.toml: [tasks.a] sets {key!r}, which this version does not have yet", None)
+    ]
+
+
+@pytest.mark.parametrize("key", sorted(SETTINGS_TO_COME))
+def test_a_setting_that_is_to_come_is_said_to_be(tmp_path: Path, key: str) -> None:
+    assert wrong(tmp_path, f"{key} = 1\n{A}") == [
+        (f"work.toml sets {key!r}, which this version does not have yet", None)
+    ]
+
+
+def test_all_mistakes_are_told_at_once_and_none_that_follows_from_another(tmp_path: Path) -> None:
+    text = """
+        max_parallel = -1
+        pools = { browser = 1 }
+        [defaults]
+        run = "make"
+        grace_seconds = "x"
+        [tasks.a]
+        needs = ["a", "c"]
+        pools = { browser = 2 }
+        colour = 3
+        [tasks.b]
+        title = 3
+        """
+    assert wrong(tmp_path, text) == [
+        ("work.toml sets max_parallel to -1, which is to be a whole number from 1 to 1,000,000", None),
+        ("work.toml: [defaults] sets grace_seconds to 'x', which is to be a number from 0 to 1,000,000,000", None),
+        (f"work.toml: [tasks.a] sets 'colour', which there is not; one of: {', '.join(KEYS)}", None),
+        ("work.toml: [tasks.b] sets title to 3, which is to be a string", None),
+        ("work.toml: 'a' takes 2 of pool 'browser', which has 1", None),
+        ("work.toml: 'a' needs 'c', which there is not", None),
+        ("the task 'a' needs itself", None),
+    ]
+
+
+def test_of_very_many_mistakes_twenty_are_told_in_no_time(tmp_path: Path) -> None:
+    text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["u{n}"]\n' for n in range(1500))
+    began = time.process_time()
+    told = wrong(tmp_path, text)
+    assert (len(told), told[-1]) == (21, ("and 1,480 more", None))
+    assert time.process_time() - began < 10
+
+
+def test_the_shortest_circle_is_told_of_each_that_hang_together(tmp_path: Path) -> None:
+    needs = {"a": "b", "b": "c", "c": "a", "d": "e", "e": "d", "f": "d"}
+    text = "".join(f'[tasks.{task}]\nrun = "x"\nneeds = ["{on}"]\n' for task, on in needs.items())
+    text = text.replace('needs = ["c"]', 'needs = ["c", "a"]')
+    assert wrong(tmp_path, text) == [
+        ("the tasks need one another in a circle: a → b → a", None),
+        ("the tasks need one another in a circle: d → e → d", None),
+    ]
+
+
+def test_a_very_long_circle_is_told_in_short(tmp_path: Path) -> None:
+    text = "".join(f'[tasks.t{n}]\nrun = "x"\nneeds = ["t{(n + 1) % 3000}"]\n' for n in range(3000))
+    ((told, _),) = wrong(tmp_path, text)
+    assert told.startswith("the tasks need one another in a circle: t0 → t1 → t2 → ")
+    assert told.endswith(" → t19 → … (3,000 in all) → t0")
+
+
+def test_more_tasks_than_there_may_be_are_refused() -> None:
+    problems, place = Problems(), Place("work.toml", "tasks")
+    check_ids([Task(CommandId(f"t{n}"), place, (), (), {}, None, NO_POLICY) for n in range(50_001)], problems)
+    with pytest.raises(InvalidWork, match=r"^there are 50,001 tasks, and may be 50,000$"):
+        problems.raise_any()
+
+
+def test_a_file_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "work.toml").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(InvalidConfiguration, match=r"work.toml has 67,108,865 bytes, and may have 67,108,864"):
+        read_work_files([], here=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tasks", r"tasks is no TOML file \(a directory\)"),
+        ("work.yaml", r"work.yaml is no TOML file \('.yaml'\), and this version reads no other work files"),
+        ("-", r"- is no TOML file \(a name without .toml\)"),
+        ("no.toml", "cannot read no.toml: No such file or directory"),
+        ("tasks/x.toml", "cannot read tasks/x.toml: it is no regular file"),
+        ("fifo.toml", "cannot read fifo.toml: it is no regular file"),
+        ("device.toml", "cannot read device.toml: it is no regular file"),
+        ("latin.toml", r"latin.toml is no UTF-8 \(line 2\)"),
+        ("codebatch.toml", r"codebatch.toml has no \[work\]"),
+        ("pyproject.toml", r"pyproject.toml has no \[tool.codebatch.work\]"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / "tasks" / "x.toml").mkdir(parents=True)
+    os.mkfifo(tmp_path / "fifo.toml")
+    (tmp_path / "device.toml").symlink_to("/dev/zero")
+    (tmp_path / "latin.toml").write_bytes(b"# a\n# caf\xe9\n")
+    (tmp_path / "codebatch.toml").write_text("jobs = 2\n[tasks.lint]\nx = 1\n", encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.codebatch]\njobs = 2\n", encoding="utf-8")
+    with pytest.raises(InvalidConfiguration, match=told):
+        read_work_files([Path(name)], here=tmp_path)
+
+
+def test_two_definitions_of_one_id_are_told_with_both_places(tmp_path: Path) -> None:
+    for name in ("a.toml", "b.toml"):
+        (tmp_path / name).write_text(A, encoding="utf-8")
+    with pytest.raises(InvalidWork, match=r"^'a' is defined twice, in a.toml: \[tasks.a\] and in b.toml: \[tasks.a\]$"):
+        read_work_files([Path("a.toml"), Path("b.toml")], here=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        ("A=", None),
+        ("HOME", None),
+        ("=x", "--env sets the variable '', which no environment can hold"),
+        ("NOT_SET", "--env sets the variable NOT_SET to $NOT_SET, which is not set"),
+    ],
+)
+def test_variables_of_the_command_line_are_checked(tmp_path: Path, env: str, told: str | None) -> None:
+    options = WorkOptions(env=(env,))
+    if told is None:
+        assert read(tmp_path, A, options, HOME="/x").commands[0].env in ({"A": ""}, {"HOME": "$HOME"})
+    else:
+        assert [message for message, _ in wrong(tmp_path, A, options)] == [told]
+
+
+def test_what_is_asked_for_and_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"there is no task 'biuld' in work.toml") as raised:
+        read(tmp_path, A.replace("a]", "build]"), WorkOptions(tasks=("biuld",)))
+    assert raised.value.hint == "did you mean 'build'?"
+    with pytest.raises(InvalidInput, match="max_parallel is 0"):
+        WorkOptions(max_parallel=0)
+    with pytest.raises(InvalidInput, match="no task is named"):
+        WorkOptions(only=True)
+
+
+def test_on_the_command_line_each_stands_on_its_line_and_none_makes_another(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def command() -> None:
+        raise InvalidWork([("a\nhint: b", "c"), ("d", None)], 25)
+
+    assert run_to_exit_status(command, []) == 2
+    assert capsys.readouterr().err == (
+        "error: 25 things are wrong with what is to be done\n  a\\nhint: b; c\n  d\n  and 23 more\n"
+    )

@@ -1,0 +1,277 @@
+"""What work files come to: commands, what needs what, and what holds for all of them (SPEC.md "Work files")."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from codebatch.errors import CodebatchError, InvalidConfiguration, NothingToDo
+from codebatch.model.command import encode_command
+from codebatch.model.toml import parse_toml
+from codebatch.model.work import Policy, WorkEdge, decode_work, encode_work
+from codebatch.system.host import usable_cores
+from codebatch.work.files import EXAMPLE
+from codebatch.work.reading import read_work_files
+from codebatch.work.settings import WorkOptions
+from codebatch.work.tables import KEYS_TO_COME, TaskTable, WorkDocument
+from tests.work.reading import read
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+A = '[tasks.a]\nrun = "x"\n'
+
+WHOLE = """
+strategy = "parallel"
+max_parallel = 4
+on_failure = "stop"
+failures_max = 3
+clean_env = true
+env = { CI = "1", TOKEN = "$TOKEN" }
+
+[pools]
+browser = 2
+
+[defaults]
+timeout_seconds = 1800
+env = { LANG = "C" }
+stdin = "text"
+
+[tasks.build]
+run = "make -j2"
+title = "Build it"
+env = { CI = "" }
+grace_seconds = 0.5
+
+[tasks.e2e]
+run = ["no-such-program", "playwright", "{id}", "{{id}}"]
+title = "Überall"
+text = "line 1\\nline 2"
+needs = ["build", "build"]
+after = ["lint", "build"]
+cwd = "web"
+stdin = "in.txt"
+priority = -1
+pools = { browser = 2 }
+exclusive = true
+exit_ok = [0, 2]
+timeout_seconds = 60
+stall_seconds = 30
+if_interrupted = "ask"
+restarts_max = 0
+leftovers = "leave"
+memory_mb_max = 512
+log_mb_max = 1
+
+[tasks.lint]
+run = "true"
+stdin = "none"
+"""
+
+
+def test_golden_bytes_of_a_whole_file(tmp_path: Path) -> None:
+    """After a deliberate change of format: write what is compared here into tests/golden."""
+    found = read(tmp_path, WHOLE, TOKEN="secret", PATH=os.defpath)
+    work = msgspec.structs.replace(found.work, root=b"/project")
+    assert found.work.root == os.fsencode(tmp_path.resolve())
+    assert decode_work(encode_work(found.work)) == found.work
+    assert encode_work(work) == (GOLDEN / "work.json").read_bytes()
+    assert b"".join(map(encode_command, found.commands)) == (GOLDEN / "commands.jsonl").read_bytes()
+    assert found.notes == ("'no-such-program', which 'e2e' runs, is not on the PATH",)
+
+
+def test_every_key_of_a_task_is_in_the_golden_file() -> None:
+    tables = parse_toml(WHOLE)["tasks"]
+    assert isinstance(tables, dict)
+    assert set().union(*tables.values()) == set(TaskTable.__struct_fields__)
+
+
+def test_the_type_of_the_file_says_what_its_reader_takes(tmp_path: Path) -> None:
+    assert msgspec.convert(parse_toml(WHOLE), WorkDocument).tasks["e2e"].exclusive
+    assert not KEYS_TO_COME & set(TaskTable.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "strategy", "at_once"),
+    [
+        ("", WorkOptions(), "serial", 1),
+        ("max_parallel = 1", WorkOptions(), "serial", 1),
+        ("max_parallel = 3", WorkOptions(), "parallel", 3),
+        ("", WorkOptions(max_parallel=3), "parallel", 3),
+        ("", WorkOptions(max_parallel=1), "serial", 1),
+        ("max_parallel = 5", WorkOptions(max_parallel=3), "parallel", 3),
+        ("max_parallel = 5", WorkOptions(max_parallel=1), "serial", 1),
+        ("strategy = 'parallel'", WorkOptions(), "parallel", min(8, usable_cores())),
+        ("strategy = 'parallel'", WorkOptions(max_parallel=1), "parallel", 1),
+        ("strategy = 'parallel'", WorkOptions(strategy="serial"), "serial", 1),
+        ("strategy = 'serial'\nmax_parallel = 4", WorkOptions(), "serial", 1),
+        ("strategy = 'serial'", WorkOptions(max_parallel=3), "serial", 1),
+        ("strategy = 'serial'", WorkOptions(max_parallel=3, strategy="parallel"), "parallel", 3),
+    ],
+)
+def test_how_many_run_at_once(tmp_path: Path, text: str, options: WorkOptions, strategy: str, at_once: int) -> None:
+    found = read(tmp_path, f"{text}\n{A}", options)
+    assert (found.work.strategy, found.work.max_parallel) == (strategy, at_once)
+    is_against = options.strategy is None and "'serial'" in text and options.max_parallel == 3
+    assert [note[:36] for note in found.notes] == ['work.toml says strategy = "serial": o'[:36]] * is_against
+
+
+def test_the_command_line_is_over_the_file(tmp_path: Path) -> None:
+    options = WorkOptions(on_failure="continue", failures_max=2, env=("CI=2", "TOKEN"), max_parallel=2)
+    found = read(tmp_path, WHOLE, options, TOKEN="x", PATH=os.defpath)
+    assert (found.work.on_failure, found.work.failures_max, found.work.max_parallel) == ("continue", 2, 2)
+    assert [command.env["CI"] for command in found.commands] == ["2", "2", "2"]
+    assert found.commands[0].env == {"CI": "2", "TOKEN": "$TOKEN", "LANG": "C"}
+    assert [note.split(",")[0].split(":")[0] for note in found.notes] == [
+        "failures_max is 2",
+        "the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it",
+        "on_failure is 'continue'",
+        "'no-such-program'",
+    ]
+
+
+def _ids(directory: Path, *tasks: str, only: bool = False) -> tuple[list[str], int, list[str]]:
+    text = "".join(f'[tasks.{task}]\nrun = "x"\nneeds = {list(needs)!r}\n' for task, needs in [("a", ""), ("b", "a")])
+    text += '[tasks.c]\nrun = "x"\nneeds = ["b"]\nafter = ["d"]\n[tasks.d]\nrun = "x"\n'
+    found = read(directory, text, WorkOptions(tasks=tasks, only=only))
+    return [*found.work.order], len(found.work.edges), [*found.notes]
+
+
+def test_tasks_are_chosen_with_what_they_need_or_without(tmp_path: Path) -> None:
+    assert _ids(tmp_path) == (["a", "b", "c", "d"], 3, [])
+    assert _ids(tmp_path, "c") == (["a", "b", "c"], 2, [])
+    assert _ids(tmp_path, "d", "b") == (["a", "b", "d"], 1, [])
+    met = "taken as met, for only what is named runs: b"
+    assert _ids(tmp_path, "c", "d", only=True) == (["c", "d"], 1, [met])
+
+
+def test_files_are_joined_and_the_first_one_says_how_they_run(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    first = 'max_parallel = 2\nenv = { A = "1" }\n[pools]\np = 1\n[defaults]\nrun = "first"\n[tasks.a]\nneeds = ["b"]\n'
+    second = 'max_parallel = 3\n[pools]\np = 5\nq = 2\n[defaults]\nrun = "second"\n[tasks.b]\npools = { q = 2 }\n'
+    (tmp_path / "a.toml").write_text(first, encoding="utf-8")
+    (tmp_path / "sub" / "b.toml").write_text(second, encoding="utf-8")
+    found = read_work_files([Path("a.toml"), Path("sub/b.toml")], here=tmp_path, environ={})
+    assert found.work.edges == (WorkEdge("a", "b"),)  # type: ignore[arg-type]
+    assert (found.work.source, found.work.max_parallel, found.work.pools) == ("a.toml, sub/b.toml", 2, {"p": 1, "q": 2})
+    assert found.work.policies == {"b": Policy(pools={"q": 2})}
+    assert [(command.run, command.env) for command in found.commands] == [("first", {"A": "1"}), ("second", {})]
+    assert found.notes == (f"the tasks of sub/b.toml start in {tmp_path.resolve()}, the root of a.toml",)
+
+
+def test_the_project_one_stands_in_is_looked_at_before_work_toml(tmp_path: Path) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    with pytest.raises(NothingToDo, match=r"there is no work.toml in this directory") as raised:
+        read_work_files([], here=below)
+    assert raised.value.hint is not None
+    (below / "work.toml").write_text(A, encoding="utf-8")
+    assert read_work_files([], here=below).work.source == "work.toml"
+    (tmp_path / "pyproject.toml").write_text("[tool.codebatch.work.tasks.b]\nrun = 'x'\n", encoding="utf-8")
+    found = read_work_files([], here=below)
+    assert (found.work.source, found.work.order, found.work.root) == (
+        "../pyproject.toml", ("b",), os.fsencode(tmp_path.resolve()),
+    )  # fmt: skip
+    (tmp_path / "codebatch.toml").write_text("[work.tasks.c]\nrum = 'x'\n", encoding="utf-8")
+    with pytest.raises(InvalidConfiguration, match=r"^../codebatch.toml: \[work.tasks.c\] sets 'rum'"):
+        read_work_files([], here=below)
+    assert read_work_files([Path("work.toml")], here=below).work.order == ("a",)
+
+
+def test_the_example_of_the_hint_is_a_work_file(tmp_path: Path) -> None:
+    assert read(tmp_path, EXAMPLE, PATH=os.environ["PATH"]).work.order == ("build", "test")
+
+
+@pytest.mark.parametrize("text", ["", "[tasks]", "max_parallel = 2"])
+def test_a_file_without_a_task_is_nothing_to_do(tmp_path: Path, text: str) -> None:
+    with pytest.raises(NothingToDo, match=r"there is no task in work\.toml") as raised:
+        read(tmp_path, text)
+    assert raised.value.hint is not None
+    assert "printf" in raised.value.hint
+
+
+def test_the_root_may_be_anywhere_and_is_without_links(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "link").symlink_to("project")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "work.toml").write_text(f'root = "../link"\n{A}', encoding="utf-8")
+    found = read_work_files([Path("files/work.toml")], here=tmp_path)
+    assert found.work.root == os.fsencode((tmp_path / "project").resolve())
+
+
+def test_a_name_that_is_no_unicode_is_told_with_escapes(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.toml")
+    (tmp_path / name).write_text(A, encoding="utf-8")
+    assert encode_work(read_work_files([Path(name)], here=tmp_path).work)
+    assert read_work_files([Path(name)], here=tmp_path).work.source == "caf\\xe9.toml"
+
+
+def test_a_diamond_ladder_is_read_at_once(tmp_path: Path) -> None:
+    text = '[tasks.j0]\nrun = "x"\n'
+    for n in range(1, 61):
+        text += f'[tasks.l{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n[tasks.r{n}]\nrun = "x"\nneeds = ["j{n - 1}"]\n'
+        text += f'[tasks.j{n}]\nrun = "x"\nneeds = ["l{n}", "r{n}"]\n'
+    began = time.process_time()
+    found = read(tmp_path, text, WorkOptions(tasks=("j60",)))
+    assert (len(found.commands), len(found.work.edges)) == (181, 240)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.slow
+def test_a_chain_of_as_many_as_there_may_be_is_read(tmp_path: Path) -> None:
+    text = "".join(f'[tasks.t{n}]\nrun = "x"\n' + f'needs = ["t{n - 1}"]\n' * (n > 0) for n in range(50_000))
+    found = read(tmp_path, text, WorkOptions(tasks=("t49999",)))
+    assert (len(found.commands), len(found.work.edges)) == (50_000, 49_999)
+
+
+TEXTS = st.text(max_size=6) | st.sampled_from(["a", "b", "$A", "{id}", "{x}", "'{id}'", "..", "none", "\0", "serial"])
+LEAVES = TEXTS | st.integers() | st.floats() | st.booleans() | st.dates() | st.sampled_from([0, 1, 2, 10**30])
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
+TASKS = st.dictionaries(st.sampled_from([*TaskTable.__struct_fields__, "each", "x"]), VALUES, max_size=4)
+SETTINGS = st.dictionaries(st.sampled_from([*WorkDocument.__struct_fields__, "trees", "x"]), VALUES, max_size=3)
+DOCUMENTS = st.builds(
+    lambda settings, defaults, tasks: {**settings, "defaults": defaults, "tasks": tasks},
+    SETTINGS,
+    TASKS | st.just({"run": "x"}),
+    st.dictionaries(st.sampled_from(["a", "b", "A", "-"]) | TEXTS, TASKS | st.just({"needs": ["a"]}), max_size=4),
+)
+
+
+def _toml(value: object) -> str:
+    """A value as TOML, inline."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode().replace("\x7f", "\\u007f")
+    return str(value).lower()
+
+
+@pytest.mark.slow
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(DOCUMENTS)
+@example({"tasks": {"a": {"run": "x", "needs": ["a"]}}})
+def test_any_document_is_a_work_list_or_an_error(tmp_path: Path, document: dict[str, object]) -> None:
+    text = "".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in document.items())
+    try:
+        found = read(tmp_path, text, A="x")
+    except CodebatchError:
+        return
+    assert decode_work(encode_work(found.work)) == found.work
+    assert all(map(encode_command, found.commands))
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=60))
+@example(b"\xef\xbb\xbf[tasks.a]\nrun='x'")
+@example(b"[[tasks]]")
+@example(b"tasks.a = []\n[[tasks.b]]")
+def test_any_bytes_are_a_work_list_or_an_error(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "work.toml").write_bytes(data)
+    with pytest.raises(CodebatchError):
+        read_work_files([], here=tmp_path)
