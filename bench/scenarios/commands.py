@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from bench.graphs import Graph, Span, chain, independent, level_barrier, list_scheduling, random_sleeps, witnessed
-from bench.measuring import BrokenSideError, alternate, run_side, watch
+from bench.measuring import BrokenSideError, Usage, alternate, run_side, watch
 from bench.rows import Row, SkippedRow, Target, figure_row, pair_row
 from bench.runners import CODEBATCH, DOIT, PARALLEL, PEERS, SNAKEMAKE, STORE, Runner, runners_here
 from bench.setting import Setting, answer, without
@@ -46,9 +46,15 @@ def many(setting: Setting) -> Iterator[Row]:
     graph = independent(_MANY)
     runners = runners_here()
     corpus = f"{_MANY:,} x `true`, {_SLOTS} slots"
-    turns = alternate(
-        [runner.side(graph, setting.scratch / runner.program, _SLOTS) for runner in runners], setting.runs
-    )
+    sides = [runner.side(graph, setting.scratch / runner.program, _SLOTS) for runner in runners]
+    for side in sides:
+        run_side(side)
+    by_turn: list[list[Usage]] = []
+    bare: list[float] = []
+    for _ in range(setting.runs):
+        by_turn.append([run_side(side) for side in sides])
+        bare.append(float(answer(setting.probe("bare", "bare_commands", str(_MANY)))))
+    turns = [list(column) for column in zip(*by_turn, strict=True)]
     for runner, theirs in zip(runners[1:], turns[1:], strict=True):
         yield pair_row(
             "commands",
@@ -58,17 +64,15 @@ def many(setting: Setting) -> Iterator[Row]:
             theirs=(f"{runner.name} {runner.version()}", theirs),
             target=_WALL.get(runner.name),
         )
-    bare = [float(answer(setting.probe("bare", "bare_commands", str(_MANY)))) for _ in range(setting.runs)]
-    themselves_s = sorted(bare)[len(bare) // 2]
     for runner, usages in zip(runners, turns, strict=True):
         yield figure_row(
             "commands",
             f"CPU of all processes beyond the commands' own, a command: {runner.name}",
             corpus,
-            [1000 * (usage.cpu_s - themselves_s) / _MANY for usage in usages],
+            [1000 * (usage.cpu_s - one) / _MANY for usage, one in zip(usages, bare, strict=True)],
             "ms",
             target=_CPU_MS if runner is CODEBATCH else None,
-            peer=f"`sh -c true` itself {1000 * themselves_s / _MANY:.2f} ms",
+            peer=f"`sh -c true` itself {1000 * sorted(bare)[len(bare) // 2] / _MANY:.2f} ms",
         )
         without(setting.scratch / runner.program)()
     yield from _missing("commands")
