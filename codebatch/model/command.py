@@ -57,9 +57,6 @@ def encode_command(command: Command) -> bytes:
     return encode_document(command)
 
 
-_decoder = msgspec.json.Decoder(Command)
-
-
 def decode_command(data: bytes) -> Command:
     """Read a command's object. Raises DocumentError."""
-    return decode_document(data, _decoder, COMMAND_FORMAT)
+    return decode_document(data, Command, COMMAND_FORMAT)

@@ -79,13 +79,12 @@ def encode_request(request: Request) -> bytes:
     return encode_members(request.head, request.body)
 
 
-_head_decoder = msgspec.json.Decoder(RequestHead)
 _body_decoder: msgspec.json.Decoder[RequestBody] = msgspec.json.Decoder(RequestBody)
 
 
 def decode_request(data: bytes, n: int) -> Request:
     """Read the `n`th request. Raises DocumentError."""
-    head = decode_document(data, _head_decoder, REQUEST_FORMAT)
+    head = decode_document(data, RequestHead, REQUEST_FORMAT)
     if head.n != n:
         raise DocumentError(f"it is request {head.n}")
-    return Request(head, decode_json(data, _body_decoder))
+    return Request(head, decode_json(data, _body_decoder.decode))

@@ -81,12 +81,9 @@ def encode_work(work: Work) -> bytes:
     return encode_document(work)
 
 
-_decoder = msgspec.json.Decoder(Work)
-
-
 def decode_work(data: bytes) -> Work:
     """Read work.json. Raises DocumentError, also where it speaks of commands that it has not."""
-    work = decode_document(data, _decoder, WORK_FORMAT)
+    work = decode_document(data, Work, WORK_FORMAT)
     known = set(work.order)
     if len(known) != len(work.order):
         raise DocumentError("a command stands twice in its order")
