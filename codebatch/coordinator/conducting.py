@@ -35,7 +35,7 @@ from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
 from codebatch.protocol.record_frames import FrameWriter
-from codebatch.store import journal
+from codebatch.store import journal, layout
 from codebatch.store.attempts import Attempts, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
@@ -87,6 +87,8 @@ class Conducting:
             self._holder = Holder(batch.files, batch.root, about, is_durable=True)
             opened.callback(self._holder.close)
             make_batch_directories(batch)
+            kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
+            opened.enter_context(batch.files.keeping_open(*(batch.root / name for name in kept)))
             self._leases = LeaseReader(batch.files, batch.root)
             self.epoch = self._take_lead()
             self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)

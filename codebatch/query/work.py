@@ -71,6 +71,11 @@ class WorkStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 def work_standing(store: Store, batch: Batch) -> WorkStanding:
     """Where a work batch stands. Raises WrongKind where it is an analysis, StoreCorrupt."""
+    with batch.files.keeping_open(batch.root / layout.OUTCOMES):
+        return _standing(store, batch)
+
+
+def _standing(store: Store, batch: Batch) -> WorkStanding:
     work, plan = read_work(batch), batch.plan()
     commands = commands_of(store, batch, work)
     reader = LeaseReader(batch.files, batch.root)

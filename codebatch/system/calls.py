@@ -4,7 +4,8 @@
 
 Below a root that was confined no symbolic link is followed, whoever made it and whenever: the real calls go from the
 root down, directory by directory, each opened relative to the one above with O_NOFOLLOW, and do what they do relative
-to the last (SPEC.md "Threat model"). No descriptor is kept between two calls, for a task may close any.
+to the last (SPEC.md "Threat model"). No descriptor is kept between two calls, for a task may close any, but by who asks
+for it: a process that runs no code of others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -41,6 +43,12 @@ class SystemCalls(Protocol):
         """From now on follow no link below a root: one on the way, or a file that is one, is ELOOP. No system call.
 
         A path that leads out of all roots that were confined, and to none of them, is EXDEV, as openat2(2) has it.
+        """
+
+    def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
+        """For that time, go to what is in these directories from descriptors of them. No system call but to get them.
+
+        What takes the place of one meanwhile is not seen. Only for who runs no code that may close descriptors.
         """
 
     def open(self, path: Path, flags: int) -> int:
@@ -108,6 +116,22 @@ class RealCalls:
 
     def __init__(self) -> None:
         self._roots: tuple[str, ...] = ()
+        self._kept: dict[str, int] = {}
+
+    @contextlib.contextmanager
+    def keeping_open(self, *directories: Path) -> Iterator[None]:
+        mine: dict[str, int] = {}
+        try:
+            for directory in directories:
+                with self._entered(directory) as (name, parent, is_confined):
+                    if is_confined:
+                        mine[os.fspath(directory)] = _open_at(name, _PASSED, parent)
+            self._kept |= mine
+            yield
+        finally:
+            self._kept = {path: fd for path, fd in self._kept.items() if path not in mine}
+            for fd in mine.values():
+                os.close(fd)
 
     def confine(self, root: Path) -> None:
         self._roots = tuple({*self._roots, os.fspath(root)})
@@ -183,6 +207,10 @@ class RealCalls:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), whole)
         if root is None or not rest:
             yield whole, None, root is not None
+            return
+        kept = self._kept.get(whole[: -len(rest[-1]) - 1])
+        if kept is not None:
+            yield rest[-1], kept, True
             return
         *directories, name = rest
         fd = _open_at(f"{root}/{first}", _PASSED, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -52,6 +53,9 @@ class WatchedCalls:
 
     def confine(self, root: Path) -> None:
         self._calls.confine(root)
+
+    def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
+        return self._calls.keeping_open(*directories)
 
     def open(self, path: Path, flags: int) -> int:
         fd = self._do("create" if flags & os.O_CREAT else "open", path, lambda: self._calls.open(path, flags))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -40,6 +40,9 @@ class TracedCalls:
 
     def confine(self, root: Path) -> None:
         self._calls.confine(root)
+
+    def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
+        return self._calls.keeping_open(*directories)
 
     def open(self, path: Path, flags: int) -> int:
         with self._in_turn():

@@ -113,7 +113,12 @@ class Supervisor:
 
     def run(self) -> None:
         """Work until told to stop, or an attempt was interrupted. Raises CoordinatorGone."""
-        with contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing():
+        root = self._batch.root
+        kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
+        with (
+            contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
+            self._files.keeping_open(*kept),
+        ):
             try:
                 self._converse()
             except CoordinatorGone:
