@@ -24,7 +24,8 @@ from codebatch.store.ids import latest_offset
 from codebatch.store.store import Store
 
 if TYPE_CHECKING:
-    from codebatch.query.apart import FilesApart
+    from codebatch.query.apart import Apart, FilesApart
+    from codebatch.query.file_numbers import FileNumbers
     from codebatch.snapshotting.staleness import Changes
     from codebatch.system.git_history import Head
     from codebatch.system.task_catalogue import TaskCatalogue
@@ -44,6 +45,7 @@ class Question:
         self.is_named = is_named
         self.note = note
         self._apart: FilesApart | None = None
+        self._numbers: FileNumbers | None = None
 
     @cached_property
     def records(self) -> BatchRecords:
@@ -60,10 +62,19 @@ class Question:
     def apart(self) -> FilesApart:
         """Which of its files stand apart: of a batch that is merged read once. Raises StoreCorrupt."""
         if self._apart is None or not self.records.source.is_done:
-            from codebatch.query.apart import FilesApart  # Few questions are asked for it.
+            from codebatch.query.apart import FilesApart
 
-            self._apart = FilesApart(self.records)
+            kept = self.find_numbers()
+            self._apart = FilesApart(_read_apart(self.records) if kept is None else kept.apart)
         return self._apart
+
+    def find_numbers(self, *, are_made: bool = False) -> FileNumbers | None:
+        """What is kept of its files; where nothing is None, unless it is made. Raises StoreCorrupt."""
+        if self._numbers is None:
+            from codebatch.query.file_numbers import keep_numbers, kept_numbers
+
+            self._numbers = kept_numbers(self.records) or (keep_numbers(self.records) if are_made else None)
+        return self._numbers
 
     @cached_property
     def catalogue(self) -> TaskCatalogue:
@@ -100,6 +111,12 @@ class Question:
         """The latest batch over another snapshot of the same place, None where there is none."""
         as_now = (each for each in iter_batches(self.store) if each.about.snapshot_id == snapshot_id)
         return next((each for each in as_now if each.about.place == self.batch.about.place), None)
+
+
+def _read_apart(records: BatchRecords) -> dict[bytes, Apart]:
+    from codebatch.query.file_classes import read_file_classes  # 2 ms that none needs where it is kept
+
+    return read_file_classes(records).apart
 
 
 class Answer(Generic[Found]):

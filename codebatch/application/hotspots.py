@@ -28,6 +28,7 @@ from codebatch.query.apart import Apart
 from codebatch.query.arguments import refuse_below_one, refuse_unknown
 from codebatch.query.completeness import completeness
 from codebatch.query.doubt import Doubt
+from codebatch.query.file_numbers import FileNumbers
 from codebatch.query.filters import path_bytes
 from codebatch.query.hotspot_ranking import Candidate, FilesKnown, HotspotBy, Ranking, rank_functions
 from codebatch.query.numbers import numbers_of_files, task_of
@@ -42,8 +43,9 @@ OF_FUNCTIONS: tuple[HotspotBy, ...] = ("hotspot", "cognitive", "complexity")
 """By what functions can be ranked; by the others files are."""
 _METRIC = {"hotspot": "cognitive", "duplication": "duplicated_lines", "churn": "code"}
 """Of what it is asked who is ranked, where that is called otherwise."""
+_DEPENDENTS = "dependents"
 _OF_FILES = ("cognitive", "complexity", "code", "duplicated_lines")
-_SPARE = 20
+_SPARE = 10
 """So many more are ranked, for some may show to be doubtful."""
 
 
@@ -108,14 +110,19 @@ def hotspots(
     history = churn(question)
     if history.changes is None and by == "churn":
         raise InvalidInput(history.told)
-    dependents = numbers_of_files(records, ("dependents",))["dependents"] if _knows_dependents(records) else None
+    kept = question.find_numbers(are_made=True)
+    dependents = _dependents(records, kept)
     known = FilesKnown(history.changes, dependents, None if everything else question.apart)
     is_wanted = _wanted(records, path, languages)
     is_of_files = files or by not in OF_FUNCTIONS
     if is_of_files:
         rows, left_out = _files(records, Ranking(by, known, limit), metric, least, is_wanted)
     else:
-        rows, left_out = _functions(records, by, known, limit, metric, least, is_wanted, doubts=not everything)
+        doubt = None if everything else Doubt(records, None if kept is None else kept.in_part)
+        greatest = None if kept is None else kept.of(f"max_{metric}")
+        rank = partial(rank_functions, records, metric, least, is_wanted, greatest)
+        best, left_out = _functions(lambda spare: rank(partial(Ranking, by, known, spare)), limit, doubt)
+        rows = tuple(_hotspot(known, each, {metric: each.value}, symbol=each.symbol, line=each.line) for each in best)
     found = Hotspots(rows=rows, left_out=left_out, churn_told=history.told)
     needed = {"analyze", "parse", "dependencies", *(["duplicates"] if is_of_files else [])} & {*records.task_names}
     if not records.source.is_done:
@@ -124,37 +131,29 @@ def hotspots(
     return Answer(question=question, found=found, whole=whole)
 
 
-def _knows_dependents(records: BatchRecords) -> bool:
-    """Whether all is there that says who depends on whom; else 0 would be told of each."""
+def _dependents(records: BatchRecords, kept: FileNumbers | None) -> Mapping[bytes, int] | None:
+    """How many files depend on each; None unless all is there that says so, or else 0 would be told of each."""
+    if kept is not None:
+        return kept.of(_DEPENDENTS)
     if "dependencies" not in records.task_names:
-        return False
-    return records.source.is_done or completeness(records, records.plan.needed_for("dependencies")).is_complete
+        return None
+    if not completeness(records, records.plan.needed_for("dependencies")).is_complete:
+        return None
+    return numbers_of_files(records, (_DEPENDENTS,))[_DEPENDENTS]
 
 
-_Found = tuple[tuple[Hotspot, ...], dict[Apart | Literal["doubtful"], int]]
+_LeftOut = dict[Apart | Literal["doubtful"], int]
 
 
-def _functions(
-    records: BatchRecords,
-    by: HotspotBy,
-    known: FilesKnown,
-    limit: int,
-    metric: str,
-    least: int,
-    is_wanted: Callable[[bytes], bool],
-    *,
-    doubts: bool,
-) -> _Found:
-    doubt = Doubt(records)
-    spare = 2 * limit + _SPARE
+def _functions(rank: Callable[[int], Ranking], limit: int, doubt: Doubt | None) -> tuple[list[Candidate], _LeftOut]:
+    """The best that are not doubtful; `rank` finds so many."""
+    spare = limit + _SPARE
     while True:
-        new_ranking = partial(Ranking, by, known, spare)
-        ranking = rank_functions(records, metric, least, is_wanted, new_ranking, is_looked_up=by != "hotspot")
-        best, beside = ranking.best()
+        best, beside = rank(spare).best()
         sound: list[Candidate] = []
         doubtful = 0
         for each in best:
-            if doubts and doubt.is_doubtful(each.path, each.symbol, each.line):
+            if doubt is not None and doubt.is_doubtful(each.path, each.symbol, each.line):
                 doubtful += 1
             else:
                 sound.append(each)
@@ -164,16 +163,15 @@ def _functions(
             break
         spare *= 4
     before = beside if len(sound) < limit else [each for each in beside if each[0] < sound[-1]]
-    left_out: dict[Apart | Literal["doubtful"], int] = dict(Counter(apart for _, apart in before))
+    left_out: _LeftOut = dict(Counter(apart for _, apart in before))
     if doubtful:
         left_out["doubtful"] = doubtful
-    rows = (_hotspot(known, each, {metric: each.value}, symbol=each.symbol, line=each.line) for each in sound)
-    return tuple(rows), left_out
+    return sound, left_out
 
 
 def _files(
     records: BatchRecords, ranking: Ranking, metric: str, least: int, is_wanted: Callable[[bytes], bool]
-) -> _Found:
+) -> tuple[tuple[Hotspot, ...], _LeftOut]:
     by_metric = numbers_of_files(records, (*_OF_FILES, metric))
     of_rank = by_metric[metric]
     if ranking.by == "churn":

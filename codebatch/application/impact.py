@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from codebatch.query.apart import is_test_file
 from codebatch.query.dependencies import Dependent
+from codebatch.query.tests_by_name import is_test_file
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from codebatch.errors import ObjectMissing
 from codebatch.model.entry import display_path, path_row
 from codebatch.model.record import SEVERITIES
 from codebatch.query.completeness import completeness
-from codebatch.query.dependencies import Imports, impact
+from codebatch.query.dependents import count_dependents
 from codebatch.query.fields import JsonRecord, path_key
 from codebatch.query.filters import RecordFilter
 from codebatch.query.numbers import files_above
@@ -77,7 +77,7 @@ def overview(question: Question, path: str) -> Answer[Overview]:
         path=file.path,
         about=about,
         numbers=numbers,
-        rank=_rank(question.records, about, numbers) if _knows_all(question, {"parse", "analyze"}) else None,
+        rank=_rank(question, about, numbers) if _knows_all(question, {"parse", "analyze"}) else None,
         dependents_in_all=_dependents(question.records, file.path) if _knows_all(question, {"dependencies"}) else None,
         hardest=_hardest(metrics),
         severities={each: severities[each] for each in SEVERITIES if severities[each]},
@@ -98,11 +98,16 @@ def _knows_all(question: Question, tasks: Collection[str]) -> bool:
     return completeness(records, needed).is_complete
 
 
-def _rank(records: BatchRecords, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
+def _rank(question: Question, about: JsonRecord | None, numbers: dict[str, int]) -> int | None:
     """The place of a file among those of its language, None where nothing of it is complex."""
     if about is None or not numbers.get(_COGNITIVE):
         return None
-    above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
+    records, kept = question.records, question.find_numbers()
+    if kept is None:
+        above = files_above(records, _COGNITIVE, numbers[_COGNITIVE])
+    else:
+        of_files = kept.of(_COGNITIVE) or {}
+        above = [path for path, value in of_files.items() if value > numbers[_COGNITIVE]]
     if len(above) > _LOOKED_UP_MAX:
         return 1 + sum(records.languages.get(path_key({**path_row(path)})) == about["lang"] for path in above)
     of = records.find_items(above).values()
@@ -113,7 +118,7 @@ def _rank(records: BatchRecords, about: JsonRecord | None, numbers: dict[str, in
 def _dependents(records: BatchRecords, path: bytes) -> int | None:
     """How many files lead to one, be it by others; None where its path is no UTF-8, which no import names."""
     try:
-        return len(impact(Imports(records).importers_of, path.decode()))
+        return count_dependents(records, path.decode())
     except UnicodeDecodeError:
         return None
 

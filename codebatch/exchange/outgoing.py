@@ -14,6 +14,7 @@ from codebatch.compare.texts import Texts
 from codebatch.exchange.sources import Sources
 from codebatch.model.record import SEVERITIES, Diagnostic
 from codebatch.query.apart import FilesApart
+from codebatch.query.file_classes import read_file_classes
 from codebatch.query.records import BatchRecords
 
 
@@ -36,7 +37,7 @@ def worst_first(records: BatchRecords, outgoing: Iterable[Outgoing]) -> list[Out
 
     Raises StoreCorrupt.
     """
-    apart = FilesApart(records)
+    apart = FilesApart(read_file_classes(records).apart)
 
     def rank(each: Outgoing) -> tuple[bool, int, bool, bytes, int, int, str, str]:
         is_apart, found = apart.of(each.path) is not None, each.found

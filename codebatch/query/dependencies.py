@@ -60,7 +60,8 @@ class Imports:
         if _TASK not in records.task_names:
             raise InvalidInput("the batch has no dependencies", hint="run the pipeline `full`")
         self._records = records
-        self._every: Mapping[str, Sequence[Import]] | None = None
+        self.every: Mapping[str, Sequence[Import]] | None = None
+        """By whom each file is imported, once all of it had to be read."""
 
     def __iter__(self) -> Iterator[Import]:
         """All, by path. Raises StoreCorrupt."""
@@ -77,14 +78,14 @@ class Imports:
 
         Raises StoreCorrupt.
         """
-        if self._every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
+        if self.every is None and len(targets) <= TARGETS_LOOKED_UP_MAX:
             lookups = [Lookup(make_key(DEPENDENCY, target.encode()), is_prefix=False) for target in targets]
             pieces = self._pieces(lookups)
             if self._are_few(pieces):
                 return _by_target(self._read(pieces, Marks(rows=(row_of("target", targets),))))
-        if self._every is None:
-            self._every = _by_target(self._read(self._pieces(), Marks()))
-        return self._every
+        if self.every is None:
+            self.every = _by_target(self._read(self._pieces(), Marks()))
+        return self.every
 
     def _are_few(self, pieces: Sequence[Piece]) -> bool:
         """Whether an index names what to read, and to read that alone takes less than to read all."""

@@ -7,12 +7,12 @@ its definition ends with the file.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from codebatch.query.fields import JsonRecord
+from codebatch.query.file_classes import IN_PART
 from codebatch.query.records import BatchRecords
-
-_IN_PART = ("errors", "partial")
 
 
 class _Definitions(NamedTuple):
@@ -23,10 +23,11 @@ class _Definitions(NamedTuple):
 
 
 class Doubt:
-    """Asked of few functions: each file takes a frame of two tasks."""
+    """Asked of few functions: each file takes a frame of two tasks, or none where it is known not to be `in_part`."""
 
-    def __init__(self, records: BatchRecords) -> None:
+    def __init__(self, records: BatchRecords, in_part: Collection[bytes] | None) -> None:
         self._records = records
+        self._in_part = in_part
         self._known: dict[bytes, _Definitions | None] = {}
 
     def is_doubtful(self, path: bytes, symbol: str, line: int) -> bool:
@@ -41,13 +42,15 @@ class Doubt:
 
     def _look(self, path: bytes) -> _Definitions | None:
         """None where nothing is to be doubted, or it is not known."""
+        if self._in_part is not None and path not in self._in_part:
+            return None
         if not {"parse", "symbols"} <= {*self._records.task_names}:
             return None
         item = self._records.find_items([path]).get(path)
         if item is None:
             return None
         files = [each for each in self._said("parse", item) if each["kind"] == "file"]
-        if not files or files[0].get("parse") not in _IN_PART:
+        if not files or files[0].get("parse") not in IN_PART:
             return None
         ends: dict[tuple[object, object], int] = {}
         for each in self._said("symbols", item):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from codebatch.query.apart import Apart, FilesApart
-from codebatch.query.numbers import iter_functions, pieces_with_functions
+from codebatch.query.numbers import iter_functions
 from codebatch.query.records import BatchRecords
 
 HotspotBy = Literal["hotspot", "cognitive", "complexity", "churn", "dependents", "duplication", "code"]
-_LOOKED_UP_FIRST = 300
-"""By an index first the files are read in which a function has so much: they say how much others need. Not of hotspots,
-of which a file that is changed often or used by all needs so little that nearly all would be read all the same."""
+_READ_ONE_BY_ONE_MAX = 500
+"""Of so many files the records are looked up; where more may have one of the best, all are read."""
 
 
 class Candidate(NamedTuple):
@@ -59,7 +58,7 @@ class Ranking:
         self._weight_max = _weight(changes, dependents) if by == "hotspot" else 1.0
 
     def add(self, path: bytes, value: int, symbol: str = "", line: int = 1) -> None:
-        score = value * self.known.weight_of(path) if self.by == "hotspot" else value
+        score = self.score(path, value)
         if score < self._least_score:
             return
         candidate = Candidate(-score, path, line, symbol, value)
@@ -70,6 +69,15 @@ class Ranking:
         self._kept.append(candidate)
         if len(self._kept) > 2 * self.limit:
             self._prune()
+
+    def score(self, path: bytes, value: int) -> float:
+        """By what a function, or a file, of such a value is ranked."""
+        return value * self.known.weight_of(path) if self.by == "hotspot" else value
+
+    def least_score(self) -> float:
+        """What has less is none of the best, whatever else comes."""
+        self._prune()
+        return self._least_score
 
     def above(self) -> float:
         """No value that is not above this can be of any more use."""
@@ -98,25 +106,33 @@ def rank_functions(
     metric: str,
     least: int,
     is_wanted: Callable[[bytes], bool],
+    greatest: Mapping[bytes, int] | None,
     new_ranking: Callable[[], Ranking],
-    *,
-    is_looked_up: bool,
 ) -> Ranking:
-    """The functions of which a metric is `least` or more; by an index, where `is_looked_up`. Raises StoreCorrupt."""
+    """The functions of which a metric is `least` or more.
 
-    def rank(bound: int) -> tuple[Ranking, bool]:
-        pieces = pieces_with_functions(records, metric, bound)
-        ranking = new_ranking()
-        for number in iter_functions(records, pieces, metric, least, ranking.above):
+    `greatest` is what it is of a function of each file at most, those without left out: only files are read that may
+    have one of the best. All are where it is None, or so many may. Raises StoreCorrupt.
+    """
+
+    def add(ranking: Ranking, files: Iterable[bytes] | None) -> None:
+        for number in iter_functions(records, metric, least, ranking.above, files):
             path = number.path_bytes
             if is_wanted(path):
                 ranking.add(path, number.value, number.symbol, number.line)
-        return ranking, any(piece.items is not None for piece in pieces)
 
-    bound = max(_LOOKED_UP_FIRST, least) if is_looked_up else least
-    ranking, is_narrowed = rank(bound)
-    if not is_narrowed or bound == least:
-        return ranking
-    ranking.best()
-    enough = max(math.floor(ranking.above()), least)
-    return ranking if enough >= bound else rank(enough)[0]
+    ranking = new_ranking()
+    if greatest is not None:
+        bounds = [(ranking.score(path, most), path) for path, most in greatest.items() if most >= least]
+        bounds = sorted((each for each in bounds if is_wanted(each[1])), reverse=True)
+        read = 0
+        while read < _READ_ONE_BY_ONE_MAX:
+            score = ranking.least_score()
+            chosen = [path for bound, path in bounds[read : read + ranking.limit] if bound >= score]
+            if not chosen:
+                return ranking
+            add(ranking, chosen)
+            read += len(chosen)
+        ranking = new_ranking()
+    add(ranking, None)
+    return ranking

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -14,7 +15,6 @@ from codebatch.model.entry import path_from_fields
 from codebatch.query.decoding import decode_lines, line_at
 from codebatch.query.filters import RecordFilter
 from codebatch.query.records import BatchRecords
-from codebatch.query.sources import Piece
 
 IN_TASKS = {"dependents": "dependencies", "cycle": "dependencies", "duplicated_lines": "duplicates"}
 """The tasks that give numbers; `analyze` gives the others."""
@@ -78,24 +78,31 @@ def files_above(records: BatchRecords, metric: str, value: int) -> list[bytes]:
     return found
 
 
-def pieces_with_functions(records: BatchRecords, metric: str, least: int) -> list[Piece]:
-    """Where a metric of functions is `least` or more; an index leaves out the files in which it is so of none."""
-    lookups = (look_for_metric(f"max_{metric}", least, None),) if least > 1 else ()
-    return records.pieces(task_of(metric), _METRICS, lookups)
-
-
 def iter_functions(
-    records: BatchRecords, pieces: Iterable[Piece], metric: str, least: int, above: Callable[[], float]
+    records: BatchRecords, metric: str, least: int, above: Callable[[], float], files: Iterable[bytes] | None = None
 ) -> Iterator[Number]:
-    """A metric of functions, where it is `least` or more, and more than `above` says by then. Raises StoreCorrupt."""
-    for piece in pieces:
-        for block in records.read(piece):
-            bound = max(above(), least - 1)
-            digits = len(str(max(int(bound), 1)))  # Most values are small, and not even looked at.
-            found = re.finditer(_FUNCTION % (metric.encode(), digits), block)
-            numbers = _decoded(block, [match.start() for match in found if int(match[1]) > bound])
-            records.reading.matched += len(numbers)
-            yield from numbers
+    """A metric of functions, where it is `least` or more, and more than `above` says by then; of some files, or of all.
+
+    Raises StoreCorrupt.
+    """
+    for block in _blocks(records, task_of(metric), files):
+        bound = max(above(), least - 1)
+        digits = len(str(max(int(bound), 1)))  # Most values are small, and not even looked at.
+        found = re.finditer(_FUNCTION % (metric.encode(), digits), block)
+        numbers = _decoded(block, [match.start() for match in found if int(match[1]) > bound])
+        records.reading.matched += len(numbers)
+        yield from numbers
+
+
+def _blocks(records: BatchRecords, task: str, files: Iterable[bytes] | None) -> Iterator[bytes]:
+    """What a task says of some files, or of all: whole lines."""
+    if files is None:
+        yield from chain.from_iterable(map(records.read, records.pieces(task, _METRICS, ())))
+        return
+    for item in records.find_items(files).values():
+        records.reading.shards += 1
+        records.reading.note(1)
+        yield records.source.item_lines(task, item) or b""
 
 
 def _decoded(block: bytes, places: Collection[int]) -> list[Number]:

@@ -39,7 +39,7 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = LatePattern(r"(?:churn|headline)-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = LatePattern(r"(?:churn|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
@@ -91,6 +91,16 @@ def churn_cache_name(directory: Digest) -> str:
 def headline_cache_name(batch: Digest) -> str:
     """The name of what is kept of the headline of a batch, by the digest of its id."""
     return f"headline-{batch[:16]}.bin"
+
+
+def numbers_cache_name(result: Digest) -> str:
+    """The name of what is kept of the files of a merged batch, by the digest of its results."""
+    return f"numbers-{result[:16]}.bin"
+
+
+def importers_cache_name(result: Digest) -> str:
+    """The name of what is kept of who imports whom in a merged batch, by the digest of its results."""
+    return f"importers-{result[:16]}.bin"
 
 
 def lease_name(shard: ShardId, start: int, epoch: int) -> str:

@@ -152,3 +152,61 @@ def test_a_batch_without_numbers_says_what_to_run(codebatch: CommandLine) -> Non
     codebatch("run", ".", "--pipeline", "analyze", "-q")
     assert "run the pipeline `full`" in codebatch("hotspots", "--by", "dependents", status=2).notes
     assert codebatch("hotspots", "--json").json["rows"][0]["dependents"] is None
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A store of 150 files of two functions each, of which every seventh is a test; all but one import one of them."""
+    codebatch = CommandLine(tmp_path_factory.mktemp("many"))
+    for each in range(150):
+        path = f"tests/test_{each}.py" if each % 7 == 0 else f"m{each}.py"
+        text = deep("first", each * 37 % 50 + 1) + deep("second", each * 11 % 23 + 1)
+        write(codebatch.directory / "tree" / path, "import m1\n" * (each != 1) + text)
+    codebatch("run", "tree", "--store", "store", "-q")
+    return codebatch
+
+
+def test_the_first_hotspots_are_the_same_however_few_files_are_read(many: CommandLine) -> None:
+    """What is kept of files says which of them are to be read; without a limit that matters all are."""
+    metrics = many("query", "metrics", "--metric", "cognitive", "--store", "store", "--json").json
+    functions = [each for each in metrics if "symbol" in each and not each["path"].startswith("tests/")]
+    expected = sorted(functions, key=lambda each: (-each["value"], each["path"], each.get("line", 1)))
+    every = hotspots(many, "--by", "cognitive", "--limit", "1000", "--json").json["rows"]
+    found = [(each["path"], each["line"], each["cognitive"]) for each in every]
+    assert found == [(each["path"], each.get("line", 1), each["value"]) for each in expected]
+    in_tests = [each["value"] for each in metrics if "symbol" in each and each["path"].startswith("tests/")]
+    for limit in (1, 10, 40):
+        answer = hotspots(many, "--by", "cognitive", "--limit", str(limit), "--json").json
+        assert answer["rows"] == every[:limit]
+        last = answer["rows"][-1]["cognitive"]
+        left_out = answer["left_out"].get("test", 0)
+        assert sum(value > last for value in in_tests) <= left_out <= sum(value >= last for value in in_tests)
+    by_rank = hotspots(many, "--limit", "1000", "--json").json["rows"]
+    assert hotspots(many, "--limit", "9", "--json").json["rows"] == by_rank[:9]
+
+
+QUESTIONS = (
+    ("hotspots", "--json"), ("hotspots", "--by", "complexity"), ("hotspots", "--files"), ("findings", "--all"),
+    ("duplicates",), ("inspect", "m1.py"), ("inspect", "m2.py"),
+)  # fmt: skip
+
+
+def test_what_is_kept_of_files_changes_no_answer_and_is_made_anew_where_it_is_damaged(many: CommandLine) -> None:
+    cache = many.directory / "store" / "cache"
+
+    def ask() -> list[bytes]:
+        return [many(*question, "--store", "store").stdout for question in QUESTIONS]
+
+    expected = ask()
+    kept = sorted(path for pattern in ("numbers-*", "importers-*") for path in cache.glob(pattern))
+    assert len(kept) == 2
+    sound = {path: path.read_bytes() for path in kept}
+    assert ask() == expected
+    for path, data in sound.items():
+        for damaged in (data[:-1], data[:40] + b"?" + data[41:], b""):
+            path.write_bytes(damaged)
+            assert ask() == expected
+            assert path.read_bytes() == data
+        path.unlink()
+        assert ask() == expected
+        assert path.read_bytes() == data
