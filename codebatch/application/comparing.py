@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -70,9 +70,12 @@ class Comparison:
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        told = [each for each in self._every if self._passes(self.trees.new, each.new)]
+        told: dict[str, list[Difference]] = defaultdict(list)
+        for each in self._every:
+            if self._passes(self.trees.new, each.new):
+                told[kind_of(each)].append(each)
         for kind in self.kinds:
-            found["unchanged"] += self._count_beside(kind, [each for each in told if kind_of(each) == kind])
+            found["unchanged"] += self._count_beside(kind, told[kind])
         return {state: found[state] for state in STATES}
 
     def _count_beside(self, kind: str, told: Sequence[Difference]) -> int:
@@ -105,7 +108,7 @@ class Comparison:
         return self._paired_diagnostics() if kind == "diagnostic" else compare_kind(self.trees, kind, self._tasks)
 
     def _is_asked(self, each: Difference) -> bool:
-        return self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
+        return self._asks_all or self._passes(self.trees.old, each.old) or self._passes(self.trees.new, each.new)
 
     def _passes(self, records: BatchRecords, record: Thing | None) -> bool:
         if record is None or self._asks_all:

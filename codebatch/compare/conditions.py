@@ -25,6 +25,7 @@ FORMS = ("new-error", "new-warning", "new", "worse", "metric:NAME>N", "metric:NA
 DEFAULT = "new-error"
 
 _METRIC = re.compile(r"metric:([^\s>+]{1,200})([>+])(\d{1,15})\Z", re.ASCII)
+_OF_A_METRIC = re.compile(r"metric:[^\s>+]{1,200}[>+]")
 _SEVERITIES: dict[str, Severity] = {"new-error": "error", "new-warning": "warning", "new": "hint"}
 
 
@@ -63,7 +64,9 @@ def parse_condition(text: str) -> Condition:
         return Condition(text, "diagnostic", 0, True, _raised)
     found = _METRIC.match(text)
     if found is None:
-        raise ValueError(f"{text!r} is no condition")
+        begins = _OF_A_METRIC.match(text)
+        why = f": behind {begins[0]} must be a whole number" if begins else ""
+        raise ValueError(f"{text!r} is no condition{why}")
     measure = _risen_to(found[1]) if found[2] == ">" else _risen_by(found[1])
     return Condition(text, "metric", int(found[3]), False, measure, found[1])
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -89,18 +90,9 @@ class Pairing(NamedTuple):
 _Way = Callable[[Mapping[int, Finding], Mapping[int, Finding]], Iterable[tuple[int, int]]]
 
 
-def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> Pairing:
-    """The first pass of `pair_in_file`, which nearly all are paired by, and which needs no text."""
-    pairs = [
-        FindingPair(one, other, "line")
-        for one, other in _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
-    ]
-    ours, theirs = {pair.old for pair in pairs}, {pair.new for pair in pairs}
-    return Pairing(
-        pairs,
-        [place for place in range(len(old)) if place not in ours],
-        [place for place in range(len(new)) if place not in theirs],
-    )
+def pair_on_lines(old: Sequence[OnLine], new: Sequence[OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
+    """The first pass of `pair_in_file`, which nearly all are paired by, and which needs no text: new places by old."""
+    return _on_one_line(dict(enumerate(old)), dict(enumerate(new)), paired_lines)
 
 
 def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: Sequence[int] | None) -> Pairing:
@@ -111,8 +103,8 @@ def pair_in_file(old: Sequence[Finding], new: Sequence[Finding], paired_lines: S
     if paired_lines is None:
         return _pair(old, new, {"message": _by(_message)})
 
-    def by_line(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator[tuple[int, int]]:
-        return _on_one_line(left, right, paired_lines)
+    def by_line(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterable[tuple[int, int]]:
+        return _on_one_line(left, right, paired_lines).items()
 
     return _pair(old, new, {"line": by_line, "text": _by(_text), "message": _by(_message)})
 
@@ -123,7 +115,7 @@ def pair_anywhere(old: Sequence[Finding], new: Sequence[Finding]) -> Pairing:
 
 
 def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _Way]) -> Pairing:
-    left, right = dict(enumerate(old)), dict(enumerate(new))
+    left, right = _in_order(old), _in_order(new)
     pairs = []
     for by, way in ways.items():
         for one, other in list(way(left, right)):
@@ -132,26 +124,61 @@ def _pair(old: Sequence[Finding], new: Sequence[Finding], ways: Mapping[Pass, _W
     return Pairing(pairs, list(left), list(right))
 
 
+def _in_order(found: Sequence[Finding]) -> dict[int, Finding]:
+    """Findings by their places, in the order of their lines and columns."""
+    return dict(sorted(enumerate(found), key=lambda item: (item[1].line, item[1].column)))
+
+
 def _on_one_line(
     left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]
-) -> Iterator[tuple[int, int]]:
-    theirs = _by_line(right)
-    for (tool, code, line), ones in _by_line(left).items():
+) -> dict[int, int]:
+    found = _unmoved(left, right, paired_lines)
+    taken = {*found.values()}
+    theirs = _by_line({place: each for place, each in right.items() if place not in taken})
+    ours = _by_line({place: each for place, each in left.items() if place not in found}) if theirs else {}
+    for (tool, code, line), ones in ours.items():
         its_other = paired_lines[line - 1] if 0 < line <= len(paired_lines) else -1
         others = theirs.get((tool, code, its_other + 1), []) if its_other >= 0 else []
-        if len(ones) == len(others) == 1:
-            yield ones[0], others[0]
-            continue
         if len(ones) * len(others) > _PAIRS_MAX:
             ones.sort(key=lambda place: left[place].column)
             others.sort(key=lambda place: right[place].column)
-            yield from zip(ones, others, strict=False)
-            continue
-        yield from _nearest(
-            (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
-            for one in ones
-            for other in others
-        )
+            found.update(zip(ones, others, strict=False))
+        elif others:
+            found.update(
+                _nearest(
+                    (abs(left[one].column - right[other].column), left[one].message != right[other].message, one, other)
+                    for one in ones
+                    for other in others
+                )
+            )
+    return found
+
+
+def _unmoved(left: Mapping[int, OnLine], right: Mapping[int, OnLine], paired_lines: Sequence[int]) -> dict[int, int]:
+    """Those that say the same in the same column of lines that are one, and are the only ones there that do.
+
+    They are the nearest that there can be, and nearly all that there are.
+    """
+    lines = len(paired_lines)
+    theirs = _alone((each.line, each.column, each.message, each.code, each.tool) for each in right.values())
+    ours = _alone(
+        (paired_lines[each.line - 1] + 1, each.column, each.message, each.code, each.tool)
+        if 0 < each.line <= lines
+        else None
+        for each in left.values()
+    )
+    ones, others = [*left], [*right]
+    return {ones[at]: others[theirs[said]] for said, at in ours.items() if said in theirs and said and said[0] > 0}
+
+
+def _alone(keys: Iterable[K]) -> dict[K, int]:
+    """Where each key is that is there once."""
+    every = [*keys]
+    found = dict(zip(every, count()))
+    if len(found) < len(every):
+        for key in {key for at, key in enumerate(every) if found[key] != at}:
+            del found[key]
+    return found
 
 
 def _by_line(found: Mapping[int, OnLine]) -> dict[tuple[str, str, int], list[int]]:
@@ -201,8 +228,8 @@ def _once(left: Mapping[int, Finding], right: Mapping[int, Finding]) -> Iterator
 
 
 def _grouped(found: Mapping[int, Finding], key: Callable[[Finding], K]) -> dict[K, list[int]]:
-    """The places of findings with one key, in the order of their lines and columns."""
+    """The places of findings with one key, in their order."""
     groups: dict[K, list[int]] = defaultdict(list)
-    for index in sorted(found, key=lambda index: (found[index].line, found[index].column, index)):
-        groups[key(found[index])].append(index)
+    for index, each in found.items():
+        groups[key(each)].append(index)
     return groups

@@ -12,6 +12,7 @@ from codebatch.compare.rules import Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.imported import way_of
@@ -33,6 +34,7 @@ class Reasons:
         self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
+        self._has_other: dict[str, bool] = {}
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -105,8 +107,10 @@ class Reasons:
         )
 
     def _has_other_tool(self, task: str) -> bool:
-        others = self._other.needed_for(task)
-        return any(_tool(each) != _tool(others.get(name)) for name, each in self._mine.needed_for(task).items())
+        if task not in self._has_other:
+            mine, others = self._mine.needed_for(task), self._other.needed_for(task)
+            self._has_other[task] = any(_tool(each) != _tool(others.get(name)) for name, each in mine.items())
+        return self._has_other[task]
 
 
 class _Stand:
@@ -118,6 +122,7 @@ class _Stand:
         self._switches: dict[str, Switch | None] = {}
         self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
+        self._tallies: dict[str, Tally] = {}
 
     def looks_at(self, path: bytes) -> bool:
         """Whether a path is of those that it is of."""
@@ -126,7 +131,9 @@ class _Stand:
 
     def has_result(self, task: str, path: bytes) -> bool:
         """Whether a task came to an end at a file, and did not fail."""
-        tally = self.records.source.tally((task,))
+        if task not in self._tallies:
+            self._tallies[task] = self.records.source.tally((task,))
+        tally = self._tallies[task]
         if tally.planned == tally.results:
             return True
         if task in self.records.source.project_tasks:

@@ -8,6 +8,7 @@ from typing import cast
 from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
 from codebatch.model.task import Json
+from codebatch.protocol.launch import SILENCING_MODULE
 from codebatch.system.plugins import load_question
 
 # How notes begin that silence something: ours, and what ruff heeds.
@@ -25,7 +26,7 @@ def switch_of(task: PlannedTask) -> Switch | None:
     """
     if task.name != _TASK:
         return None
-    ask = cast("Callable[[Mapping[str, Json]], Switch | None]", load_question("rule_switch"))
+    ask = cast("Callable[[Mapping[str, Json]], Switch | None]", load_question("rule_switch", SILENCING_MODULE))
     return ask(task.config)
 
 
@@ -43,7 +44,7 @@ def are_silenced(
     """
     ask = cast(
         "Callable[[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]], list[bool]]",
-        load_question("are_silenced"),
+        load_question("are_silenced", SILENCING_MODULE),
     )
     try:
         return ask(path, content, contexts, findings)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
+
+import msgspec
 
 from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
@@ -17,8 +18,7 @@ from codebatch.model.record import Diagnostic
 Codes = frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class Told(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A finding, of which file, and which task told it. Two that say the same are two."""
 
     path: bytes
@@ -60,11 +60,11 @@ class _Findings(NamedTuple):
 
 
 class _Pairing:
-    """What is left to pair, by path; where there is none left a path stays."""
+    """What is left to pair, by path, in the order it was told; where there is none left a path stays."""
 
     def __init__(self, trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> None:
         self._trees = trees
-        self._left: dict[Side, dict[bytes, dict[Told, None]]] = {"old": _by_path(old), "new": _by_path(new)}
+        self._left: dict[Side, dict[bytes, list[Told]]] = {"old": _by_path(old), "new": _by_path(new)}
         self._scopes: dict[Side, Mapping[bytes, Scopes]] = {"old": {}, "new": {}}
         self._pairs: list[ToldPair] = []
         self._turned: dict[tuple[bytes, bytes], bool] = {}
@@ -74,7 +74,7 @@ class _Pairing:
     def paired(self) -> Paired:
         files = [(old, new) for old in self._left["old"] if (new := self._trees.new_path(old)) in self._left["new"]]
         for old, new in files:
-            if new is not None and self._common(old, new):
+            if new is not None and not _rules(self._left["old"][old]).isdisjoint(_rules(self._left["new"][new])):
                 self._pair_on_lines(old, new)
         left = [(old, new) for old, new in files if new is not None and self._common(old, new)]
         if have_scopes(self._trees.old, self._trees.new):
@@ -90,7 +90,7 @@ class _Pairing:
 
     def _pair_on_lines(self, old: bytes, new: bytes) -> None:
         """Pair those on lines that are one, without their texts."""
-        ours, theirs = [*self._left["old"][old]], [*self._left["new"][new]]
+        ours, theirs = self._left["old"][old], self._left["new"][new]
         if self._is_turned(old, new):
             lines = self._trees.lines("new", new, old)
         else:
@@ -100,9 +100,13 @@ class _Pairing:
             return
         abouts = [told.about for told in ours], [told.about for told in theirs]
         if self._is_turned(old, new):
-            self._take(ours, theirs, _turned(pair_on_lines(*abouts[::-1], lines)))
+            other_of = {one: other for other, one in pair_on_lines(*abouts[::-1], lines).items()}
         else:
-            self._take(ours, theirs, pair_on_lines(*abouts, lines))
+            other_of = pair_on_lines(*abouts, lines)
+        self._pairs += [ToldPair(ours[one], theirs[other], "line") for one, other in other_of.items()]
+        taken = {*other_of.values()}
+        self._left["old"][old] = [told for place, told in enumerate(ours) if place not in other_of]
+        self._left["new"][new] = [told for place, told in enumerate(theirs) if place not in taken]
 
     def _pair_in_file(self, old: bytes, new: bytes) -> None:
         """Pair those that are left by what is written there, and by what they say."""
@@ -145,10 +149,15 @@ class _Pairing:
         return _Findings([*chain(*(each.told for each in every))], [*chain(*(each.found for each in every))])
 
     def _take(self, ours: Sequence[Told], theirs: Sequence[Told], pairing: Pairing) -> None:
-        for place, its_other, by in pairing.pairs:
-            pair = ToldPair(ours[place], theirs[its_other], by)
-            del self._left["old"][pair.old.path][pair.old], self._left["new"][pair.new.path][pair.new]
-            self._pairs.append(pair)
+        pairs = [ToldPair(ours[place], theirs[its_other], by) for place, its_other, by in pairing.pairs]
+        self._pairs += pairs
+        self._drop("old", {pair.old for pair in pairs})
+        self._drop("new", {pair.new for pair in pairs})
+
+    def _drop(self, side: Side, taken: Collection[Told]) -> None:
+        left = self._left[side]
+        for path in {told.path for told in taken}:
+            left[path] = [told for told in left[path] if told not in taken]
 
     def _all_left(self, side: Side) -> list[Told]:
         return [*chain(*self._left[side].values())]
@@ -164,11 +173,15 @@ def _said(told: Told) -> tuple[int, int, str, str, str]:
     return about.line, about.column, about.tool, about.code, about.message
 
 
-def _by_path(told: Iterable[Told]) -> dict[bytes, dict[Told, None]]:
-    found: dict[bytes, dict[Told, None]] = defaultdict(dict)
+def _by_path(told: Iterable[Told]) -> dict[bytes, list[Told]]:
+    found: dict[bytes, list[Told]] = defaultdict(list)
     for each in told:
-        found[each.path][each] = None
+        found[each.path].append(each)
     return dict(found)
+
+
+def _rules(told: Iterable[Told]) -> set[str]:
+    return {each.about.code for each in told}
 
 
 def _codes(told: Iterable[Told]) -> Codes:

@@ -14,6 +14,7 @@ from codebatch.model.task import OwnPlace
 
 WORKER_MODULE = "codebatch_workers"
 QUESTIONS_MODULE = "codebatch_workers.runtime.introspection"
+SILENCING_MODULE = "codebatch_workers.runtime.silencing"
 SOURCE_MODULE = "codebatch_workers.runtime.source_lines"
 
 HOLDER_VARIABLE = "CODEBATCH_HOLDER"

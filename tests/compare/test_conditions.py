@@ -96,3 +96,11 @@ def test_each_condition_has_its_verdict_and_each_difference_is_told_once() -> No
 def test_what_is_no_condition(text: str) -> None:
     with pytest.raises(ValueError, match="no condition"):
         parse_condition(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["metric:complexity>", "metric:complexity+ten", "metric:complexity>1.5", "metric:complexity>-1"]
+)
+def test_where_a_number_lacks_that_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no condition: behind metric:complexity[>+] must be a whole number"):
+        parse_condition(text)

@@ -8,19 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from codebatch_workers.lint.settings import PathSettings, QueryRule, RuffSettings, Settings, TodoPolicy
+from codebatch_workers.lint.settings import AllSettings, QueryRule, Settings
 
 _RUFF_CODE = re.compile(r"[A-Z]+[0-9]*\*?\Z")
 RULE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
-class LintConfig(Settings, frozen=True, kw_only=True):
-    """Everything that `[tasks.lint]` may say."""
-
-    paths: tuple[PathSettings, ...] = ()
-    rules: tuple[QueryRule, ...] = ()
-    todo: TodoPolicy = TodoPolicy()
-    ruff: RuffSettings = RuffSettings()
+class LintConfig(AllSettings, frozen=True, kw_only=True):
+    """Everything that `[tasks.lint]` may say, of rules that there are."""
 
     def __post_init__(self) -> None:
         named = set(self._named())

@@ -67,3 +67,12 @@ class RuffSettings(_Part, frozen=True, kw_only=True):
     """`pinned`: the rules of ruff_rules.py; `project`: as the tree's own files say (ruff_files.py)."""
 
     config: Literal["pinned", "project"] = "pinned"
+
+
+class AllSettings(Settings, frozen=True, kw_only=True):
+    """Everything that `[tasks.lint]` may say. Whether there are such rules is not looked at (config.py)."""
+
+    paths: tuple[PathSettings, ...] = ()
+    rules: tuple[QueryRule, ...] = ()
+    todo: TodoPolicy = TodoPolicy()
+    ruff: RuffSettings = RuffSettings()

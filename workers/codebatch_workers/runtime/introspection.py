@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -17,8 +16,8 @@ from codebatch.model.task import Json
 from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
+from codebatch_workers.lint.holding import is_on, severity_of
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
@@ -33,19 +32,15 @@ from codebatch_workers.syntax.languages import (
     language_of_path,
 )
 from codebatch_workers.syntax.source import SourceFile
-from codebatch_workers.syntax.suppression import suppressions, without_unwanted
+from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import (
     NOT_WRITTEN_BY_HAND,
     apply_rule,
-    is_on,
     rules_of,
-    settings_at,
-    severity_of,
 )
 
 __all__ = [
-    "are_silenced",
     "example_rule",
     "explain_rule",
     "find_in",
@@ -54,7 +49,6 @@ __all__ = [
     "list_rules",
     "named_language",
     "references_in",
-    "rule_switch",
     "syntax_tree",
     "test_rules",
 ]
@@ -106,39 +100,6 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
         }
         for code, severity, default, tool, summary in every
     ]
-
-
-def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
-    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
-
-    None at all where the settings are not ours.
-    """
-    try:
-        config = msgspec.convert(dict(settings), LintConfig)
-    except msgspec.ValidationError:
-        return None
-    known = {rule.code: rule.is_on for rule in rules_of(config)}
-    is_project = config.ruff.config == "project"
-    if not is_project:
-        known.update(dict.fromkeys(SEVERITIES, True))
-
-    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
-
-    def is_off(path: bytes, tool: str, code: str) -> bool | None:
-        if code not in known and not (is_project and tool == "ruff"):
-            return None
-        return not is_on(code, settings_of(path), default=known.get(code, True))
-
-    return is_off
-
-
-def are_silenced(
-    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
-) -> list[bool]:
-    """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours, of_ruff = suppressions(file), RuffNotes(file)
-    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
 
 
 def summaries() -> dict[str, Json]:

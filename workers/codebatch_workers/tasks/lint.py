@@ -14,10 +14,11 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from codebatch.model.patterns import PatternList, parse_arguments
+from codebatch.model.patterns import parse_arguments
 from codebatch.model.record import Diagnostic, FileClass, Record, Severity
 from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.holding import is_below, is_on, severity_of
 from codebatch_workers.lint.query_rules import compile_rule
 from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
@@ -136,9 +137,7 @@ class Lint:
         """What holds for a file; few different ones for many files."""
         places: tuple[int, ...] = ()
         if self._patterns:
-            places = tuple(
-                index for index, (patterns, _) in enumerate(self._patterns) if _is_below(patterns, file.path)
-            )
+            places = tuple(index for index, (patterns, _) in enumerate(self._patterns) if is_below(patterns, file.path))
         key = file.file_class, places
         profile = self._profiles.get(key)
         if profile is None:
@@ -169,12 +168,6 @@ class Lint:
         }
 
 
-def settings_at(config: LintConfig, path: bytes) -> tuple[Settings, ...]:
-    """The settings that hold at a path; later ones come on top of earlier ones."""
-    at_path = (each for each in config.paths if _is_below(parse_arguments(each.match, "match"), path))
-    return (config, *at_path)
-
-
 def _without_fragments(found: list[Diagnostic]) -> list[Diagnostic]:
     """Where many names are undefined the first alone: the file is a part of another, or an example that begins late."""
     undefined = [each for each in found if each.code == _UNDEFINED]
@@ -187,35 +180,6 @@ def _wanted_somewhere(config: LintConfig) -> list[str]:
     """ruff's codes that are not off, or on again for some paths."""
     on_again = [code for settings in config.paths for code in settings.on]
     return [code for code in SEVERITIES if not matches(code, config.off) or matches(code, on_again)]
-
-
-def _is_below(patterns: PatternList, path: bytes) -> bool:
-    """Whether the last pattern that matches a path, or a directory above it, does not negate."""
-    parts = path.split(b"/")
-    for count in range(len(parts), 0, -1):
-        pattern = patterns.decide(b"/".join(parts[:count]), is_directory=count < len(parts))
-        if pattern is not None:
-            return not pattern.negated
-    return False
-
-
-def is_on(code: str, settings: Sequence[Settings], *, default: bool) -> bool:
-    """The last settings that speak of a code decide; in one that says both, `off` does."""
-    for each in reversed(settings):
-        if matches(code, each.off):
-            return False
-        if matches(code, each.on):
-            return True
-    return default
-
-
-def severity_of(code: str, settings: Sequence[Settings], default: Severity) -> Severity:
-    """The last settings that speak of a code decide; in one of them the longest pattern."""
-    for each in reversed(settings):
-        fitting = [pattern for pattern in each.severity if matches(code, (pattern,))]
-        if fitting:
-            return each.severity[max(fitting, key=len)]
-    return default
 
 
 def apply_rule(rule: TextRule, file: SourceFile) -> list[Diagnostic]:

@@ -1,0 +1,68 @@
+"""What a comparison asks of the code that workers run: whether a rule is off at a path, whether a note silences it.
+
+`codebatch.system.plugins.load_question` loads these by name. A rule that is off is told of without any parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+
+import msgspec
+
+from codebatch.model.task import Json
+from codebatch_workers.lint.holding import is_on, settings_at
+from codebatch_workers.lint.ruff_rules import SEVERITIES
+from codebatch_workers.lint.settings import AllSettings
+
+
+def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], bool | None] | None:
+    """Whether a rule is off, asked with a path, its tool and its code; None of what is no rule of these settings.
+
+    None at all where the settings are not ours.
+    """
+    try:
+        config = msgspec.convert(dict(settings), AllSettings)
+    except msgspec.ValidationError:
+        return None
+    is_project = config.ruff.config == "project"
+    known = dict.fromkeys((rule.id for rule in config.rules), True)
+    if not is_project:
+        known.update(dict.fromkeys(SEVERITIES, True))
+    settings_of = lru_cache(partial(settings_at, config))  # Of a file many findings are asked.
+
+    @lru_cache
+    def is_on_by_default(code: str) -> bool | None:
+        return known[code] if code in known else _is_on_of_ours(code)
+
+    def is_off(path: bytes, tool: str, code: str) -> bool | None:
+        default = is_on_by_default(code)
+        if default is None:
+            if not (is_project and tool == "ruff"):
+                return None
+            default = True
+        return not is_on(code, settings_of(path), default=default)
+
+    return is_off
+
+
+def _is_on_of_ours(code: str) -> bool | None:
+    """Whether a rule that comes with us is on where nothing is said of it; None where it is none."""
+    from codebatch_workers.lint.text_rules import RULES_BY_CODE  # 4 ms that no other rule takes
+
+    rule = RULES_BY_CODE.get(code)
+    return None if rule is None else rule.is_on
+
+
+def are_silenced(
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
+) -> list[bool]:
+    """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
+    # What reads a file is loaded where there is one with a note.
+    from codebatch_workers.lint.ruff_notes import RuffNotes
+    from codebatch_workers.syntax.source import SourceFile
+    from codebatch_workers.syntax.suppression import suppressions
+
+    file = SourceFile(path, content, executable=False, contexts=contexts)
+    ours, of_ruff = suppressions(file), RuffNotes(file)
+    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
