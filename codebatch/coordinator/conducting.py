@@ -29,18 +29,17 @@ from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
-from codebatch.model.outcome import HolderId, Outcome, Unit
+from codebatch.model.outcome import HolderId, Unit
 from codebatch.model.plan import Plan
 from codebatch.model.work import WORK_TASK, Work
 from codebatch.protocol import messages
 from codebatch.protocol.launch import attempt_mark
-from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import journal, layout
 from codebatch.store.attempts import Attempts, read_leases
 from codebatch.store.batches import Batch, make_batch_directories
 from codebatch.store.holders import Holder, HolderFile, Lease, LeaseReader
 from codebatch.store.leftovers import BatchLeftovers
-from codebatch.store.outcomes import Committer, Outcomes, encode_outcome
+from codebatch.store.outcomes import Committer, Outcomes, attempt_outcome
 from codebatch.store.requests import Requests
 
 # Leases of others are looked at after so many turns: one in which nothing was heard takes a tenth of a second.
@@ -114,7 +113,6 @@ class Conducting:
                 requests=self._requests.read(),
             )
             self._opened = opened.pop_all()
-        self._frame_writer = FrameWriter()
         self._workers: dict[WorkerId, Member] = {}
         self._events: deque[CommandEvent] = deque()
         self._end: Complete | Drained | Break | None = None
@@ -288,8 +286,8 @@ class Conducting:
 
     def _settle(self, action: Settle) -> None:
         shard, item = self._attempts.places.place(action.item)
-        outcome = Outcome(shard=shard, task=WORK_TASK, start=item, end=item + 1, type=action.type, reason="interrupted")
-        encoded = encode_outcome(outcome, [b""], self._frame_writer)
+        unit = Unit(shard=shard, start=item, end=item + 1, tasks=(WORK_TASK,), round=action.round)
+        encoded = attempt_outcome(unit, action.type, "interrupted")
         commit = self._committer.commit([encoded], epoch=action.epoch, round_=action.round)
         self._handle(Concluded(self._attempts.of_commit(commit)))
         if not commit.outcomes:

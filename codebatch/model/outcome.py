@@ -53,8 +53,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     A project task's covers the one item of its own shard. `inputs` is the digest of what it was made of; the bytes of
     a `result` are those of its `parts`: one outcome for each shard of files, in path order.
 
-    An attempt of a command covers one item and holds no records. `blocked` is one that waits for an answer, `cancelled`
-    one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal ended it.
+    An attempt of a command covers one item and has no records, and no bytes. `blocked` is one that waits for an answer,
+    `cancelled` one that was ended, or not begun, for a request. `exit_status` is the command's, negative where a signal
+    ended it.
     """
 
     shard: ShardId

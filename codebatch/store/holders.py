@@ -186,7 +186,7 @@ class LeaseReader:
         live: dict[HolderId, bool] = {}
         leases: dict[tuple[ShardId, int], Lease] = {}
         for (shard, start), (epoch, inode, name) in highest.items():
-            holder = self._holder(inode, self._root / layout.LEASES / name)
+            holder = self._holder(inode, name)
             if holder.holder not in live:
                 live[holder.holder] = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
             leases[shard, start] = Lease(
@@ -204,7 +204,7 @@ class LeaseReader:
         epoch, inode, name = highest
         if not epoch:
             return 0, None
-        holder = self._holder(inode, self._root / layout.LEASES / name)
+        holder = self._holder(inode, name)
         is_live = self.is_live(holder) and (is_here(holder.host) or not self._take_over)
         return epoch, holder if is_live else None
 
@@ -214,10 +214,10 @@ class LeaseReader:
             return self._files.is_locked(self._root / layout.HOLDERS / holder.holder)
         return holder.host.name != this_host().name
 
-    def _holder(self, inode: int, lease: Path) -> HolderFile:
+    def _holder(self, inode: int, lease: str) -> HolderFile:
         """Whose lease it is. One that tells neither by its bytes nor by its inode is of nobody who lives."""
         if inode not in self._by_inode:
-            found = self._read(lease)
+            found = self._read(self._root / layout.LEASES / lease)
             if found is None:
                 self.holders()
             self._by_inode.setdefault(inode, found or _unreadable(NOBODY))

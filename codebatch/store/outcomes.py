@@ -23,8 +23,18 @@ from codebatch.model.counts import Counts, add_counts
 from codebatch.model.digest import Digest, digest_bytes
 from codebatch.model.entry import path_fields
 from codebatch.model.items import ROW_BYTES, item_lengths, item_range, iter_items, make_row
-from codebatch.model.outcome import Commit, HolderId, Outcome, Register, decode_commit, encode_commit, first_unkeyed
-from codebatch.model.record import Failure, FailureReason
+from codebatch.model.outcome import (
+    Commit,
+    HolderId,
+    Outcome,
+    OutcomeType,
+    Register,
+    Unit,
+    decode_commit,
+    encode_commit,
+    first_unkeyed,
+)
+from codebatch.model.record import CommandReason, Failure, FailureReason
 from codebatch.protocol.record_frames import FrameWriter, decode_frames, decode_range, iter_frames
 from codebatch.store import layout
 from codebatch.store.batches import check_is_there
@@ -65,6 +75,25 @@ class EncodedOutcome(NamedTuple):
     frames: bytes
     table: bytes
     evidence: str = ""
+
+
+def attempt_outcome(
+    unit: Unit,
+    type_: OutcomeType,
+    reason: CommandReason | None = None,
+    exit_status: int | None = None,
+) -> EncodedOutcome:
+    """How an attempt of a command ended. It has no records, and so no bytes."""
+    outcome = Outcome(
+        shard=unit.shard,
+        task=unit.tasks[0],
+        start=unit.start,
+        end=unit.end,
+        type=type_,
+        reason=reason,
+        exit_status=exit_status,
+    )
+    return EncodedOutcome(outcome, b"", b"")
 
 
 def encode_outcome(
@@ -148,9 +177,14 @@ class Committer:
         self._sequence = 0
 
     def commit(self, encoded: Sequence[EncodedOutcome], *, epoch: int, round_: int) -> Commit:
-        """Make outcomes durable together; returns those that won their names. The rest was another's work already."""
-        outcomes = tuple(one.outcome.at(self._segment.append(one.frames, one.table)) for one in encoded)
-        self._segment.sync()
+        """Make outcomes durable together; returns those that won their names. The rest was another's work already.
+
+        Attempts of commands have no bytes, and nothing is written of them but the commit.
+        """
+        outcomes = tuple(one.outcome for one in encoded)
+        if any(one.frames or one.table for one in encoded):
+            outcomes = tuple(one.outcome.at(self._segment.append(one.frames, one.table)) for one in encoded)
+            self._segment.sync()
         commit = Commit(segment=self._holder, epoch=epoch, round=round_, outcomes=outcomes)
         self._sequence += 1
         lost = self._outcomes.commit(commit, self._holder, self._sequence)
@@ -224,6 +258,9 @@ class Outcomes:
                 commit = decode_commit(read_document_bytes(self._files, self._directory / same[0][0]))
             except (FileNotFoundError, ValueError):
                 found.unreadable.extend(register for _, register in same)
+                continue
+            if len(same) == len(commit.outcomes) == 1 and _register(commit, commit.outcomes[0]) == same[0][1]:
+                found.commits.append(commit)  # As nearly every one is.
                 continue
             won = {register for _, register in same}
             outcomes = tuple(outcome for outcome in commit.outcomes if _register(commit, outcome) in won)

@@ -44,7 +44,7 @@ Watch = Callable[[Operation], Fate | None]
 
 
 class WatchedCalls:
-    """Another's calls, each shown to `watch` first."""
+    """Another's calls, each shown to `watch` first. Its methods are many: the port's."""
 
     def __init__(self, calls: SystemCalls, watch: Watch) -> None:
         self._calls = calls

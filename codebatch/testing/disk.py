@@ -149,7 +149,6 @@ class DiskCalls:
         """Nothing to do: here no link is followed anywhere."""
 
     def keeping_open(self, *directories: Path) -> AbstractContextManager[None]:
-        """Nothing to do: here every path is found at once."""
         return nullcontext()
 
     def open(self, path: Path, flags: int) -> int:

@@ -250,7 +250,7 @@ def test_a_fifo_that_nobody_writes_to_is_at_its_end(real: Stage, tmp_path: Path)
 def test_nothing_of_ours_is_inherited(real: Stage) -> None:
     held = os.open(os.devnull, os.O_RDONLY)
     os.set_inheritable(held, True)
-    running = real.start("ls -l /proc/$$/fd | grep -c '[0-9] ->'; grep -E '^(SigIgn|SigBlk)' /proc/$$/status")
+    running = real.start("ls -l /proc/$$/fd | grep -c '[0-9] ->'; exec grep -E '^(SigIgn|SigBlk)' /proc/self/status")
     output = real.all_of(running)
     os.close(held)
     count, *masks = output.split(b"\n")[:-1]

@@ -19,16 +19,14 @@ from codebatch.errors import CorruptFile, StoreError, StoreUnwritable
 from codebatch.model.command import Command, decode_command
 from codebatch.model.document import DocumentError
 from codebatch.model.entry import Entry
-from codebatch.model.outcome import Commit, Outcome, Unit
+from codebatch.model.outcome import Commit, Unit
 from codebatch.model.shard import Shard
-from codebatch.model.work import WORK_TASK
 from codebatch.protocol.launch import Launch, attempt_mark
 from codebatch.protocol.messages import PROTOCOL_VERSION, Assign, Committed, Finished, Hello, Refused, Stop
-from codebatch.protocol.record_frames import FrameWriter
 from codebatch.store import journal, layout
 from codebatch.store.batches import open_batch, snapshot_of
 from codebatch.store.holders import Holder, HolderFile
-from codebatch.store.outcomes import Committer, encode_outcome
+from codebatch.store.outcomes import Committer, EncodedOutcome, attempt_outcome
 from codebatch.store.store import open_store
 from codebatch.system.calls import PRIVATE_MODE
 from codebatch.system.cell import PHASE_COMMAND, PHASE_COMMIT, PHASE_IDLE, PHASE_LEASE, Cell, Child, Step
@@ -101,7 +99,6 @@ class Supervisor:
         self._cell = cell or Cell(files, root / layout.HOLDERS / layout.cell_name(launch.holder), create=True)
         self._ears = Ears(self._batch, channel)
         self._committer = Committer(files, root, launch.holder)
-        self._frame_writer = FrameWriter()
         self._journal = journal.Journal(files, root, launch.holder, wall_ns)
         self._scratch = root / layout.SCRATCH / launch.holder
         self._logs = root / layout.LOGS
@@ -195,16 +192,8 @@ class Supervisor:
         won: Commit | None = None
         if result.type is not None:
             self._step(unit, PHASE_COMMIT)
-            outcome = Outcome(
-                shard=unit.shard,
-                task=WORK_TASK,
-                start=unit.start,
-                end=unit.end,
-                type=result.type,
-                reason=result.reason,
-                exit_status=result.exit_status,
-            )
-            won = self._commit(outcome, unit.round, epoch)
+            encoded = attempt_outcome(unit, result.type, result.reason, result.exit_status)
+            won = self._commit(encoded, unit.round, epoch)
         with contextlib.suppress(StoreUnwritable):  # What is committed is told of, be it not in the journal.
             self._journal.write(_event_of(unit, epoch, result, log))
         self._step(unit, PHASE_IDLE)
@@ -214,12 +203,11 @@ class Supervisor:
         self._channel.send(Finished(seconds=result.seconds))
         return True
 
-    def _commit(self, outcome: Outcome, round_: int, epoch: int) -> Commit:
+    def _commit(self, encoded: EncodedOutcome, round_: int, epoch: int) -> Commit:
         """Make an outcome durable. While the disk refuses it is tried again: how a command ended nobody can ask twice.
 
         Raises StoreUnwritable after COMMIT_SECONDS, or once the coordinator wants an end.
         """
-        encoded = encode_outcome(outcome, [b""], self._frame_writer)
         deadline_ns = self._now_ns() + round(COMMIT_SECONDS * 1e9)
         while True:
             try:
