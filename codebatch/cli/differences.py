@@ -27,6 +27,8 @@ _REASONS = {
     "rule_off": "the rule is off in the other batch",
     "silenced": "a note in the source silences it in the other batch",
     "skipped": "in the other batch few rules look in such a file",
+    "broken": "in the other batch the file has syntax errors, so that few rules can look",
+    "doubted": "in the other batch it is withheld for what the whole file is, or has of it",
     "tool": "another version looked",
     "configuration": "it was looked for otherwise, where nobody touched the line",
 }

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from codebatch.compare.batches import read_items
-from codebatch.compare.notes import silenced
-from codebatch.compare.rules import Switch, switch_of
+from codebatch.compare.notes import Place, places_there, silenced
+from codebatch.compare.rules import LINT, Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.compare.withheld import Withheld
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.imported import way_of
@@ -33,6 +34,7 @@ class Reasons:
         self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
+        self._withheld = Withheld(trees, side)
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -41,16 +43,19 @@ class Reasons:
                 self._mine.paths.append(path)
                 self._other.paths.append(its_other)
 
-    def found(self) -> Iterator[tuple[Told, Reason | None]]:
+    def found(self) -> list[tuple[Told, Reason | None]]:
         """Of each finding the reason, None where there is none. Raises StoreCorrupt."""
+        reasons: dict[Told, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
             if not self._other.looks_at(path if its_other is None else its_other):
-                yield from ((told, "path") for told in left)
+                reasons.update(dict.fromkeys(left, "path"))
             elif its_other is None:
-                yield from ((told, "lost" if self._trees.may_have_moved else None) for told in left)
+                reasons.update(dict.fromkeys(left, "lost" if self._trees.may_have_moved else None))
             else:
-                yield from self._of_file(path, its_other, left)
+                reasons.update(self._of_file(path, its_other, left))
+        self._withheld.ask(self._other.tasks.get(LINT))
+        return [(told, self._withheld.reasons.get(told, reason)) for told, reason in reasons.items()]
 
     def of_task(self, task: str, path: bytes) -> Reason | None:
         """Why a task need not say of a file in the other batch what it says in this one. Raises StoreCorrupt."""
@@ -68,8 +73,10 @@ class Reasons:
         return "tool" if self._has_other_tool(task) else None
 
     def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
-        notes = silenced(self._trees, self._side, path, its_other, left)
-        for told, is_silenced in zip(left, notes, strict=True):
+        places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
+        notes = silenced(self._trees, self._side, path, its_other, left, places)
+        open_: dict[Told, Place] = {}
+        for told, place, is_silenced in zip(left, places, notes, strict=True):
             if told.task not in self._other.records.task_names:
                 yield told, "task"
             elif not self._other.has_result(told.task, its_other):
@@ -81,28 +88,27 @@ class Reasons:
             elif self._other.passes_over(its_other) and not self._mine.passes_over(path):
                 yield told, "skipped"
             else:
-                yield told, self._otherwise(told, its_other)
+                open_[told] = place
+                yield told, self._otherwise(told, its_other, place)
+        self._withheld.add(path, its_other, {told: place for told, place in open_.items() if told.task == LINT})
 
     def _is_off(self, told: Told, its_other: bytes) -> bool:
         """Whether the rule that found something is off at the file in the other batch, or none there at all."""
         is_off = self._other.has_off(told, its_other)
         return self._mine.has_off(told, told.path) is not None if is_off is None else is_off
 
-    def _otherwise(self, told: Told, its_other: bytes) -> Reason | None:
+    def _otherwise(self, told: Told, its_other: bytes, place: Place) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
         if self._has_other_tool(told.task):
             return "tool"
+        if not place.is_same:
+            return None
         if (told.task, told.path) not in self._alike:
             mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
             self._alike[told.task, told.path] = all(
                 way_of(task) == way_of(others[name]) for name, task in mine.items()
             ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
-        is_alike = self._alike[told.task, told.path]
-        return (
-            None
-            if is_alike or not self._trees.has_line(self._side, told.path, its_other, told.about.line)
-            else "configuration"
-        )
+        return None if self._alike[told.task, told.path] else "configuration"
 
     def _has_other_tool(self, task: str) -> bool:
         others = self._other.needed_for(task)
@@ -141,7 +147,7 @@ class _Stand:
     def has_off(self, told: Told, path: bytes) -> bool | None:
         """Whether the rule that found something is off at a path; None where it is no rule here that could be."""
         if told.task not in self._switches:
-            self._switches[told.task] = switch_of(self._tasks[told.task])
+            self._switches[told.task] = switch_of(self.tasks[told.task])
         is_off = self._switches[told.task]
         return None if is_off is None else is_off(path, *told.code)
 
@@ -153,7 +159,7 @@ class _Stand:
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
         if task not in self._needed:
-            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+            self._needed[task] = {name: self.tasks[name] for name in self.records.plan.needed_for(task)}
         return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
@@ -163,7 +169,8 @@ class _Stand:
         return {name: every[name] for name in names}
 
     @cached_property
-    def _tasks(self) -> dict[str, PlannedTask]:
+    def tasks(self) -> dict[str, PlannedTask]:
+        """The batch's tasks, by name."""
         return {task.name: task for task in self.records.plan.tasks}
 
     def _item(self, path: bytes) -> int:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
+from codebatch.compare.findings import Finding, FindingPair, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
+from codebatch.compare.rules import LINT, told_once
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
 from codebatch.compare.trees import Side, Trees
@@ -82,6 +83,7 @@ class _Pairing:
             self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in left])
         for old, new in left:
             self._pair_in_file(old, new)
+            self._pair_once(old, new)
         self._pair_anywhere()
         return Paired(self._pairs, self._all_left("old"), self._all_left("new"))
 
@@ -114,6 +116,31 @@ class _Pairing:
         else:
             pairing = pair_in_file(ours.found, theirs.found, lines)
         self._take(ours.told, theirs.told, pairing)
+
+    def _pair_once(self, old: bytes, new: bytes) -> None:
+        """Pair what lint tells once of a file, or of a name in it: mending the first place shows the next one.
+
+        Where both places are on lines that the other file has not, it was mended at the one and made at the other.
+        """
+        codes = self._common(old, new)
+        ours, theirs = (
+            [told for told in left if told.code in codes and told.task == LINT]
+            for left in (self._left["old"][old], self._left["new"][new])
+        )
+        if not ours or not theirs:
+            return
+        of_names, of_files = told_once()
+        by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
+        pairs = []
+        for place, told in enumerate(ours):
+            its_other = by_key.get(key) if (key := _once_as(told, of_names, of_files)) is not None else None
+            if its_other is not None and (
+                self._trees.has_line("old", old, new, told.about.line)
+                or self._trees.has_line("new", new, old, theirs[its_other].about.line)
+            ):
+                del by_key[key]
+                pairs.append(FindingPair(place, its_other, "once"))
+        self._take(ours, theirs, Pairing(pairs, [], []))
 
     def _is_turned(self, old: bytes, new: bytes) -> bool:
         """Files are paired from the lesser digest to the other, so that it comes out the same the other way round."""
@@ -157,6 +184,13 @@ class _Pairing:
 def _turned(pairing: Pairing) -> Pairing:
     pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
     return Pairing(pairs, pairing.new, pairing.old)
+
+
+def _once_as(told: Told, of_names: frozenset[str], of_files: frozenset[str]) -> tuple[str, str, str] | None:
+    """What is told once of a file: of which rule, and with which message; None where that is not so."""
+    if told.about.code in of_names:
+        return *told.code, told.about.message
+    return (*told.code, "") if told.about.code in of_files else None
 
 
 def _said(told: Told) -> tuple[int, int, str, str, str]:

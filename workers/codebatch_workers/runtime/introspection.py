@@ -18,11 +18,12 @@ from codebatch_workers.lint.config import RULE_ID, LintConfig
 from codebatch_workers.lint.examples import EXAMPLES
 from codebatch_workers.lint.explained import Explained, explain_ruff, judged_of, summaries_of_ruff, why_so_grave
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff_notes import RuffNotes
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import QueryRule
+from codebatch_workers.lint.text_rules import TEXT_RULES
+from codebatch_workers.lint.withheld import Asked, Wanted, Why, why_withheld
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.finders import Refused, check_language
@@ -37,6 +38,7 @@ from codebatch_workers.syntax.suppression import suppressions, without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import (
     NOT_WRITTEN_BY_HAND,
+    ONCE_A_NAME,
     apply_rule,
     is_on,
     rules_of,
@@ -57,6 +59,8 @@ __all__ = [
     "rule_switch",
     "syntax_tree",
     "test_rules",
+    "told_once",
+    "why_untold",
 ]
 
 
@@ -133,12 +137,36 @@ def rule_switch(settings: Mapping[str, Json]) -> Callable[[bytes, str, str], boo
 
 
 def are_silenced(
-    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours, of_ruff = suppressions(file), RuffNotes(file)
-    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
+    """Which findings, each a line and a code, a note of ours in a file silences."""
+    ours = suppressions(SourceFile(path, content, executable=False, contexts=contexts))
+    return [ours.has(line, code) for line, code in findings]
+
+
+def why_untold(
+    settings: Mapping[str, Json],
+    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]],
+) -> list[list[Why]] | None:
+    """Of files why lint does not tell some findings, each a line, a tool and a code (withheld.py).
+
+    None where the settings are not ours.
+    """
+    try:
+        config = msgspec.convert(dict(settings), LintConfig)
+    except msgspec.ValidationError:
+        return None
+    rules = {rule.code: rule for rule in rules_of(config)}
+    files = [
+        Asked(SourceFile(path, content, executable=False, contexts=contexts), [Wanted(*each) for each in wanted])
+        for path, content, contexts, wanted in asked
+    ]
+    return list(why_withheld(config, rules, files))
+
+
+def told_once() -> tuple[frozenset[str], frozenset[str]]:
+    """The rules that tell a name of a file once, and those that tell a file once, where it is met first."""
+    return ONCE_A_NAME, frozenset(rule.code for rule in TEXT_RULES if rule.is_once)
 
 
 def summaries() -> dict[str, Json]:
