@@ -13,7 +13,7 @@ import msgspec
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_of, records_unlike
 from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
-from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
+from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.told import Told, pair_told
@@ -70,7 +70,7 @@ class Comparison:
     def counts(self) -> Counts:
         """How many there are of each state. Raises InvalidInput or StoreCorrupt."""
         found = Counter(each.state for each in self._every if self._is_asked(each))
-        told = [each for each in self._every if self._passes(self.trees.new, each.new)]
+        told = [each for each in self._every if not is_missing(each.new) and self._passes(self.trees.new, each.new)]
         for kind in self.kinds:
             found["unchanged"] += self._count_beside(kind, [each for each in told if kind_of(each) == kind])
         return {state: found[state] for state in STATES}

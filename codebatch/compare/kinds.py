@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from codebatch.compare.batches import records_unlike
 from codebatch.compare.copies import compare_copies
-from codebatch.compare.differences import Difference
+from codebatch.compare.differences import Difference, Thing
 from codebatch.compare.edges import compare_edges
-from codebatch.compare.metrics import compare_metrics
+from codebatch.compare.metrics import compare_metrics, is_untold
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.symbols import compare_symbols
 from codebatch.compare.tree_files import compare_files
@@ -38,16 +38,20 @@ def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Diff
 
 def _with_reasons(trees: Trees, task: str, rows: Sequence[Difference]) -> Iterator[Difference]:
     """Rows as they are, but what need not be on the other side is not comparable where it is missing there."""
-    gone = [row.old.path_bytes for row in rows if row.old and not row.new]
-    come = [row.new.path_bytes for row in rows if row.new and not row.old]
+    gone = [row.old.path_bytes for row in rows if row.old and is_missing(row.new)]
+    come = [row.new.path_bytes for row in rows if row.new and is_missing(row.old)]
     of_gone, of_come = Reasons(trees, "old", (), gone), Reasons(trees, "new", (), come)
     for row in rows:
         reason = None
-        if row.old and not row.new:
+        if row.old and is_missing(row.new):
             reason = of_gone.of_task(task, row.old.path_bytes)
-        elif row.new and not row.old:
+        elif row.new and is_missing(row.old):
             reason = of_come.of_task(task, row.new.path_bytes)
-        yield row if reason is None else row._replace(state="not_comparable", reason=reason)
+        if reason is None:
+            yield row
+        else:
+            old, new = (None if is_missing(each) else each for each in (row.old, row.new))
+            yield row._replace(state="not_comparable", old=old, new=new, reason=reason)
 
 
 def _metrics(trees: Trees, task: str) -> Iterator[Difference]:
@@ -74,6 +78,11 @@ def _copies(trees: Trees, task: str) -> Iterator[Difference]:
 
 _BY_TASK: Mapping[str, _Compare] = {"metric": _metrics, "symbol": _symbols, "edge": _edges, "duplicate": _copies}
 COMPARED_KINDS = (*_BY_TASK, "file")
+
+
+def is_missing(thing: Thing | None) -> bool:
+    """Whether the batch has no record of it."""
+    return thing is None or (isinstance(thing, Metric) and is_untold(thing))
 
 
 def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:

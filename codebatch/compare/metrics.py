@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from codebatch.compare.differences import Difference
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
+from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
 
 # Of all others more is neither better nor worse: they say how large something is, as do a file's sums, `complexity` and
@@ -70,11 +74,25 @@ def _compare_symbol(
     ours, theirs = sorted(old), sorted(new)
     pairs, left, right = pair_places(ours, theirs, each.lines)
     for one, other in pairs:
-        yield from _compare_numbers(old[ours[one]], new[theirs[other]])
+        places = _Place(each.old_path, ours[one]), _Place(each.new_path, theirs[other])
+        yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)
     for place in left:
         yield from (Difference("removed", metric, None) for metric in _each(old[ours[place]]))
     for place in right:
         yield from (Difference("added", None, metric) for metric in _each(new[theirs[place]]))
+
+
+class _Place(NamedTuple):
+    """Where numbers stand, or would stand. A file of which there are any has a path."""
+
+    path: bytes | None
+    line: int
+
+    def nought_of(self, metric: Metric) -> Metric:
+        """A metric as it is here, where it is 0."""
+        assert self.path is not None, "a function of the other file is one of this one"
+        path, path_b64 = path_fields(self.path)
+        return replace(metric, path=path, path_b64=path_b64, line=self.line, value=0)
 
 
 def _each(numbers: _Numbers) -> Iterator[Metric]:
@@ -82,22 +100,33 @@ def _each(numbers: _Numbers) -> Iterator[Metric]:
         yield from metrics
 
 
-def _compare_numbers(old: _Numbers, new: _Numbers) -> Iterator[Difference]:
+def _compare_numbers(old: _Numbers, new: _Numbers, old_place: _Place, new_place: _Place) -> Iterator[Difference]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
-            yield Difference(_state(one, other, old, new), one, other)
+            if one is None or other is None:
+                metric = one or other
+                assert metric is not None, "one of them is there"
+                if not _is_told_unless_0(metric, old, new):
+                    yield Difference("added" if one is None else "removed", one, other)
+                    continue
+                one, other = one or old_place.nought_of(metric), other or new_place.nought_of(metric)
+            yield Difference(_state(one, other), one, other)
 
 
-def _state(old: Metric | None, new: Metric | None, ours: _Numbers, theirs: _Numbers) -> State:
-    metric = old or new
-    assert metric is not None, "one of them is there"
-    if old is None or new is None:
-        counted = _COUNTED[bool(metric.symbol)]
-        if metric.metric not in UNLESS_0 or (counted in ours) != (counted in theirs):
-            return "added" if old is None else "removed"
-    less, more = (0 if each is None else each.value for each in (old, new))
-    if less == more:
+def _is_told_unless_0(metric: Metric, old: _Numbers, new: _Numbers) -> bool:
+    """Whether a metric of one side alone is 0 on the other."""
+    counted = _COUNTED[bool(metric.symbol)]
+    return metric.metric in UNLESS_0 and (counted in old) == (counted in new)
+
+
+def _state(old: Metric, new: Metric) -> State:
+    if old.value == new.value:
         return "unchanged"
-    if not is_worse_when_more(metric):
+    if not is_worse_when_more(old):
         return "changed"
-    return "worsened" if more > less else "improved"
+    return "worsened" if new.value > old.value else "improved"
+
+
+def is_untold(metric: Metric) -> bool:
+    """Whether it is of no record, for it is 0: what `compare_metrics` says for it."""
+    return metric.value == 0 and metric.metric in UNLESS_0
