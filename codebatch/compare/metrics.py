@@ -22,17 +22,8 @@ from codebatch.model.record import Metric
 # Of all others more is neither better nor worse: they say how large something is, as do a file's sums, `complexity` and
 # `cognitive`, which each new function raises; or they are of a task of which only its author knows.
 WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
-_WORSE_OF_FILES = frozenset(
-    {
-        "max_complexity",
-        "max_cognitive",
-        "max_nesting",
-        "max_parameters",
-        "duplicated_lines",
-        "duplicated_blocks",
-        "cycle",
-    }
-)
+OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
+_WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
 # These are not told where they are 0 (workers/TASKS.md "Metrics"), if what they rest on could be counted at all:
 # then a function has a complexity, and a file has code.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}

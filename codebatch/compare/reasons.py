@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 from codebatch.compare.batches import read_items
 from codebatch.compare.notes import Place, places_there, silenced
@@ -17,7 +17,7 @@ from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.imported import way_of
 from codebatch.model.plan import PlannedTask
-from codebatch.model.record import File
+from codebatch.model.record import File, Located, Metric
 from codebatch.query.records import BatchRecords
 
 _PARSE = "parse"
@@ -57,8 +57,9 @@ class Reasons:
         self._withheld.ask(self._other.tasks.get(LINT))
         return [(told, self._withheld.reasons.get(told, reason)) for told, reason in reasons.items()]
 
-    def of_task(self, task: str, path: bytes) -> Reason | None:
-        """Why a task need not say of a file in the other batch what it says in this one. Raises StoreCorrupt."""
+    def of_task(self, task: str, record: Located) -> Reason | None:
+        """Why a task need not say in the other batch what it says in this one. Raises StoreCorrupt."""
+        path = record.path_bytes
         its_other = self._trees.path_in_other(self._side, path)
         if not self._other.looks_at(path if its_other is None else its_other):
             return "path"
@@ -68,9 +69,33 @@ class Reasons:
             return "task"
         if not self._other.has_result(task, its_other):
             return "failed"
-        if self._other.passes_over(its_other) and not self._mine.passes_over(path):
+        is_of_file = isinstance(record, Metric) and not record.symbol
+        line = getattr(record, "line", 0)
+        has_line = partial(self._trees.has_line, self._side, path, its_other, line)
+        if self._is_passed_over(path, its_other, has_line):
             return "skipped"
+        if self._is_broken(path, its_other) and (is_of_file or has_line()):
+            return "broken"
         return "tool" if self._has_other_tool(task) else None
+
+    def is_in_part(self, path: bytes) -> bool:
+        """Whether a file is parsed in part in one of the batches, and as a whole in the other. Raises StoreCorrupt."""
+        its_other = self._trees.path_in_other(self._side, path)
+        mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
+        return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
+
+    def _is_passed_over(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
+        """Whether few look in the other batch at such a file, or others at a line that both have."""
+        mine, other = self._mine.file(path), self._other.file(its_other)
+        if mine is None or other is None:
+            return False
+        if _passes_over(other) and not _passes_over(mine):
+            return True
+        return mine.lang != other.lang and (other.parse == "unsupported" or has_line())
+
+    def _is_broken(self, path: bytes, its_other: bytes) -> bool:
+        mine, other = self._mine.file(path), self._other.file(its_other)
+        return mine is not None and other is not None and _is_broken(other, mine)
 
     def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
         places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
@@ -85,8 +110,10 @@ class Reasons:
                 yield told, "rule_off"
             elif is_silenced:
                 yield told, "silenced"
-            elif self._other.passes_over(its_other) and not self._mine.passes_over(path):
+            elif self._is_passed_over(path, its_other, partial(getattr, place, "is_same")):
                 yield told, "skipped"
+            elif told.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
+                yield told, "broken"
             else:
                 open_[told] = place
                 yield told, self._otherwise(told, its_other, place)
@@ -151,10 +178,9 @@ class _Stand:
         is_off = self._switches[told.task]
         return None if is_off is None else is_off(path, *told.code)
 
-    def passes_over(self, path: bytes) -> bool:
-        """Whether a file is of a class in which few rules look, or could not be read as what it is."""
-        file = self._classes.get(path)
-        return file is not None and (file.class_ in _PASSED_OVER or file.parse == "skipped")
+    def file(self, path: bytes) -> File | None:
+        """What a file is; None where no task tells that."""
+        return self._files.get(path)
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
@@ -183,7 +209,7 @@ class _Stand:
         return self.records.find_items(sorted(self.paths))
 
     @cached_property
-    def _classes(self) -> dict[bytes, File]:
+    def _files(self) -> dict[bytes, File]:
         if _PARSE not in self.records.task_names:
             return {}
         found = read_items(self.records, _PARSE, self._items.values(), File)
@@ -192,3 +218,13 @@ class _Stand:
 
 def _tool(task: PlannedTask | None) -> object:
     return None if task is None else (task.version, task.implementation_digest, task.tools)
+
+
+def _passes_over(file: File) -> bool:
+    """Whether a file is of a class in which few rules look, or could not be read as what it is."""
+    return file.class_ in _PASSED_OVER or file.parse == "skipped"
+
+
+def _is_broken(file: File, other: File) -> bool:
+    """Whether a file is parsed in part alone that the other is as a whole."""
+    return file.parse in ("errors", "partial") and other.parse == "ok"
