@@ -21,6 +21,7 @@ COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparabl
 WORDS: dict[str, str] = {"not_comparable": "not comparable"}
 _REASONS = {
     "path": "the other batch is of other paths",
+    "excluded": "the other batch leaves out such a file",
     "lost": "its file may have been moved: contents are lost",
     "task": "its task is none of the other batch",
     "failed": "in the other batch its task failed, or has not come to the file",

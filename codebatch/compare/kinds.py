@@ -8,10 +8,11 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from codebatch.compare.batches import records_unlike
+from codebatch.compare.choices import Choices
 from codebatch.compare.copies import compare_copies
 from codebatch.compare.differences import Difference, Thing
 from codebatch.compare.edges import compare_edges
-from codebatch.compare.metrics import OF_TREES, compare_metrics, is_untold
+from codebatch.compare.metrics import OF_TREES, Untold, compare_metrics
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import Reason
 from codebatch.compare.symbols import compare_symbols
@@ -33,7 +34,12 @@ def compare_kind(trees: Trees, kind: str, tasks: Iterable[str]) -> Iterator[Diff
     Files are those of the snapshots. Raises StoreCorrupt.
     """
     if kind == "file":
-        yield from compare_files(*trees.unlike, trees.moved)
+        choices = Choices(trees)
+        for row in compare_files(*trees.unlike, trees.moved):
+            side: Side = "new" if row.new is None else "old"
+            alone = row.old if row.new is None else row.new if row.old is None else None
+            is_left_out = alone is not None and choices.is_left_out(side, alone.path_bytes)
+            yield row._replace(state="not_comparable", reason="excluded") if is_left_out else row
         return
     for task in tasks:
         yield from _with_reasons(trees, task, list(_BY_TASK[kind](trees, task)))
@@ -105,7 +111,7 @@ COMPARED_KINDS = (*_BY_TASK, "file")
 
 def is_missing(thing: Thing | None) -> bool:
     """Whether the batch has no record of it."""
-    return thing is None or (isinstance(thing, Metric) and is_untold(thing))
+    return thing is None or isinstance(thing, Untold)
 
 
 def groups_of(records: BatchRecords, tasks: Iterable[str], asked: RecordFilter) -> set[str]:

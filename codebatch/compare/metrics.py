@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from codebatch.compare.differences import Difference
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
@@ -28,6 +26,10 @@ _WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplic
 # then a function has a complexity, and a file has code.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "code"}
+
+
+class Untold(Metric, frozen=True, kw_only=True, tag="metric"):
+    """A metric of which a batch has no record, for it is 0."""
 
 
 def is_worse_when_more(metric: Metric) -> bool:
@@ -79,11 +81,11 @@ class _Place(NamedTuple):
     path: bytes | None
     line: int
 
-    def nought_of(self, metric: Metric) -> Metric:
+    def nought_of(self, metric: Metric) -> Untold:
         """A metric as it is here, where it is 0."""
         assert self.path is not None, "a function of the other file is one of this one"
         path, path_b64 = path_fields(self.path)
-        return replace(metric, path=path, path_b64=path_b64, line=self.line, value=0)
+        return Untold(path=path, path_b64=path_b64, metric=metric.metric, value=0, symbol=metric.symbol, line=self.line)
 
 
 def _each(numbers: _Numbers) -> Iterator[Metric]:
@@ -116,8 +118,3 @@ def _state(old: Metric, new: Metric) -> State:
     if not is_worse_when_more(old):
         return "changed"
     return "worsened" if new.value > old.value else "improved"
-
-
-def is_untold(metric: Metric) -> bool:
-    """Whether it is of no record, for it is 0: what `compare_metrics` says for it."""
-    return metric.value == 0 and metric.metric in UNLESS_0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 from codebatch.compare.batches import read_items
+from codebatch.compare.choices import Choices
 from codebatch.compare.notes import Place, places_there, silenced
 from codebatch.compare.rules import LINT, Switch, switch_of
 from codebatch.compare.states import Reason
@@ -35,6 +36,7 @@ class Reasons:
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
         self._withheld = Withheld(trees, side)
+        self._choices = Choices(trees)
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -51,7 +53,7 @@ class Reasons:
             if not self._other.looks_at(path if its_other is None else its_other):
                 reasons.update(dict.fromkeys(left, "path"))
             elif its_other is None:
-                reasons.update(dict.fromkeys(left, "lost" if self._trees.may_have_moved else None))
+                reasons.update(dict.fromkeys(left, self._why_alone(path)))
             else:
                 reasons.update(self._of_file(path, its_other, left))
         self._withheld.ask(self._other.tasks.get(LINT))
@@ -64,7 +66,7 @@ class Reasons:
         if not self._other.looks_at(path if its_other is None else its_other):
             return "path"
         if its_other is None:
-            return "lost" if self._trees.may_have_moved else None
+            return self._why_alone(path)
         if task not in self._other.records.task_names:
             return "task"
         if not self._other.has_result(task, its_other):
@@ -83,6 +85,12 @@ class Reasons:
         its_other = self._trees.path_in_other(self._side, path)
         mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
         return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
+
+    def _why_alone(self, path: bytes) -> Reason | None:
+        """Why a file of this batch may be in the other tree, though its snapshot has none that is this one."""
+        if self._choices.is_left_out(other_side(self._side), path):
+            return "excluded"
+        return "lost" if self._trees.may_have_moved else None
 
     def _is_passed_over(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
         """Whether few look in the other batch at such a file, or others at a line that both have."""

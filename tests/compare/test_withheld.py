@@ -13,6 +13,8 @@ import pytest
 
 import codebatch
 from codebatch.application.comparing import Comparison, compare
+from codebatch.compare.differences import Difference
+from codebatch.compare.states import State
 from codebatch.model.record import Diagnostic
 from tests.compare.withheld_cases import CASES, Row
 
@@ -99,3 +101,44 @@ def test_what_is_there_and_not_looked_at_is_not_gone(
             print(*rows, sep="\n")
             assert {row.state for row in rows} & {"fixed", "new", "improved", "worsened"} == set()
             assert {row.reason for row in rows if row.state == "not_comparable"} == {reason}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ignoring", "words"),
+    [(".codebatchignore", ()), (".gitignore", ()), ("", ("--exclude", "bad/")), ("", ("--include", "*.txt"))],
+)
+def test_what_was_left_out_is_not_new(tmp_path: Path, ignoring: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "b.py").write_text("print(undefined)\n")
+    (tmp_path / "a.txt").write_text("a\n")
+    ignored = tmp_path / (ignoring or "none")
+    ignored.write_text("/bad/\n")
+    for is_lifted in (False, True):
+        if is_lifted:
+            ignored.unlink()
+            (tmp_path / "c.py").write_text("print(unknown)\n")
+        command = [sys.executable, "-m", "codebatch", "run", ".", "--quiet", *(() if is_lifted else words)]
+        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    with codebatch.open(tmp_path / ".codebatch") as store:
+        old, new = store.batch("latest~1"), store.batch("latest")
+        for kind, added in (("diagnostic", "new"), ("file", "added"), ("metric", "added")):
+            assert _states_by_path(compare(old, new, (kind,))) == {
+                "bad/b.py": ("not_comparable", "excluded"),
+                "c.py": ("not_comparable", "excluded") if "--include" in words else (added, None),
+            }
+            assert _states_by_path(compare(new, old, (kind,))) == {
+                "bad/b.py": ("not_comparable", "excluded"),
+                "c.py": ("not_comparable", "excluded") if "--include" in words else ("removed", None),
+            }
+
+
+def _states_by_path(comparison: Comparison) -> Mapping[str, tuple[State, str | None]]:
+    rows = comparison.differences()
+    return {path: (row.state, row.reason) for row in rows if (path := _path_of(row)).endswith(".py")}
+
+
+def _path_of(row: Difference) -> str:
+    record = row.new or row.old
+    assert record is not None
+    return str(record.path)
