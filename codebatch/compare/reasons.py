@@ -32,7 +32,7 @@ class Reasons:
     def __init__(self, trees: Trees, side: Side, left: Iterable[Told], paths: Iterable[bytes] = ()) -> None:
         self._trees = trees
         self._side = side
-        self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
+        self._mine, self._other = Stand(trees.batch(side)), Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
         self._withheld = Withheld(trees, side)
@@ -150,12 +150,12 @@ class Reasons:
         return any(_tool(each) != _tool(others.get(name)) for name, each in self._mine.needed_for(task).items())
 
 
-class _Stand:
+class Stand:
     """What was done in a batch, and how. `paths` are those that are asked for."""
 
-    def __init__(self, records: BatchRecords) -> None:
+    def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
         self.records = records
-        self.paths: list[bytes] = []
+        self.paths = list(paths)
         self._switches: dict[str, Switch | None] = {}
         self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
@@ -231,6 +231,11 @@ def _tool(task: PlannedTask | None) -> object:
 def _passes_over(file: File) -> bool:
     """Whether a file is of a class in which few rules look, or could not be read as what it is."""
     return file.class_ in _PASSED_OVER or file.parse == "skipped"
+
+
+def is_looked_at_in_part(file: File) -> bool:
+    """Whether not all rules look at a file, or not at all of it."""
+    return _passes_over(file) or file.parse in ("errors", "unsupported")
 
 
 def _is_broken(file: File, other: File) -> bool:
