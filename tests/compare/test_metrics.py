@@ -99,6 +99,18 @@ def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
     ]
 
 
+def test_of_two_of_one_name_the_one_that_is_left_is_told_by_its_body() -> None:
+    first, second = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 1\n"
+    two: Numbers = [("complexity", 2, "f", 1), ("complexity", 1, "f", 4)]
+    one: Numbers = [("complexity", 1, "f", 1)]
+    trees, back = (
+        TextTrees({"a.py": first + second}, {"a.py": second}),
+        TextTrees({"a.py": second}, {"a.py": first + second}),
+    )
+    assert _states(trees, {"a.py": two}, {"a.py": one}) == [("unchanged", (1, 4), (1, 1)), ("removed", (2, 1), None)]
+    assert _states(back, {"a.py": one}, {"a.py": two}) == [("unchanged", (1, 1), (1, 4)), ("added", None, (2, 1))]
+
+
 def test_numbers_go_with_the_file() -> None:
     trees = TextTrees({"a.py": _TEXT, "gone.py": "g"}, {"b.py": _TEXT, "new.py": "n"})
     old: dict[str, Numbers] = {"a.py": [_of_file("max_nesting", 2)], "gone.py": [_of_file("max_nesting", 2)]}
