@@ -65,7 +65,7 @@ def _compare_symbol(
         # A file is one, be there anything that is not 0 or not.
         old, new = old or {1: {}}, new or {1: {}}
     ours, theirs = sorted(old), sorted(new)
-    pairs, left, right = pair_places(ours, theirs, each.lines)
+    pairs, left, right = pair_places(ours, theirs, each.lines, are_heads=True)
     for one, other in pairs:
         places = _Place(each.old_path, ours[one]), _Place(each.new_path, theirs[other])
         yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from codebatch.compare.lines import NOWHERE
 from codebatch.compare.rules import are_silenced, has_notes
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
-from codebatch.query.records import BatchRecords
+
+# What a batch's plan tells of a file besides its content.
+ContextsOf = Callable[[bytes], Mapping[str, bytes]]
 
 # Of lines among which one that was edited is looked for.
 _LINES_MAX = 200
@@ -50,7 +52,13 @@ def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines:
 
 
 def silenced(
-    trees: Trees, side: Side, path: bytes, its_other: bytes, left: Sequence[Told], places: Sequence[Place]
+    trees: Trees,
+    side: Side,
+    path: bytes,
+    its_other: bytes,
+    left: Sequence[Told],
+    places: Sequence[Place],
+    contexts_of: ContextsOf,
 ) -> list[bool]:
     """Which findings of a file, of which the places there are given, a note of ours silences in the other batch.
 
@@ -61,13 +69,7 @@ def silenced(
     if content is None or not has_notes(content):
         return [False] * len(left)
     asked = [(place.line, told.about.code) for place, told in zip(places, left, strict=True)]
-    return are_silenced(its_other, content, contexts_at(trees.batch(other), its_other), asked)
-
-
-def contexts_at(records: BatchRecords, path: bytes) -> Mapping[str, bytes]:
-    """What a plan tells of a file besides its content. Raises StoreCorrupt."""
-    (item,) = records.find_items([path]).values()
-    return records.plan.context_of(item)
+    return are_silenced(its_other, content, contexts_of(its_other), asked)
 
 
 def _line_there(paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[bytes], line: int) -> int:

@@ -62,18 +62,22 @@ def _of_old(path: bytes, said: Sequence[R], new: Mapping[bytes, Sequence[R]], fi
 
 
 def pair_places(
-    old: Sequence[int], new: Sequence[int], paired_lines: Callable[[], Sequence[int] | None]
+    old: Sequence[int],
+    new: Sequence[int],
+    paired_lines: Callable[[], Sequence[int] | None],
+    *,
+    are_heads: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Pair things by their lines, 1-based, which ascend: those on lines that are one, then the rest in their order.
 
-    First come those whose next lines are one too, or these alone: of two like heads a body says whose it is. Given are
-    the places of pairs, and of what is left on each side. `paired_lines`, None where a text is lost, is asked only
-    where there are several on a side.
+    Of `are_heads` first come those whose next lines are one too, or these alone: of two like heads a body says whose it
+    is. Given are the places of pairs, and of what is left on each side. `paired_lines`, None where a text is lost, is
+    asked only where there are several on a side.
     """
     pairs: list[tuple[int, int]] = []
     left, right = [*range(len(old))], [*range(len(new))]
     paired = (paired_lines() or ()) if old and new and len(old) + len(new) > 2 else ()
-    for offsets in _LINES_OF_HEADS if paired else ():
+    for offsets in _LINES_OF_HEADS if are_heads else ((0,),):
         pairs += _on_one_line([(place, old[place]) for place in left], [(at, new[at]) for at in right], paired, offsets)
         ours, theirs = {one for one, _ in pairs}, {other for _, other in pairs}
         left = [place for place in left if place not in ours]

@@ -56,7 +56,7 @@ class Reasons:
                 reasons.update(dict.fromkeys(left, self._why_alone(path)))
             else:
                 reasons.update(self._of_file(path, its_other, left))
-        self._withheld.ask(self._other.tasks.get(LINT))
+        self._withheld.ask(self._other.tasks.get(LINT), self._other.every_context)
         return [(told, self._withheld.reasons.get(told, reason)) for told, reason in reasons.items()]
 
     def of_task(self, task: str, record: Located) -> Reason | None:
@@ -107,7 +107,7 @@ class Reasons:
 
     def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
         places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
-        notes = silenced(self._trees, self._side, path, its_other, left, places)
+        notes = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
         open_: dict[Told, Place] = {}
         for told, place, is_silenced in zip(left, places, notes, strict=True):
             if told.task not in self._other.records.task_names:
@@ -198,9 +198,13 @@ class Stand:
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""
-        every = self.records.plan.context_of(self._item(path))
+        every = self.every_context(path)
         names = {name for each in self.needed_for(task).values() for name in each.contexts}
         return {name: every[name] for name in names}
+
+    def every_context(self, path: bytes) -> Mapping[str, bytes]:
+        """What the plan tells of a file besides its content."""
+        return self.records.plan.context_of(self._item(path))
 
     @cached_property
     def tasks(self) -> dict[str, PlannedTask]:

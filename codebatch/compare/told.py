@@ -9,6 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from codebatch.compare.findings import Finding, FindingPair, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
+from codebatch.compare.lines import NOWHERE
 from codebatch.compare.rules import LINT, told_once
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
@@ -127,16 +128,18 @@ class _Pairing:
             [told for told in left if told.code in codes and told.task == LINT]
             for left in (self._left["old"][old], self._left["new"][new])
         )
-        if not ours or not theirs:
+        lines = self._trees.lines("old", old, new) if ours and theirs else None
+        if lines is None:
             return
+        kept = lines if isinstance(lines, range) else {*lines}
         of_names, of_files = told_once()
         by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
         pairs = []
         for place, told in enumerate(ours):
-            its_other = by_key.get(key) if (key := _once_as(told, of_names, of_files)) is not None else None
+            key, line = _once_as(told, of_names, of_files), told.about.line
+            its_other = None if key is None else by_key.get(key)
             if its_other is not None and (
-                self._trees.has_line("old", old, new, told.about.line)
-                or self._trees.has_line("new", new, old, theirs[its_other].about.line)
+                (0 < line <= len(lines) and lines[line - 1] != NOWHERE) or theirs[its_other].about.line - 1 in kept
             ):
                 del by_key[key]
                 pairs.append(FindingPair(place, its_other, "once"))

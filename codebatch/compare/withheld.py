@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from codebatch.compare.notes import Place, contexts_at
+from codebatch.compare.notes import ContextsOf, Place
 from codebatch.compare.rules import AskedFile, has_notes_of_others, why_untold
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
@@ -40,18 +40,18 @@ class Withheld:
         if content is not None and places:
             self._places[path, its_other] = places
 
-    def ask(self, task: PlannedTask | None) -> None:
+    def ask(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
         """Find out which of those that were added are withheld. Raises StoreCorrupt."""
         every = iter(self._places.items() if task is not None else ())
         while task is not None and (some := list(islice(every, _FILES_MAX))):
-            asked = [self._asked(its_other, places) for (_, its_other), places in some]
+            asked = [self._asked(its_other, places, contexts_of(its_other)) for (_, its_other), places in some]
             for (_, places), answer in zip(some, why_untold(task, asked), strict=True):
                 for (told, place), why in zip(places.items(), answer, strict=True):
                     if why == "silenced" or (why and place.is_same):
                         self.reasons[told] = why
 
-    def _asked(self, its_other: bytes, places: Mapping[Told, Place]) -> AskedFile:
+    def _asked(self, its_other: bytes, places: Mapping[Told, Place], contexts: Mapping[str, bytes]) -> AskedFile:
         other = other_side(self._side)
         content = self._trees.content(other, its_other) or b""
         wanted = [(place.line, *told.code) for told, place in places.items()]
-        return its_other, content, contexts_at(self._trees.batch(other), its_other), wanted
+        return its_other, content, contexts, wanted
