@@ -54,7 +54,7 @@ def lint(root: Path, linted: Sequence[str]) -> None:
     """Check the Python files with ruff as the lint task would, in as few calls as it takes."""
     for names in _chunks(linted):
         done = subprocess.run(
-            [str(Path(sys.executable).with_name("ruff")), *arguments(SEVERITIES), *names],
+            [str(Path(sys.executable).with_name("ruff")), *arguments(SEVERITIES), "--", *names],
             cwd=root,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdout=subprocess.DEVNULL,

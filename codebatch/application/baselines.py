@@ -13,8 +13,18 @@ import msgspec
 
 from codebatch.application.asking import Answer
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.compare.baselines import BaselineError, Kept, decode_baseline, encode_baseline, kept_of, pair_kept
+from codebatch.compare.baselines import (
+    BaselineError,
+    Kept,
+    KeptPair,
+    decode_baseline,
+    encode_baseline,
+    hash_of,
+    kept_of,
+    pair_kept,
+)
 from codebatch.compare.findings import Finding
+from codebatch.compare.reasons import Stand, is_looked_at_in_part
 from codebatch.compare.scopes import NO_SCOPES, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
 from codebatch.errors import InvalidInput, StoreCorrupt
@@ -34,7 +44,7 @@ class HeldFindings(NamedTuple):
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a baseline: how many findings it has now, and how many went, moved, and came; `left_out` are new
-    ones that were not accepted.
+    ones that were not accepted, `not_comparable` stay, for their files cannot be looked at as they were.
     """
 
     findings: int
@@ -42,6 +52,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     moved: int
     added: int
     left_out: int
+    not_comparable: int
 
 
 def findings_held(batch: OpenedBatch) -> Answer[HeldFindings]:
@@ -118,16 +129,18 @@ def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False)
     pairs = pair_kept(before, held)
     known = {pair.found for pair in pairs}
     new = [each for place, each in enumerate(held) if place not in known]
-    kept = {*(held[place] for place in known), *(new if accept_new else ())}
+    unknown = _not_comparable(batch, before, pairs)
+    kept = {*(held[place] for place in known), *unknown, *(new if accept_new else ())}
     data = encode_baseline(kept)
     if data != encode_baseline(before):
         RealFiles().write_atomic(path, data)
     update = Update(
         findings=len(kept),
-        removed=len(before) - len(pairs),
+        removed=len(before) - len(pairs) - len(unknown),
         moved=sum(pair.by != "all" for pair in pairs),
         added=len(new) if accept_new else 0,
         left_out=0 if accept_new else len(new),
+        not_comparable=len(unknown),
     )
     return Answer(question=answer.question, found=update, whole=answer.whole)
 
@@ -141,13 +154,47 @@ def counted_by_rule(kept: Sequence[Kept]) -> list[tuple[str, str, int, int]]:
     return sorted(rows, key=lambda row: (-row[2], row[:2]))
 
 
-def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], list[Diagnostic], int]:
-    """The findings of a batch that a baseline has not, and how many that it has are gone. Raises StoreCorrupt."""
+class Beside(NamedTuple):
+    """The findings of a batch that a baseline has not; how many that it has are gone, and how many may be there."""
+
+    new: Sequence[Diagnostic]
+    gone: int
+    not_comparable: int
+
+
+def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFindings], Beside]:
+    """The findings of a batch, and what became of those of a baseline. Raises StoreCorrupt."""
     answer = findings_held(batch)
     pairs = pair_kept(kept, answer.found.kept)
     known = {pair.found for pair in pairs}
     found = [each for place, each in enumerate(answer.found.findings) if place not in known]
-    return answer, found, len(kept) - len(pairs)
+    unknown = len(_not_comparable(batch, kept, pairs))
+    return answer, Beside(found, len(kept) - len(pairs) - unknown, unknown)
+
+
+def _not_comparable(batch: OpenedBatch, lines: Sequence[Kept], pairs: Sequence[KeptPair]) -> list[Kept]:
+    """The lines of a baseline that are no finding's, but of paths that the batch is not of, or of a line that is there
+    in a file that is not looked at, or not as a whole. Raises StoreCorrupt.
+    """
+    paired = {pair.line for pair in pairs}
+    left: dict[bytes, list[Kept]] = defaultdict(list)
+    for place, each in enumerate(lines):
+        if place not in paired:
+            left[each.path].append(each)
+    if not left:
+        return []
+    records = batch.question.records
+    stand = Stand(records, left)
+    found = []
+    for path, of_path in left.items():
+        if not stand.looks_at(path):
+            found += of_path
+        elif (file := stand.file(path)) is not None and is_looked_at_in_part(file):
+            entry = records.snapshot.entry(path)
+            content = b"" if entry is None else records.read_object(entry)
+            hashes = {hash_of(b"".join(line.split())) for line in content.split(b"\n")}
+            found += (each for each in of_path if each.hash in hashes)
+    return found
 
 
 def _check_place(batch: OpenedBatch, path: Path) -> None:

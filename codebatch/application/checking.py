@@ -127,10 +127,12 @@ class Checker(NamedTuple):
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)
         newer = self._head(head)
-        answer, found, gone = new_beside(newer, kept)
-        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in found))
-        known = len(answer.found.findings) - len(found)
-        counts: dict[State, int] = {"unchanged": known, "new": len(found), "fixed": gone}
+        answer, beside = new_beside(newer, kept)
+        judged, forbidden = judge(conditions, (Difference("new", None, each) for each in beside.new))
+        known = len(answer.found.findings) - len(beside.new)
+        counts: dict[State, int] = {"unchanged": known, "new": len(beside.new), "fixed": beside.gone}
+        if beside.not_comparable:
+            counts["not_comparable"] = beside.not_comparable
         base = KeptBase(f"{count_of(len(kept), 'finding')} of the baseline {display_path(os.fsencode(path))}")
         return Checked(newer, base, None, judged, forbidden, counts)
 

@@ -13,7 +13,7 @@ import msgspec
 from codebatch.application.asking import Answer, Question
 from codebatch.compare.batches import records_of, records_unlike
 from codebatch.compare.differences import Counts, Difference, Thing, kind_of, place_of
-from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of
+from codebatch.compare.kinds import COMPARED_KINDS, compare_kind, groups_of, is_missing
 from codebatch.compare.reasons import Reasons
 from codebatch.compare.states import State, state_of_new, state_of_old, state_of_pair
 from codebatch.compare.told import Told, pair_told
@@ -72,7 +72,7 @@ class Comparison:
         found = Counter(each.state for each in self._every if self._is_asked(each))
         told: dict[str, list[Difference]] = defaultdict(list)
         for each in self._every:
-            if self._passes(self.trees.new, each.new):
+            if not is_missing(each.new) and self._passes(self.trees.new, each.new):
                 told[kind_of(each)].append(each)
         for kind in self.kinds:
             found["unchanged"] += self._count_beside(kind, told[kind])

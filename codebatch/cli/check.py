@@ -170,7 +170,9 @@ def _counted(checked: Checked) -> Iterator[str]:
         yield counts_line(checked.comparison, (*SHOWN, *COUNTED))
     else:
         new, known, gone = (checked.counts[state] for state in _OF_BASELINE)
-        yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone"
+        unknown = checked.counts.get("not_comparable", 0)
+        beside = f", {unknown:,} not comparable: their files are not looked at as they were" if unknown else ""
+        yield f"{new:,} new, {known:,} of the baseline, {gone:,} of it gone{beside}"
     if checked.not_of_change:
         yield f"{checked.not_of_change:,} of these on lines that this change did not touch: not of this change"
     if checked.on_other_lines:

@@ -21,12 +21,15 @@ COUNTED: tuple[State, ...] = ("moved", "unchanged", "suppressed", "not_comparabl
 WORDS: dict[str, str] = {"not_comparable": "not comparable"}
 _REASONS = {
     "path": "the other batch is of other paths",
+    "excluded": "the other batch leaves out such a file",
     "lost": "its file may have been moved: contents are lost",
     "task": "its task is none of the other batch",
     "failed": "in the other batch its task failed, or has not come to the file",
     "rule_off": "the rule is off in the other batch",
     "silenced": "a note in the source silences it in the other batch",
     "skipped": "in the other batch few rules look in such a file",
+    "broken": "in the other batch the file has syntax errors, so that few rules can look",
+    "doubted": "in the other batch it is withheld for what the whole file is, or has of it",
     "tool": "another version looked",
     "configuration": "it was looked for otherwise, where nobody touched the line",
 }

@@ -68,10 +68,15 @@ def kept_of(findings: Iterable[tuple[bytes, Finding]]) -> list[Kept]:
     met: dict[Hashable, int] = defaultdict(int)
     found = []
     for path, each in findings:
-        known = each.tool, each.code, path, each.scope, digest_bytes(each.text)[:HASH_DIGITS]
+        known = each.tool, each.code, path, each.scope, hash_of(each.text)
         found.append(Kept(*known, met[known]))
         met[known] += 1
     return found
+
+
+def hash_of(text: bytes) -> str:
+    """What a baseline has of a line, of which the text is given without white space."""
+    return digest_bytes(text)[:HASH_DIGITS]
 
 
 def encode_baseline(kept: Iterable[Kept]) -> bytes:

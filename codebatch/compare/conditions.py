@@ -124,7 +124,9 @@ def _risen_to(metric: str) -> Callable[[Difference], int | None]:
 def _risen_by(metric: str) -> Callable[[Difference], int | None]:
     def measure(each: Difference) -> int | None:
         new, old = _value(each.new, metric), _value(each.old, metric)
-        return new - old if new is not None and old is not None and new > old else None
+        if new is None or old is None or each.state == "not_comparable":
+            return None
+        return new - old if new > old else None
 
     return measure
 

@@ -6,9 +6,10 @@ the first of these passes that pairs it:
     line      on lines that are one by `lines.pair_lines`; the nearest column first, then the same message
     text      in the same scope on lines of the same text, white space aside, in their order
     message   in the same scope with the same message, numbers aside, in their order
+    once      what lint tells once of a file, or of a name in it, be it told at another place (`told.py`)
     context   anywhere in the two batches: the same text between the same two written lines, once on both sides
 
-The first three are of two files that are one (`files.pair_files`), the last of all that is left. SonarQube's passes
+All but the last are of two files that are one (`files.pair_files`), that one is of all that is left. SonarQube's passes
 (its documentation, "issue tracking") are the model; the map of lines and the scope are what it lacks.
 """
 
@@ -22,7 +23,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-Pass = Literal["line", "text", "message", "context"]
+Pass = Literal["line", "text", "message", "once", "context"]
 
 _NUMBER = re.compile(r"\d+")
 # Where a line holds more pairs than that, they are taken as they come.

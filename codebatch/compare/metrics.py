@@ -9,30 +9,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from codebatch.compare.differences import Difference
 from codebatch.compare.places import FileMap, OfFile, iter_files, pair_places
 from codebatch.compare.states import State
+from codebatch.model.entry import path_fields
 from codebatch.model.record import Metric
 
 # Of all others more is neither better nor worse: they say how large something is, as do a file's sums, `complexity` and
 # `cognitive`, which each new function raises; or they are of a task of which only its author knows.
 WORSE_OF_FUNCTIONS = frozenset({"complexity", "cognitive", "nesting", "parameters"})
-_WORSE_OF_FILES = frozenset(
-    {
-        "max_complexity",
-        "max_cognitive",
-        "max_nesting",
-        "max_parameters",
-        "duplicated_lines",
-        "duplicated_blocks",
-        "cycle",
-    }
-)
+OF_TREES = WORSE_OF_FUNCTIONS | {"max_complexity", "max_cognitive", "max_nesting", "max_parameters"}
+_WORSE_OF_FILES = (OF_TREES - WORSE_OF_FUNCTIONS) | {"duplicated_lines", "duplicated_blocks", "cycle"}
 # These are not told where they are 0 (workers/TASKS.md "Metrics"), if what they rest on could be counted at all:
 # then a function has a complexity, and a file has code.
 UNLESS_0 = WORSE_OF_FUNCTIONS | _WORSE_OF_FILES | {"dependencies", "dependents"}
 _COUNTED = {True: "complexity", False: "code"}
+
+
+class Untold(Metric, frozen=True, kw_only=True, tag="metric"):
+    """A metric of which a batch has no record, for it is 0."""
 
 
 def is_worse_when_more(metric: Metric) -> bool:
@@ -68,13 +65,27 @@ def _compare_symbol(
         # A file is one, be there anything that is not 0 or not.
         old, new = old or {1: {}}, new or {1: {}}
     ours, theirs = sorted(old), sorted(new)
-    pairs, left, right = pair_places(ours, theirs, each.lines)
+    pairs, left, right = pair_places(ours, theirs, each.lines, are_heads=True)
     for one, other in pairs:
-        yield from _compare_numbers(old[ours[one]], new[theirs[other]])
+        places = _Place(each.old_path, ours[one]), _Place(each.new_path, theirs[other])
+        yield from _compare_numbers(old[ours[one]], new[theirs[other]], *places)
     for place in left:
         yield from (Difference("removed", metric, None) for metric in _each(old[ours[place]]))
     for place in right:
         yield from (Difference("added", None, metric) for metric in _each(new[theirs[place]]))
+
+
+class _Place(NamedTuple):
+    """Where numbers stand, or would stand. A file of which there are any has a path."""
+
+    path: bytes | None
+    line: int
+
+    def nought_of(self, metric: Metric) -> Untold:
+        """A metric as it is here, where it is 0."""
+        assert self.path is not None, "a function of the other file is one of this one"
+        path, path_b64 = path_fields(self.path)
+        return Untold(path=path, path_b64=path_b64, metric=metric.metric, value=0, symbol=metric.symbol, line=self.line)
 
 
 def _each(numbers: _Numbers) -> Iterator[Metric]:
@@ -82,22 +93,28 @@ def _each(numbers: _Numbers) -> Iterator[Metric]:
         yield from metrics
 
 
-def _compare_numbers(old: _Numbers, new: _Numbers) -> Iterator[Difference]:
+def _compare_numbers(old: _Numbers, new: _Numbers, old_place: _Place, new_place: _Place) -> Iterator[Difference]:
     for name in dict.fromkeys((*old, *new)):
         for one, other in zip_longest(old.get(name, ()), new.get(name, ())):
-            yield Difference(_state(one, other, old, new), one, other)
+            if one is None or other is None:
+                metric = one or other
+                assert metric is not None, "one of them is there"
+                if not _is_told_unless_0(metric, old, new):
+                    yield Difference("added" if one is None else "removed", one, other)
+                    continue
+                one, other = one or old_place.nought_of(metric), other or new_place.nought_of(metric)
+            yield Difference(_state(one, other), one, other)
 
 
-def _state(old: Metric | None, new: Metric | None, ours: _Numbers, theirs: _Numbers) -> State:
-    metric = old or new
-    assert metric is not None, "one of them is there"
-    if old is None or new is None:
-        counted = _COUNTED[bool(metric.symbol)]
-        if metric.metric not in UNLESS_0 or (counted in ours) != (counted in theirs):
-            return "added" if old is None else "removed"
-    less, more = (0 if each is None else each.value for each in (old, new))
-    if less == more:
+def _is_told_unless_0(metric: Metric, old: _Numbers, new: _Numbers) -> bool:
+    """Whether a metric of one side alone is 0 on the other."""
+    counted = _COUNTED[bool(metric.symbol)]
+    return metric.metric in UNLESS_0 and (counted in old) == (counted in new)
+
+
+def _state(old: Metric, new: Metric) -> State:
+    if old.value == new.value:
         return "unchanged"
-    if not is_worse_when_more(metric):
+    if not is_worse_when_more(old):
         return "changed"
-    return "worsened" if more > less else "improved"
+    return "worsened" if new.value > old.value else "improved"

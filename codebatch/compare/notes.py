@@ -1,47 +1,79 @@
-"""Whether a note in the source silences in one batch what was found in the other."""
+"""Where what was found in one batch would be in the other, and whether a note of ours silences it there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from codebatch.compare.lines import NOWHERE
 from codebatch.compare.rules import are_silenced, has_notes
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
 
+# What a batch's plan tells of a file besides its content.
+ContextsOf = Callable[[bytes], Mapping[str, bytes]]
+
 # Of lines among which one that was edited is looked for.
 _LINES_MAX = 200
 
 
-def silenced(trees: Trees, side: Side, path: bytes, its_other: bytes, left: Sequence[Told]) -> list[bool]:
-    """Which findings of a file a note silences in the file that it is in the other batch. Raises StoreCorrupt.
+class Place(NamedTuple):
+    """Where a line is in the other batch: from 1, or 0 where it is not; `is_same` where nobody touched it."""
 
-    Where the line is not the same, the one is taken that begins with it among those that stand in its place.
+    line: int
+    is_same: bool
+
+
+_NOWHERE = Place(0, False)
+
+
+def places_there(trees: Trees, side: Side, path: bytes, its_other: bytes, lines: Iterable[int]) -> list[Place]:
+    """Where lines of a file are, from 1, in the file that it is in the other batch. Raises StoreCorrupt.
+
+    Where one is not the same, the one is taken that begins with it among those that stand in its place: so a note comes
+    behind it.
+    """
+    paired = trees.lines(side, path, its_other)
+    if paired is None:
+        return [_NOWHERE for _ in lines]
+    split: tuple[list[bytes], list[bytes]] | None = None
+    found = []
+    for line in lines:
+        if not 0 < line <= len(paired):
+            found.append(_NOWHERE)
+        elif paired[line - 1] != NOWHERE:
+            found.append(Place(paired[line - 1] + 1, True))
+        else:
+            if split is None:
+                mine, other = trees.content(side, path), trees.content(other_side(side), its_other)
+                split = (mine or b"").split(b"\n"), (other or b"").split(b"\n")
+            found.append(Place(_line_there(paired, *split, line), False))
+    return found
+
+
+def silenced(
+    trees: Trees,
+    side: Side,
+    path: bytes,
+    its_other: bytes,
+    left: Sequence[Told],
+    places: Sequence[Place],
+    contexts_of: ContextsOf,
+) -> list[bool]:
+    """Which findings of a file, of which the places there are given, a note of ours silences in the other batch.
+
+    Raises StoreCorrupt.
     """
     other = other_side(side)
-    if trees.object(side, path) == trees.object(other, its_other):
-        return [False] * len(left)
-    content = trees.content(other, its_other)
+    content = None if trees.object(side, path) == trees.object(other, its_other) else trees.content(other, its_other)
     if content is None or not has_notes(content):
         return [False] * len(left)
-    paired = trees.lines(side, path, its_other)
-    mine = trees.content(side, path)
-    if paired is None or mine is None:
-        return [False] * len(left)
-    ours, theirs = mine.split(b"\n"), content.split(b"\n")
-    places = [_line_there(paired, ours, theirs, told.about.line) for told in left]
-    asked = [(place, *told.code) for place, told in zip(places, left, strict=True)]
-    records = trees.batch(other)
-    (item,) = records.find_items([its_other]).values()
-    return are_silenced(its_other, content, records.plan.context_of(item), asked)
+    asked = [(place.line, told.about.code) for place, told in zip(places, left, strict=True)]
+    return are_silenced(its_other, content, contexts_of(its_other), asked)
 
 
 def _line_there(paired: Sequence[int], ours: Sequence[bytes], theirs: Sequence[bytes], line: int) -> int:
-    """The line that a line is in the other file, from 1; 0 where there is none."""
-    if not 0 < line <= len(paired):
-        return 0
-    if paired[line - 1] != NOWHERE:
-        return paired[line - 1] + 1
+    """The line that a line was edited to, from 1; 0 where there is none."""
     before = next((paired[at] for at in range(line - 2, max(line - _LINES_MAX, -1), -1) if paired[at] != NOWHERE), -1)
     behind = next((at for at in paired[line : line + _LINES_MAX] if at != NOWHERE), before + _LINES_MAX)
     text = b"".join(ours[line - 1].split())

@@ -10,6 +10,9 @@ from codebatch.model.record import Located
 
 R = TypeVar("R", bound=Located)
 
+# How far behind the line where something stands the lines are that must be one, pass by pass.
+_LINES_OF_HEADS = ((0, 1), (1,), (0,))
+
 
 class FileMap(Protocol):
     """Which file of the old tree is which of the new one, by paths that these trees have."""
@@ -59,28 +62,43 @@ def _of_old(path: bytes, said: Sequence[R], new: Mapping[bytes, Sequence[R]], fi
 
 
 def pair_places(
-    old: Sequence[int], new: Sequence[int], paired_lines: Callable[[], Sequence[int] | None]
+    old: Sequence[int],
+    new: Sequence[int],
+    paired_lines: Callable[[], Sequence[int] | None],
+    *,
+    are_heads: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Pair things by their lines, 1-based, which ascend: those on lines that are one, then the rest in their order.
 
-    Given are the places of pairs, and of what is left on each side. `paired_lines`, None where a text is lost, is asked
-    only where there are several on a side.
+    Of `are_heads` first come those whose next lines are one too, or these alone: of two like heads a body says whose it
+    is. Given are the places of pairs, and of what is left on each side. `paired_lines`, None where a text is lost, is
+    asked only where there are several on a side.
     """
-    pairs = _on_one_line(old, new, paired_lines() or ()) if old and new and len(old) + len(new) > 2 else []
-    ours, theirs = {one for one, _ in pairs}, {other for _, other in pairs}
-    left = [place for place in range(len(old)) if place not in ours]
-    right = [place for place in range(len(new)) if place not in theirs]
+    pairs: list[tuple[int, int]] = []
+    left, right = [*range(len(old))], [*range(len(new))]
+    paired = (paired_lines() or ()) if old and new and len(old) + len(new) > 2 else ()
+    for offsets in _LINES_OF_HEADS if are_heads else ((0,),):
+        pairs += _on_one_line([(place, old[place]) for place in left], [(at, new[at]) for at in right], paired, offsets)
+        ours, theirs = {one for one, _ in pairs}, {other for _, other in pairs}
+        left = [place for place in left if place not in ours]
+        right = [place for place in right if place not in theirs]
     pairs += zip(left, right, strict=False)
     return sorted(pairs), left[len(right) :], right[len(left) :]
 
 
-def _on_one_line(old: Sequence[int], new: Sequence[int], paired: Sequence[int]) -> list[tuple[int, int]]:
+def _on_one_line(
+    old: Sequence[tuple[int, int]], new: Sequence[tuple[int, int]], paired: Sequence[int], offsets: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Places, each given with its line, of which the lines so far behind are one."""
     there: dict[int, list[int]] = defaultdict(list)
-    for place in reversed(range(len(new))):
-        there[new[place]].append(place)
+    for place, line in reversed(new):
+        there[line].append(place)
     found = []
-    for place, line in enumerate(old):
-        its_other = paired[line - 1] + 1 if 0 < line <= len(paired) else 0
+    for place, line in old:
+        lines = {
+            paired[line - 1 + offset] + 1 - offset if 0 <= line - 1 + offset < len(paired) else 0 for offset in offsets
+        }
+        its_other = lines.pop() if len(lines) == 1 else 0
         if its_other > 0 and its_other in there and there[its_other]:
             found.append((place, there[its_other].pop()))
     return found

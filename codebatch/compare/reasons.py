@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 from codebatch.compare.batches import read_items
-from codebatch.compare.notes import silenced
-from codebatch.compare.rules import Switch, switch_of
+from codebatch.compare.choices import Choices
+from codebatch.compare.notes import Place, places_there, silenced
+from codebatch.compare.rules import LINT, Switch, switch_of
 from codebatch.compare.states import Reason
 from codebatch.compare.told import Told
 from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.compare.withheld import Withheld
 from codebatch.engine.lifecycle import Tally
 from codebatch.errors import StoreCorrupt
 from codebatch.model.entry import display_path
 from codebatch.model.imported import way_of
 from codebatch.model.plan import PlannedTask
-from codebatch.model.record import File
+from codebatch.model.record import File, Located, Metric
 from codebatch.query.records import BatchRecords
 
 _PARSE = "parse"
@@ -31,10 +33,12 @@ class Reasons:
     def __init__(self, trees: Trees, side: Side, left: Iterable[Told], paths: Iterable[bytes] = ()) -> None:
         self._trees = trees
         self._side = side
-        self._mine, self._other = _Stand(trees.batch(side)), _Stand(trees.batch(other_side(side)))
+        self._mine, self._other = Stand(trees.batch(side)), Stand(trees.batch(other_side(side)))
         self._files: dict[bytes, list[Told]] = defaultdict(list)
         self._alike: dict[tuple[str, bytes], bool] = {}
         self._has_other: dict[str, bool] = {}
+        self._withheld = Withheld(trees, side)
+        self._choices = Choices(trees)
         for told in left:
             self._files[told.path].append(told)
         for path in dict.fromkeys((*self._files, *paths)):
@@ -43,35 +47,71 @@ class Reasons:
                 self._mine.paths.append(path)
                 self._other.paths.append(its_other)
 
-    def found(self) -> Iterator[tuple[Told, Reason | None]]:
+    def found(self) -> list[tuple[Told, Reason | None]]:
         """Of each finding the reason, None where there is none. Raises StoreCorrupt."""
+        reasons: dict[Told, Reason | None] = {}
         for path, left in self._files.items():
             its_other = self._trees.path_in_other(self._side, path)
             if not self._other.looks_at(path if its_other is None else its_other):
-                yield from ((told, "path") for told in left)
+                reasons.update(dict.fromkeys(left, "path"))
             elif its_other is None:
-                yield from ((told, "lost" if self._trees.may_have_moved else None) for told in left)
+                reasons.update(dict.fromkeys(left, self._why_alone(path)))
             else:
-                yield from self._of_file(path, its_other, left)
+                reasons.update(self._of_file(path, its_other, left))
+        self._withheld.ask(self._other.tasks.get(LINT), self._other.every_context)
+        return [(told, self._withheld.reasons.get(told, reason)) for told, reason in reasons.items()]
 
-    def of_task(self, task: str, path: bytes) -> Reason | None:
-        """Why a task need not say of a file in the other batch what it says in this one. Raises StoreCorrupt."""
+    def of_task(self, task: str, record: Located) -> Reason | None:
+        """Why a task need not say in the other batch what it says in this one. Raises StoreCorrupt."""
+        path = record.path_bytes
         its_other = self._trees.path_in_other(self._side, path)
         if not self._other.looks_at(path if its_other is None else its_other):
             return "path"
         if its_other is None:
-            return "lost" if self._trees.may_have_moved else None
+            return self._why_alone(path)
         if task not in self._other.records.task_names:
             return "task"
         if not self._other.has_result(task, its_other):
             return "failed"
-        if self._other.passes_over(its_other) and not self._mine.passes_over(path):
+        is_of_file = isinstance(record, Metric) and not record.symbol
+        line = getattr(record, "line", 0)
+        has_line = partial(self._trees.has_line, self._side, path, its_other, line)
+        if self._is_passed_over(path, its_other, has_line):
             return "skipped"
+        if self._is_broken(path, its_other) and (is_of_file or has_line()):
+            return "broken"
         return "tool" if self._has_other_tool(task) else None
 
+    def is_in_part(self, path: bytes) -> bool:
+        """Whether a file is parsed in part in one of the batches, and as a whole in the other. Raises StoreCorrupt."""
+        its_other = self._trees.path_in_other(self._side, path)
+        mine, other = self._mine.file(path), None if its_other is None else self._other.file(its_other)
+        return mine is not None and other is not None and (_is_broken(mine, other) or _is_broken(other, mine))
+
+    def _why_alone(self, path: bytes) -> Reason | None:
+        """Why a file of this batch may be in the other tree, though its snapshot has none that is this one."""
+        if self._choices.is_left_out(other_side(self._side), path):
+            return "excluded"
+        return "lost" if self._trees.may_have_moved else None
+
+    def _is_passed_over(self, path: bytes, its_other: bytes, has_line: Callable[[], bool]) -> bool:
+        """Whether few look in the other batch at such a file, or others at a line that both have."""
+        mine, other = self._mine.file(path), self._other.file(its_other)
+        if mine is None or other is None:
+            return False
+        if _passes_over(other) and not _passes_over(mine):
+            return True
+        return mine.lang != other.lang and (other.parse == "unsupported" or has_line())
+
+    def _is_broken(self, path: bytes, its_other: bytes) -> bool:
+        mine, other = self._mine.file(path), self._other.file(its_other)
+        return mine is not None and other is not None and _is_broken(other, mine)
+
     def _of_file(self, path: bytes, its_other: bytes, left: Sequence[Told]) -> Iterator[tuple[Told, Reason | None]]:
-        notes = silenced(self._trees, self._side, path, its_other, left)
-        for told, is_silenced in zip(left, notes, strict=True):
+        places = places_there(self._trees, self._side, path, its_other, [told.about.line for told in left])
+        notes = silenced(self._trees, self._side, path, its_other, left, places, self._other.every_context)
+        open_: dict[Told, Place] = {}
+        for told, place, is_silenced in zip(left, places, notes, strict=True):
             if told.task not in self._other.records.task_names:
                 yield told, "task"
             elif not self._other.has_result(told.task, its_other):
@@ -80,31 +120,32 @@ class Reasons:
                 yield told, "rule_off"
             elif is_silenced:
                 yield told, "silenced"
-            elif self._other.passes_over(its_other) and not self._mine.passes_over(path):
+            elif self._is_passed_over(path, its_other, partial(getattr, place, "is_same")):
                 yield told, "skipped"
+            elif told.about.tool != "ruff" and place.is_same and self._is_broken(path, its_other):
+                yield told, "broken"
             else:
-                yield told, self._otherwise(told, its_other)
+                open_[told] = place
+                yield told, self._otherwise(told, its_other, place)
+        self._withheld.add(path, its_other, {told: place for told, place in open_.items() if told.task == LINT})
 
     def _is_off(self, told: Told, its_other: bytes) -> bool:
         """Whether the rule that found something is off at the file in the other batch, or none there at all."""
         is_off = self._other.has_off(told, its_other)
         return self._mine.has_off(told, told.path) is not None if is_off is None else is_off
 
-    def _otherwise(self, told: Told, its_other: bytes) -> Reason | None:
+    def _otherwise(self, told: Told, its_other: bytes, place: Place) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
         if self._has_other_tool(told.task):
             return "tool"
+        if not place.is_same:
+            return None
         if (told.task, told.path) not in self._alike:
             mine, others = self._mine.needed_for(told.task), self._other.needed_for(told.task)
             self._alike[told.task, told.path] = all(
                 way_of(task) == way_of(others[name]) for name, task in mine.items()
             ) and self._mine.contexts(told.task, told.path) == self._other.contexts(told.task, its_other)
-        is_alike = self._alike[told.task, told.path]
-        return (
-            None
-            if is_alike or not self._trees.has_line(self._side, told.path, its_other, told.about.line)
-            else "configuration"
-        )
+        return None if self._alike[told.task, told.path] else "configuration"
 
     def _has_other_tool(self, task: str) -> bool:
         if task not in self._has_other:
@@ -113,12 +154,12 @@ class Reasons:
         return self._has_other[task]
 
 
-class _Stand:
+class Stand:
     """What was done in a batch, and how. `paths` are those that are asked for."""
 
-    def __init__(self, records: BatchRecords) -> None:
+    def __init__(self, records: BatchRecords, paths: Iterable[bytes] = ()) -> None:
         self.records = records
-        self.paths: list[bytes] = []
+        self.paths = list(paths)
         self._switches: dict[str, Switch | None] = {}
         self._needed: dict[str, dict[str, PlannedTask]] = {}
         self._done: dict[tuple[str, bytes], bool] = {}
@@ -148,29 +189,33 @@ class _Stand:
     def has_off(self, told: Told, path: bytes) -> bool | None:
         """Whether the rule that found something is off at a path; None where it is no rule here that could be."""
         if told.task not in self._switches:
-            self._switches[told.task] = switch_of(self._tasks[told.task])
+            self._switches[told.task] = switch_of(self.tasks[told.task])
         is_off = self._switches[told.task]
         return None if is_off is None else is_off(path, *told.code)
 
-    def passes_over(self, path: bytes) -> bool:
-        """Whether a file is of a class in which few rules look, or could not be read as what it is."""
-        file = self._classes.get(path)
-        return file is not None and (file.class_ in _PASSED_OVER or file.parse == "skipped")
+    def file(self, path: bytes) -> File | None:
+        """What a file is; None where no task tells that."""
+        return self._files.get(path)
 
     def needed_for(self, task: str) -> dict[str, PlannedTask]:
         """A task with all that it needs."""
         if task not in self._needed:
-            self._needed[task] = {name: self._tasks[name] for name in self.records.plan.needed_for(task)}
+            self._needed[task] = {name: self.tasks[name] for name in self.records.plan.needed_for(task)}
         return self._needed[task]
 
     def contexts(self, task: str, path: bytes) -> Mapping[str, bytes]:
         """What a task, and what it needs, is told of a file besides its content."""
-        every = self.records.plan.context_of(self._item(path))
+        every = self.every_context(path)
         names = {name for each in self.needed_for(task).values() for name in each.contexts}
         return {name: every[name] for name in names}
 
+    def every_context(self, path: bytes) -> Mapping[str, bytes]:
+        """What the plan tells of a file besides its content."""
+        return self.records.plan.context_of(self._item(path))
+
     @cached_property
-    def _tasks(self) -> dict[str, PlannedTask]:
+    def tasks(self) -> dict[str, PlannedTask]:
+        """The batch's tasks, by name."""
         return {task.name: task for task in self.records.plan.tasks}
 
     def _item(self, path: bytes) -> int:
@@ -183,7 +228,7 @@ class _Stand:
         return self.records.find_items(sorted(self.paths))
 
     @cached_property
-    def _classes(self) -> dict[bytes, File]:
+    def _files(self) -> dict[bytes, File]:
         if _PARSE not in self.records.task_names:
             return {}
         found = read_items(self.records, _PARSE, self._items.values(), File)
@@ -192,3 +237,18 @@ class _Stand:
 
 def _tool(task: PlannedTask | None) -> object:
     return None if task is None else (task.version, task.implementation_digest, task.tools)
+
+
+def _passes_over(file: File) -> bool:
+    """Whether a file is of a class in which few rules look, or could not be read as what it is."""
+    return file.class_ in _PASSED_OVER or file.parse == "skipped"
+
+
+def is_looked_at_in_part(file: File) -> bool:
+    """Whether not all rules look at a file, or not at all of it."""
+    return _passes_over(file) or file.parse in ("errors", "unsupported")
+
+
+def _is_broken(file: File, other: File) -> bool:
+    """Whether a file is parsed in part alone that the other is as a whole."""
+    return file.parse in ("errors", "partial") and other.parse == "ok"

@@ -1,9 +1,10 @@
-"""What the code that workers run knows of findings: whether a rule is off at a path, whether a note silences it."""
+"""What the code that workers run knows of findings: whether a rule is off at a path, or why it does not tell one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Literal, cast
 
 from codebatch.errors import CodebatchError
 from codebatch.model.plan import PlannedTask
@@ -11,10 +12,15 @@ from codebatch.model.task import Json
 from codebatch.protocol.launch import SILENCING_MODULE
 from codebatch.system.plugins import load_question
 
-# How notes begin that silence something: ours, and what ruff heeds.
-_NOTES = (b"codebatch: ignore", b"noqa")
-# The task whose rules can be turned off.
-_TASK = "lint"
+# How notes of ours begin, and what is in those that ruff and other linters heed.
+_NOTE = b"codebatch: ignore"
+_NOTES = re.compile(rb"(?i:noqa)|\b(?:ruff|pylint|nosec|lgtm|noinspection)\b")
+# The task whose rules can be turned off, and whose doubts are known.
+LINT = "lint"
+
+Untold = Literal["silenced", "doubted", "broken", ""]
+# Path, content and contexts of a file, and findings in it: line, tool and code.
+AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]
 
 Switch = Callable[[bytes, str, str], bool | None]
 
@@ -24,29 +30,50 @@ def switch_of(task: PlannedTask) -> Switch | None:
 
     None at all where all it has is on, or what it was configured with is not understood any more.
     """
-    if task.name != _TASK:
+    if task.name != LINT:
         return None
     ask = cast("Callable[[Mapping[str, Json]], Switch | None]", load_question("rule_switch", SILENCING_MODULE))
     return ask(task.config)
 
 
+def told_once() -> tuple[frozenset[str], frozenset[str]]:
+    """The rules of lint that tell a name of a file once, and those that tell a file once."""
+    ask = cast("Callable[[], tuple[frozenset[str], frozenset[str]]]", load_question("told_once"))
+    return ask()
+
+
 def has_notes(content: bytes) -> bool:
-    """Whether a file may have a note that silences something."""
-    return any(note in content for note in _NOTES)
+    """Whether a file may have a note of ours."""
+    return _NOTE in content
+
+
+def has_notes_of_others(content: bytes) -> bool:
+    """Whether a file may have a note that ruff or another linter heeds."""
+    return _NOTES.search(content) is not None
 
 
 def are_silenced(
-    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Which findings a note in a file silences, each given as line, tool and code.
+    """Which findings a note of ours in a file silences, each given as line and code.
 
     Where the file is not understood any more none is.
     """
     ask = cast(
-        "Callable[[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]], list[bool]]",
+        "Callable[[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str]]], list[bool]]",
         load_question("are_silenced", SILENCING_MODULE),
     )
     try:
         return ask(path, content, contexts, findings)
     except CodebatchError:
         return [False] * len(findings)
+
+
+def why_untold(task: PlannedTask, asked: Sequence[AskedFile]) -> list[list[Untold]]:
+    """Why lint, as it is configured, does not tell some findings of files.
+
+    Nothing is known where the configuration is not understood any more.
+    """
+    question = load_question("why_untold")
+    ask = cast("Callable[[Mapping[str, Json], Sequence[AskedFile]], list[list[Untold]] | None]", question)
+    return ask(task.config, asked) or [[""] * len(wanted) for *_, wanted in asked]

@@ -26,10 +26,24 @@ State = Literal[
     "not_comparable",
 ]
 
-# Why what is in one batch need not be in the other: there the path is not looked at, the task is not run, or has failed
-# or not come to the file; the rule is off, a note in the source silences it, few rules look in such a file; it is
-# another version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
-Reason = Literal["path", "lost", "task", "failed", "rule_off", "silenced", "skipped", "tool", "configuration"]
+# Why what is in one batch need not be in the other: there the path is not looked at, or left out; the task is not run,
+# or has failed or not come to the file; the rule is off, a note in the source silences it, few rules look in such a
+# file; the file cannot be read as what it is, or the finding is one too many, or doubtful in such a file; it is another
+# version that looks, or one that is configured otherwise. Or the file may have moved, for contents are lost.
+Reason = Literal[
+    "path",
+    "excluded",
+    "lost",
+    "task",
+    "failed",
+    "rule_off",
+    "silenced",
+    "skipped",
+    "broken",
+    "doubted",
+    "tool",
+    "configuration",
+]
 
 REGRESSIONS: frozenset[State] = frozenset({"new", "worsened"})
 IMPROVEMENTS: frozenset[State] = frozenset({"fixed", "improved"})

@@ -44,7 +44,7 @@ def _compare_file(each: OfFile[Symbol], removed: list[Symbol], added: list[Symbo
     for name in sorted({*ours, *theirs}):
         old, new = ours.get(name, []), theirs.get(name, [])
         places = [symbol.line for symbol in old], [symbol.line for symbol in new]
-        pairs, left, right = pair_places(*places, each.lines)
+        pairs, left, right = pair_places(*places, each.lines, are_heads=True)
         for one, other in pairs:
             is_moved = each.old_path != each.new_path
             yield Difference(_state(old[one], new[other], is_moved=is_moved), old[one], new[other])

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from codebatch.compare.findings import Finding, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
+from codebatch.compare.findings import Finding, FindingPair, Pairing, Pass, pair_anywhere, pair_in_file, pair_on_lines
+from codebatch.compare.lines import NOWHERE
+from codebatch.compare.rules import LINT, told_once
 from codebatch.compare.scopes import NO_SCOPES, Scopes, have_scopes, read_scopes
 from codebatch.compare.texts import Texts
 from codebatch.compare.trees import Side, Trees
@@ -82,6 +84,7 @@ class _Pairing:
             self._scopes["new"] = read_scopes(self._trees.new, [new for _, new in left])
         for old, new in left:
             self._pair_in_file(old, new)
+            self._pair_once(old, new)
         self._pair_anywhere()
         return Paired(self._pairs, self._all_left("old"), self._all_left("new"))
 
@@ -118,6 +121,33 @@ class _Pairing:
         else:
             pairing = pair_in_file(ours.found, theirs.found, lines)
         self._take(ours.told, theirs.told, pairing)
+
+    def _pair_once(self, old: bytes, new: bytes) -> None:
+        """Pair what lint tells once of a file, or of a name in it: mending the first place shows the next one.
+
+        Where both places are on lines that the other file has not, it was mended at the one and made at the other.
+        """
+        codes = self._common(old, new)
+        ours, theirs = (
+            [told for told in left if told.code in codes and told.task == LINT]
+            for left in (self._left["old"][old], self._left["new"][new])
+        )
+        lines = self._trees.lines("old", old, new) if ours and theirs else None
+        if lines is None:
+            return
+        kept = lines if isinstance(lines, range) else {*lines}
+        of_names, of_files = told_once()
+        by_key = {_once_as(told, of_names, of_files): place for place, told in enumerate(theirs)}
+        pairs = []
+        for place, told in enumerate(ours):
+            key, line = _once_as(told, of_names, of_files), told.about.line
+            its_other = None if key is None else by_key.get(key)
+            if its_other is not None and (
+                (0 < line <= len(lines) and lines[line - 1] != NOWHERE) or theirs[its_other].about.line - 1 in kept
+            ):
+                del by_key[key]
+                pairs.append(FindingPair(place, its_other, "once"))
+        self._take(ours, theirs, Pairing(pairs, [], []))
 
     def _is_turned(self, old: bytes, new: bytes) -> bool:
         """Files are paired from the lesser digest to the other, so that it comes out the same the other way round."""
@@ -166,6 +196,13 @@ class _Pairing:
 def _turned(pairing: Pairing) -> Pairing:
     pairs = [pair._replace(old=pair.new, new=pair.old) for pair in pairing.pairs]
     return Pairing(pairs, pairing.new, pairing.old)
+
+
+def _once_as(told: Told, of_names: frozenset[str], of_files: frozenset[str]) -> tuple[str, str, str] | None:
+    """What is told once of a file: of which rule, and with which message; None where that is not so."""
+    if told.about.code in of_names:
+        return *told.code, told.about.message
+    return (*told.code, "") if told.about.code in of_files else None
 
 
 def _said(told: Told) -> tuple[int, int, str, str, str]:

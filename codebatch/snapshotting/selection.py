@@ -44,8 +44,11 @@ class Verdict(NamedTuple):
 class Rules:
     """The rules of one snapshot. `.codebatchignore` files are added as they are found."""
 
-    def __init__(self, rules: SourceRules, directories: Directories, store: bytes | None) -> None:
-        """`store` is the store's path below the base, None where it lies elsewhere."""
+    def __init__(self, rules: SourceRules, directories: Directories | None, store: bytes | None) -> None:
+        """`store` is the store's path below the base, None where it lies elsewhere.
+
+        Without `directories` no tree is read: ignore files are told.
+        """
         self._include = parse_arguments(rules.include, "--include")
         self._takes_all = (
             not rules.include
@@ -68,14 +71,20 @@ class Rules:
         path = directory + b"/" + IGNORE_FILE if directory else IGNORE_FILE
         if path in self.rule_files:
             return
+        assert self._directories is not None, "who has no tree tells what is in it"
         data, found = read_ignore_file(self._directories, directory, IGNORE_FILE)
         self.rule_files[path] = found
         if data is not None:
-            base = directory + b"/" if directory else b""
-            self._files.put(directory, parse_ignore_file(data, display_path(path), base))
-            # A verdict on something below was made of one on the directory.
-            if directory in self._verdicts:
-                self._verdicts = {b"": None}
+            self.heed(path, data)
+
+    def heed(self, path: bytes, data: bytes) -> None:
+        """Heed an ignore file, of which the path and the content are told."""
+        directory = parent_of(path)
+        base = directory + b"/" if directory else b""
+        self._files.put(directory, parse_ignore_file(data, display_path(path), base))
+        # A verdict on something below was made of one on the directory.
+        if directory in self._verdicts:
+            self._verdicts = {b"": None}
 
     @property
     def is_empty(self) -> bool:

@@ -79,3 +79,22 @@ def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) ->
     )
     assert codebatch("check", "--baseline", "gone.jsonl", "--json", status=2).error["code"] == "invalid_input"
     assert "grave" in codebatch("check", "--baseline", "known.jsonl", "--fail-on", "worse", status=2).notes
+
+
+def test_what_cannot_be_looked_at_stays_in_a_baseline(codebatch: CommandLine) -> None:
+    here = codebatch.directory
+    known = "def f():\n    return undefined_one\n"
+    write(here / "a.py", known + "print(undefined_two)\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    codebatch("baseline", "create", "known.jsonl")
+    # The other line is edited: that is gone, whatever else is.
+    write(here / "a.py", known + "\ndef (:\n")
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    told = codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new", "--json", status=1).json
+    assert told["counts"] == {"unchanged": 0, "new": 1, "fixed": 1, "not_comparable": 1}
+    assert "1 not comparable" in codebatch("check", "--baseline", "known.jsonl", status=1).lines[-1]
+    update = codebatch("baseline", "update", "known.jsonl", "--json").json
+    assert [update[name] for name in ("findings", "removed", "left_out", "not_comparable")] == [1, 1, 1, 1]
+    write(here / "a.py", known)
+    codebatch("run", ".", "-q", "--exclude", "known.jsonl")
+    codebatch("check", "--baseline", "known.jsonl", "--fail-on", "new")

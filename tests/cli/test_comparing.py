@@ -175,3 +175,28 @@ def test_an_upgrade_carries_nothing_through_where_the_base_is_run_again(
         assert len([*(own / ".codebatch" / "batches").glob("batch-*")]) == 3
         told = _said(capfd, "diff", "--rerun-base", "--base-store", ".codebatch", status=2)[1]
         assert "--rerun-base means nothing beside --base-store" in told
+
+
+def test_a_number_that_went_to_0_is_0_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    branch, plain = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 2\n"
+    with inline():
+        for text in (branch, plain):
+            (tmp_path / "b.py").write_text(text)
+            run(tmp_path, tmp_path / ".codebatch", pipeline="full")
+    monkeypatch.chdir(tmp_path)
+    answer = _json(capfd, "diff", "--kind", "metric")
+    values = {
+        (row["state"], row["new"].get("symbol", ""), row["old"]["value"], row["new"]["value"])
+        for row in answer["changed"]
+        if row["new"]["metric"] == "cognitive"
+    }
+    assert values == {("changed", "", 1, 0), ("improved", "f", 1, 0)}
+    # It is no record of the batch.
+    back = _json(capfd, "diff", "latest", "latest~1", "--kind", "metric")
+    states = answer["summary"]["states"]
+    assert back["summary"]["states"] == states | {"improved": 0, "worsened": states["improved"]}
+    assert (
+        _said(capfd, "improvements", "--kind", "metric", "--metric", "nesting", "--output", "csv")[0].count(",0,") == 1
+    )

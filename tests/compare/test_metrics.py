@@ -66,6 +66,17 @@ def test_state(old: Numbers, new: Numbers, states: list[State]) -> None:
     assert [row[0] for row in _states(trees, {"a.py": old}, {"a.py": new})] == states
 
 
+def test_what_is_0_has_a_place_on_both_sides() -> None:
+    trees = TextTrees({"a.py": _TEXT}, {"b.py": _TEXT + "\n"})
+    old: Numbers = [_OF_FUNCTION, ("nesting", 3, "f", 2)]
+    new: Numbers = [("complexity", 4, "f", 7), _of_file("max_cognitive", 2)]
+    assert _states(trees, {"a.py": old}, {"b.py": new}) == [
+        ("worsened", (0, 1), (2, 1)),
+        ("unchanged", (4, 2), (4, 7)),
+        ("improved", (3, 2), (0, 7)),
+    ]
+
+
 def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
     trees = TextTrees({"a.js": "a\nb\nc"}, {"a.js": "new\na\nb\nc"})
     old: Numbers = [("complexity", 9, "<anonymous>", 1), ("complexity", 2, "<anonymous>", 3)]
@@ -86,6 +97,18 @@ def test_functions_of_one_name_are_told_apart_by_their_lines() -> None:
         "unchanged",
         "removed",
     ]
+
+
+def test_of_two_of_one_name_the_one_that_is_left_is_told_by_its_body() -> None:
+    first, second = "def f(x):\n    if x: return 1\n    return 2\n", "def f(x):\n    return 1\n"
+    two: Numbers = [("complexity", 2, "f", 1), ("complexity", 1, "f", 4)]
+    one: Numbers = [("complexity", 1, "f", 1)]
+    trees, back = (
+        TextTrees({"a.py": first + second}, {"a.py": second}),
+        TextTrees({"a.py": second}, {"a.py": first + second}),
+    )
+    assert _states(trees, {"a.py": two}, {"a.py": one}) == [("unchanged", (1, 4), (1, 1)), ("removed", (2, 1), None)]
+    assert _states(back, {"a.py": one}, {"a.py": two}) == [("unchanged", (1, 1), (1, 4)), ("added", None, (2, 1))]
 
 
 def test_numbers_go_with_the_file() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from codebatch.model.record import Diagnostic
-from codebatch_workers.lint.given_names import around, is_given, is_plainly_given
+from codebatch_workers.lint.given_names import around, is_given, is_of_who_runs_it, is_plainly_given
 from codebatch_workers.lint.statements import node_in_statement
 from codebatch_workers.syntax.source import SourceFile
 
@@ -51,7 +51,7 @@ _CHANGED = (
 
 def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     """Whether a finding of ruff's is one of a class that is mostly false, or marked as meant so for another linter."""
-    lines = _lines(file, found.line, found.end_line)
+    lines = _lines(file, found)
     if len(lines) > _LINES_BYTES_MAX:
         return False
     if _MARK.search(lines):
@@ -60,8 +60,7 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     by_text = _DOUBTS_BY_TEXT.get(found.code)
     if doubt is None and by_text is None:
         return False
-    start = _offset(file, found.line, found.column)
-    end = _offset(file, found.end_line, found.end_column)
+    start, end = _range(file, found)
     told = None if by_text is None else by_text(file, found, file.utf8[start:end])
     if told is not None:
         return told
@@ -73,9 +72,33 @@ def is_doubtful(file: SourceFile, found: Diagnostic) -> bool:
     return node is not None and doubt(file, found, node)
 
 
-def _lines(file: SourceFile, first: int, last: int) -> bytes:
+def is_marked(file: SourceFile, found: Diagnostic) -> bool:
+    """Whether a finding is marked as meant so, for another linter than ruff."""
+    lines = _lines(file, found)
+    return len(lines) <= _LINES_BYTES_MAX and _MARK.search(lines) is not None
+
+
+def is_doubtful_by_file(file: SourceFile, found: Diagnostic) -> bool:
+    """Whether a finding is doubtful for what the whole file is, be it by its name: there its line has no say."""
+    start, end = _range(file, found)
+    match found.code:
+        case "F401":
+            return _is_for_others(file)
+        case "F821":
+            return is_of_who_runs_it(file, file.utf8[start:end])
+        case code if code in _OF_WHOLE_FILES and file.tree is not None:
+            return len([each for each in file.tree.root_node.named_children if each.type != "comment"]) == 1
+    return False
+
+
+def _range(file: SourceFile, found: Diagnostic) -> tuple[int, int]:
+    return _offset(file, found.line, found.column), _offset(file, found.end_line, found.end_column)
+
+
+def _lines(file: SourceFile, found: Diagnostic) -> bytes:
     """The first line of a finding and its last one, each as far as it is looked at."""
     starts = file.line_starts
+    first, last = found.line, found.end_line
     return b"".join(
         file.utf8[start : min(start + _LINES_BYTES_MAX + 1, starts[line] if line < len(starts) else len(file.utf8))]
         for line in {first, last}
@@ -96,17 +119,18 @@ def _offset(file: SourceFile, line: int, column: int) -> int:
 
 
 def _is_export(file: SourceFile, found: Diagnostic, text: bytes) -> bool:
-    """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type.
-
-    For others are those of a package, of a module of compatibility, and of a module that only imports from others.
-    """
-    directory, _, name = file.path.rpartition(b"/")
-    if name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory or "find_spec" in found.message:
-        return True
-    if file.derived(_only_imports):
+    """An import that is there for others, or to see whether it can be; or that is used in a comment that is a type."""
+    if "find_spec" in found.message or _is_for_others(file):
         return True
     names = [each for each in re.findall(rb"\w+", text) if each != b"as"]
     return bool(names) and names[-1] in file.derived(_names_in_types)
+
+
+def _is_for_others(file: SourceFile) -> bool:
+    """Whether a file imports for others: as a package, a module of compatibility, one that only imports from others."""
+    directory, _, name = file.path.rpartition(b"/")
+    is_named_so = name == b"__init__.py" or b"compat" in name or b"/compat" in b"/" + directory
+    return is_named_so or file.derived(_only_imports)
 
 
 def _names_in_types(file: SourceFile) -> frozenset[bytes]:

@@ -59,7 +59,7 @@ def is_given(file: SourceFile, node: Node) -> bool:
         _is_literal_text(file, node)
         or _is_of_python_2(file, node)
         or _is_of_turn_before(file, node)
-        or _is_of_who_runs_it(file, node)
+        or is_of_who_runs_it(file, file.utf8[node.start_byte : node.end_byte])
     )
 
 
@@ -95,9 +95,8 @@ def _sets_or_fills(file: SourceFile, name: bytes) -> bool:
     return file.derived(_sets_names) or (not file.derived(_defines) and name in file.derived(_filled))
 
 
-def _is_of_who_runs_it(file: SourceFile, node: Node) -> bool:
+def is_of_who_runs_it(file: SourceFile, name: bytes) -> bool:
     """A name in a module that sets names by text or runs another one, or that only fills what others define."""
-    name = file.utf8[node.start_byte : node.end_byte]
     if not file.derived(_may_run):
         return _sets_or_fills(file, name)
     defines, runs = file.derived(_defines_and_runs)

@@ -63,7 +63,7 @@ class RuffError(Exception):
 
 
 def arguments(codes: Iterable[str]) -> list[str]:
-    """What every call says before the names of files."""
+    """What every call says before `--` and the names of files."""
     return [
         "check",
         "--isolated",
@@ -77,7 +77,6 @@ def arguments(codes: Iterable[str]) -> list[str]:
         "json",
         "--select",
         ",".join(sorted(codes)),
-        "--",
     ]
 
 
@@ -88,11 +87,20 @@ class Ruff:
     them wants, of which each takes its own. What ruff says of one rule does not depend on which others are asked for.
     """
 
-    def __init__(self, codes: Iterable[str], scratch: Path, memory: MemoryDirectory | None = None) -> None:
+    def __init__(
+        self,
+        codes: Iterable[str],
+        scratch: Path,
+        memory: MemoryDirectory | None = None,
+        *,
+        heeds_notes: bool = True,
+    ) -> None:
+        """Unless it `heeds_notes` it says too what notes in the source silence (`# noqa`)."""
         self.codes = sorted(codes)
         self._answers: dict[SourceFile, list[Diagnostic]] = {}
         self._scratch = scratch
         self.memory = memory
+        self._besides = () if heeds_notes else ("--ignore-noqa",)
 
     @cached_property
     def _binary(self) -> str:
@@ -158,12 +166,12 @@ class Ruff:
         return ()
 
     def arguments(self) -> list[str]:
-        """What every call says before the names of files."""
+        """What every call says before `--` and the names of files."""
         return arguments([*self.codes, UNREADABLE])
 
     def _call(self, directory: bytes, names: Sequence[bytes]) -> list[Finding]:
         done = subprocess.run(
-            [self._binary, *self.arguments(), *names],
+            [self._binary, *self.arguments(), *self._besides, "--", *names],
             cwd=directory,
             env={"RAYON_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,

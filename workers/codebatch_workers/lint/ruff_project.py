@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from codebatch.model.record import Diagnostic, Severity
+from codebatch.model.record import Severity
 from codebatch_workers.api.protocols import MemoryDirectory
-from codebatch_workers.lint.ruff import SYNTAX_ERROR, UNREADABLE, WITHOUT_SOURCES, Finding, Ruff
+from codebatch_workers.lint.ruff import UNREADABLE, WITHOUT_SOURCES, Finding, Ruff
 from codebatch_workers.lint.ruff_files import CONTEXT, ruff_files_of
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.syntax.source import SourceFile
@@ -43,19 +43,15 @@ _SEVERITIES: Mapping[str, Severity] = {
 class ProjectRuff(Ruff):
     """ruff with the configuration files of a project."""
 
-    def __init__(self, scratch: Path, memory: MemoryDirectory | None = None) -> None:
-        super().__init__(["F"], scratch, memory)
-
-    def check(self, files: Sequence[SourceFile]) -> list[list[Diagnostic]]:
-        """As Ruff, without the syntax errors, which `parse` reports."""
-        return [[found for found in answer if found.code != SYNTAX_ERROR] for answer in super().check(files)]
+    def __init__(self, scratch: Path, memory: MemoryDirectory | None = None, *, heeds_notes: bool = True) -> None:
+        super().__init__(["F"], scratch, memory, heeds_notes=heeds_notes)
 
     def arguments(self) -> list[str]:
-        """What every call says before the names of files."""
+        """What every call says before `--` and the names of files."""
         return [
             *("check", *WITHOUT_SOURCES, "--no-cache", "--no-respect-gitignore", "--force-exclude", "--quiet"),
             *("--no-fix", "--no-fix-only"),
-            *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS), "--"),
+            *("--output-format", "json", "--extend-select", UNREADABLE, "--ignore", ",".join(LOOKS_AT_OTHERS)),
         ]
 
     def beside(self, file: SourceFile) -> tuple[tuple[bytes, str], ...]:

@@ -163,10 +163,17 @@ def todo_finder(policy: TodoPolicy) -> Callable[[SourceFile], Iterator[Finding]]
 
 
 def _off_by_default(
-    code: str, severity: Severity, summary: str, find: Callable[[SourceFile], Iterator[Finding]]
+    code: str,
+    severity: Severity,
+    summary: str,
+    find: Callable[[SourceFile], Iterator[Finding]],
+    *,
+    is_once: bool = False,
 ) -> TextRule:
     """A rule of style that only those want who ask for it."""
-    return TextRule(code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True)
+    return TextRule(
+        code=code, severity=severity, summary=summary, find=find, is_on=False, is_style=True, is_once=is_once
+    )
 
 
 TEXT_RULES: tuple[TextRule, ...] = (
@@ -183,6 +190,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
         summary="a PEM or PGP private key, once per file",
         find=_private_key,
         needle=b"-----BEGIN ",
+        is_once=True,
     ),
     TextRule(
         code="bidi-control",
@@ -191,13 +199,20 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_bidi_control,
         needle=b"\xe2",
     ),
-    TextRule(code="invalid-encoding", severity="warning", summary="not valid in its encoding", find=_invalid_encoding),
+    TextRule(
+        code="invalid-encoding",
+        severity="warning",
+        summary="not valid in its encoding",
+        find=_invalid_encoding,
+        is_once=True,
+    ),
     TextRule(
         code="nul-character",
         severity="warning",
         summary="NUL after the first 8 KiB",
         find=_nul_character,
         needle=b"\0",
+        is_once=True,
     ),
     TextRule(
         code="mixed-line-endings",
@@ -206,6 +221,7 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_mixed_line_endings,
         needle=b"\r",
         is_style=True,
+        is_once=True,
     ),
     TextRule(
         code="lone-carriage-return",
@@ -214,15 +230,18 @@ TEXT_RULES: tuple[TextRule, ...] = (
         find=_lone_carriage_return,
         needle=b"\r",
         is_style=True,
+        is_once=True,
     ),
-    _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark),
+    _off_by_default("byte-order-mark", "hint", "a mark before UTF-8", _byte_order_mark, is_once=True),
     _off_by_default("huge-line", "hint", f"above {HUGE_LINE_BYTES_MIN} bytes", _huge_line),
-    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline),
+    _off_by_default("missing-final-newline", "hint", "the last line has no end", _missing_final_newline, is_once=True),
     _off_by_default("mixed-indentation", "hint", "spaces before tabs", _mixed_indentation),
     _off_by_default("shadowed-name", "hint", "JavaScript, TypeScript: hides another name", shadowed_names),
     _off_by_default("unused-import", "warning", "JavaScript, TypeScript: nothing uses it", unused_imports),
     _off_by_default("unused-variable", "warning", "JavaScript, TypeScript: nothing uses it", unused_variables),
-    _off_by_default("shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable),
+    _off_by_default(
+        "shebang-not-executable", "info", "`#!/…` without the executable bit", _shebang_not_executable, is_once=True
+    ),
     _off_by_default("todo-comment", "hint", "TODO, FIXME, XXX, HACK in a comment", todo_finder(TodoPolicy())),
     _off_by_default("trailing-whitespace", "hint", "blanks at the end of a line", _trailing_whitespace),
 )

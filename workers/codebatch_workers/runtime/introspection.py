@@ -22,6 +22,8 @@ from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.lint.rule_examples import rule_example
 from codebatch_workers.lint.settings import QueryRule
+from codebatch_workers.lint.text_rules import TEXT_RULES
+from codebatch_workers.lint.withheld import Asked, Wanted, Why, why_withheld
 from codebatch_workers.runtime.finding import WIDE, find_in, finder, named_language
 from codebatch_workers.symbols.references import references
 from codebatch_workers.syntax.finders import Refused, check_language
@@ -36,6 +38,7 @@ from codebatch_workers.syntax.suppression import without_unwanted
 from codebatch_workers.syntax.syntax_tree import encode_tree
 from codebatch_workers.tasks.lint import (
     NOT_WRITTEN_BY_HAND,
+    ONCE_A_NAME,
     apply_rule,
     rules_of,
 )
@@ -51,6 +54,8 @@ __all__ = [
     "references_in",
     "syntax_tree",
     "test_rules",
+    "told_once",
+    "why_untold",
 ]
 
 
@@ -100,6 +105,31 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
         }
         for code, severity, default, tool, summary in every
     ]
+
+
+def why_untold(
+    settings: Mapping[str, Json],
+    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]],
+) -> list[list[Why]] | None:
+    """Of files why lint does not tell some findings, each a line, a tool and a code (withheld.py).
+
+    None where the settings are not ours.
+    """
+    try:
+        config = msgspec.convert(dict(settings), LintConfig)
+    except msgspec.ValidationError:
+        return None
+    rules = {rule.code: rule for rule in rules_of(config)}
+    files = [
+        Asked(SourceFile(path, content, executable=False, contexts=contexts), [Wanted(*each) for each in wanted])
+        for path, content, contexts, wanted in asked
+    ]
+    return list(why_withheld(config, rules, files))
+
+
+def told_once() -> tuple[frozenset[str], frozenset[str]]:
+    """The rules that tell a name of a file once, and those that tell a file once, where it is met first."""
+    return ONCE_A_NAME, frozenset(rule.code for rule in TEXT_RULES if rule.is_once)
 
 
 def summaries() -> dict[str, Json]:

@@ -55,14 +55,12 @@ def _is_on_of_ours(code: str) -> bool | None:
 
 
 def are_silenced(
-    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str, str]]
+    path: bytes, content: bytes, contexts: Mapping[str, bytes], findings: Sequence[tuple[int, str]]
 ) -> list[bool]:
-    """Which findings, each a line, a tool and a code, a note in a file silences: of ours, or one that ruff heeds."""
+    """Which findings, each a line and a code, a note of ours in a file silences."""
     # What reads a file is loaded where there is one with a note.
-    from codebatch_workers.lint.ruff_notes import RuffNotes
     from codebatch_workers.syntax.source import SourceFile
     from codebatch_workers.syntax.suppression import suppressions
 
-    file = SourceFile(path, content, executable=False, contexts=contexts)
-    ours, of_ruff = suppressions(file), RuffNotes(file)
-    return [ours.has(line, code) or (tool == "ruff" and of_ruff.has(line, code)) for line, tool, code in findings]
+    ours = suppressions(SourceFile(path, content, executable=False, contexts=contexts))
+    return [ours.has(line, code) for line, code in findings]

@@ -20,7 +20,7 @@ from codebatch_workers.api.protocols import TaskEnvironment
 from codebatch_workers.lint.config import LintConfig
 from codebatch_workers.lint.holding import is_below, is_on, severity_of
 from codebatch_workers.lint.query_rules import compile_rule
-from codebatch_workers.lint.ruff import Ruff, is_for_ruff, shared_ruff
+from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff, shared_ruff
 from codebatch_workers.lint.ruff_project import ProjectRuff, project_severity
 from codebatch_workers.lint.ruff_rules import SEVERITIES
 from codebatch_workers.lint.rule import TextRule
@@ -33,7 +33,7 @@ from codebatch_workers.syntax.suppression import matches
 
 # Of these a message says which name is meant, and is told where that is met first: all others have the same cause.
 _UNDEFINED = "F821"
-_ONCE_A_NAME = frozenset({"F405", _UNDEFINED})
+ONCE_A_NAME = frozenset({"F405", _UNDEFINED})
 _UNDEFINED_NAMES_MAX = 5
 NOT_WRITTEN_BY_HAND = frozenset({"generated", "minified", "vendored"})
 
@@ -120,15 +120,15 @@ class Lint:
 
         if is_doubtful(file, found):
             return True
-        if found.code in _ONCE_A_NAME:
+        if found.code in ONCE_A_NAME:
             if (found.code, found.message) in names:
                 return True
             names.add((found.code, found.message))
         return False
 
     def _project_severity(self, code: str, profile: _Profile) -> Severity | None:
-        """Of a rule that the project turned on: None where our settings turn it off."""
-        if not is_on(code, profile.settings, default=True):
+        """Of a rule that the project turned on: None where our settings turn it off, or `parse` tells it."""
+        if code == SYNTAX_ERROR or not is_on(code, profile.settings, default=True):
             return None
         default = severity_in(profile.file_class, code, project_severity(code))
         return severity_of(code, profile.settings, default)

@@ -1,0 +1,57 @@
+"""What lint does not tell in one batch on a line on which it told it in the other: asked where all else is alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from codebatch.compare.notes import ContextsOf, Place
+from codebatch.compare.rules import AskedFile, has_notes_of_others, why_untold
+from codebatch.compare.states import Reason
+from codebatch.compare.told import Told
+from codebatch.compare.trees import Side, Trees, other_side
+from codebatch.model.plan import PlannedTask
+
+# Files of which it is asked at once, for ruff is started twice each time.
+_FILES_MAX = 200
+
+
+class Withheld:
+    """Findings of one batch are added that are not in the other; `reasons` are of those that are withheld there."""
+
+    def __init__(self, trees: Trees, side: Side) -> None:
+        self.reasons: dict[Told, Reason] = {}
+        self._trees = trees
+        self._side = side
+        self._places: dict[tuple[bytes, bytes], Mapping[Told, Place]] = {}
+
+    def add(self, path: bytes, its_other: bytes, found: Mapping[Told, Place]) -> None:
+        """Add findings of a file, with their places in the file that it is in the other batch. Raises StoreCorrupt.
+
+        One on a line that was touched is left out, unless a note may have come behind it.
+        """
+        other = other_side(self._side)
+        is_same = self._trees.object(self._side, path) == self._trees.object(other, its_other)
+        if not found or (path == its_other and is_same):
+            return
+        content = self._trees.content(other, its_other)
+        may_be_noted = content is not None and has_notes_of_others(content)
+        places = {told: place for told, place in found.items() if place.line and (place.is_same or may_be_noted)}
+        if content is not None and places:
+            self._places[path, its_other] = places
+
+    def ask(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
+        """Find out which of those that were added are withheld. Raises StoreCorrupt."""
+        every = iter(self._places.items() if task is not None else ())
+        while task is not None and (some := list(islice(every, _FILES_MAX))):
+            asked = [self._asked(its_other, places, contexts_of(its_other)) for (_, its_other), places in some]
+            for (_, places), answer in zip(some, why_untold(task, asked), strict=True):
+                for (told, place), why in zip(places.items(), answer, strict=True):
+                    if why == "silenced" or (why and place.is_same):
+                        self.reasons[told] = why
+
+    def _asked(self, its_other: bytes, places: Mapping[Told, Place], contexts: Mapping[str, bytes]) -> AskedFile:
+        other = other_side(self._side)
+        content = self._trees.content(other, its_other) or b""
+        wanted = [(place.line, *told.code) for told, place in places.items()]
+        return its_other, content, contexts, wanted

@@ -1,0 +1,95 @@
+"""Why lint does not tell of a file what could be told of it: asked where two batches are compared.
+
+All that its rules find is looked for once more, whatever notes in the source, doubts and bounds say. What is not among
+it is not there. Of a file that ruff cannot read nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
+
+from codebatch.model.record import Diagnostic
+from codebatch_workers.lint.config import LintConfig
+from codebatch_workers.lint.doubts import is_doubtful, is_doubtful_by_file, is_marked
+from codebatch_workers.lint.ruff import SYNTAX_ERROR, Ruff, is_for_ruff
+from codebatch_workers.lint.ruff_project import ProjectRuff
+from codebatch_workers.lint.rule import TextRule
+from codebatch_workers.syntax.source import SourceFile
+
+Why = Literal["silenced", "doubted", "broken", ""]
+"""A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
+
+Empty: it is not there, or not what is around it.
+"""
+
+
+class Wanted(NamedTuple):
+    """A finding that is asked for: its line, from 1, and its rule."""
+
+    line: int
+    tool: str
+    code: str
+
+
+class Asked(NamedTuple):
+    """Findings that a batch has not, and the file in which they would be."""
+
+    file: SourceFile
+    wanted: Sequence[Wanted]
+
+
+def why_withheld(config: LintConfig, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
+    """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
+    is_project = config.ruff.config == "project"
+    codes = {each.code for one in asked for each in one.wanted if each.tool == "ruff"}
+    with TemporaryDirectory() as scratch:
+        every, told = _Answers(), _Answers()
+        for answers, heeds_notes in ((every, False), (told, True)):
+            files = [one.file for one in asked if is_for_ruff(one.file) and (not heeds_notes or every.have(one))]
+            if codes and files:
+                ruff = (
+                    ProjectRuff(Path(scratch), heeds_notes=heeds_notes)
+                    if is_project
+                    else Ruff(codes, Path(scratch), heeds_notes=heeds_notes)
+                )
+                answers.update(zip(files, ruff.check(files), strict=True))
+    for one in asked:
+        yield [
+            _why_not_by_ruff(one.file, each, every, told, is_project=is_project)
+            if each.tool == "ruff"
+            else _why_not(one.file, each, rules.get(each.code))
+            for each in one.wanted
+        ]
+
+
+class _Answers(dict[SourceFile, list[Diagnostic]]):
+    """What ruff finds in files."""
+
+    def of(self, file: SourceFile, wanted: Wanted) -> list[Diagnostic]:
+        return [each for each in self.get(file, ()) if each.line == wanted.line and each.code == wanted.code]
+
+    def have(self, asked: Asked) -> bool:
+        return any(self.of(asked.file, each) for each in asked.wanted)
+
+
+def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _Answers, *, is_project: bool) -> Why:
+    found = every.of(file, wanted)
+    if not found:
+        return "broken" if any(each.code == SYNTAX_ERROR for each in every.get(file, ())) else ""
+    if not told.of(file, wanted):
+        return "silenced"
+    if is_project:
+        return "doubted"
+    if all(is_marked(file, each) for each in found):
+        return "silenced"
+    is_only_doubtful = all(is_doubtful(file, each) and not is_doubtful_by_file(file, each) for each in found)
+    return "" if is_only_doubtful else "doubted"
+
+
+def _why_not(file: SourceFile, wanted: Wanted, rule: TextRule | None) -> Why:
+    if rule is None or file.file_class in ("binary", "huge", "empty") or rule.needle not in file.utf8:
+        return ""
+    return "doubted" if any(file.line(start) == wanted.line for start, _, _ in rule.find(file)) else ""
