@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Literal, cast
 
 from codebatch.errors import CodebatchError
@@ -36,6 +37,7 @@ def switch_of(task: PlannedTask) -> Switch | None:
     return ask(task.config)
 
 
+@cache
 def told_once() -> tuple[frozenset[str], frozenset[str]]:
     """The rules of lint that tell a name of a file once, and those that tell a file once."""
     ask = cast("Callable[[], tuple[frozenset[str], frozenset[str]]]", load_question("told_once"))
