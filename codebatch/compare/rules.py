@@ -18,8 +18,8 @@ _NOTES = re.compile(rb"(?i:noqa)|\b(?:ruff|pylint|nosec|lgtm|noinspection)\b")
 LINT = "lint"
 
 Untold = Literal["silenced", "doubted", "broken", ""]
-# Path, content and contexts of a file, and findings in it: line, tool and code.
-AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]
+# Path, content and contexts of a file, and findings in it: line, tool, code and message.
+AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]]]
 
 Switch = Callable[[bytes, str, str], bool | None]
 

@@ -53,5 +53,5 @@ class Withheld:
     def _asked(self, its_other: bytes, places: Mapping[Told, Place], contexts: Mapping[str, bytes]) -> AskedFile:
         other = other_side(self._side)
         content = self._trees.content(other, its_other) or b""
-        wanted = [(place.line, *told.code) for told, place in places.items()]
+        wanted = [(place.line, *told.code, told.about.message) for told, place in places.items()]
         return its_other, content, contexts, wanted

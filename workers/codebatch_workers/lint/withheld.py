@@ -6,6 +6,7 @@ it is not there. Of a file that ruff cannot read nothing is known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,8 @@ from codebatch_workers.lint.ruff_project import ProjectRuff
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.syntax.source import SourceFile
 
+_NUMBER = re.compile(r"\d+")
+
 Why = Literal["silenced", "doubted", "broken", ""]
 """A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
 
@@ -27,11 +30,16 @@ Empty: it is not there, or not what is around it.
 
 
 class Wanted(NamedTuple):
-    """A finding that is asked for: its line, from 1, and its rule."""
+    """A finding that is asked for: its line, from 1, its rule, and what it says, numbers aside."""
 
     line: int
     tool: str
     code: str
+    message: str
+
+    def is_as(self, line: int, message: str) -> bool:
+        """Whether what its rule says of a line is this: another one of the same line is not."""
+        return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
 class Asked(NamedTuple):
@@ -69,7 +77,8 @@ class _Answers(dict[SourceFile, list[Diagnostic]]):
     """What ruff finds in files."""
 
     def of(self, file: SourceFile, wanted: Wanted) -> list[Diagnostic]:
-        return [each for each in self.get(file, ()) if each.line == wanted.line and each.code == wanted.code]
+        every = self.get(file, ())
+        return [each for each in every if each.code == wanted.code and wanted.is_as(each.line, each.message)]
 
     def have(self, asked: Asked) -> bool:
         return any(self.of(asked.file, each) for each in asked.wanted)
@@ -92,4 +101,4 @@ def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _A
 def _why_not(file: SourceFile, wanted: Wanted, rule: TextRule | None) -> Why:
     if rule is None or file.file_class in ("binary", "huge", "empty") or rule.needle not in file.utf8:
         return ""
-    return "doubted" if any(file.line(start) == wanted.line for start, _, _ in rule.find(file)) else ""
+    return "doubted" if any(wanted.is_as(file.line(start), said) for start, _, said in rule.find(file)) else ""

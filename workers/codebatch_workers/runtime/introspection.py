@@ -146,9 +146,9 @@ def are_silenced(
 
 def why_untold(
     settings: Mapping[str, Json],
-    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]],
+    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]]]],
 ) -> list[list[Why]] | None:
-    """Of files why lint does not tell some findings, each a line, a tool and a code (withheld.py).
+    """Of files why lint does not tell some findings, each a line, a tool, a code and a message (withheld.py).
 
     None where the settings are not ours.
     """
