@@ -22,6 +22,9 @@ from codebatch_workers.syntax.source import SourceFile
 
 _NUMBER = re.compile(r"\d+")
 
+# Of others a file says nothing by what it is, or by how many there are.
+_DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
+
 Why = Literal["silenced", "doubted", "broken", ""]
 """A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
 
@@ -43,21 +46,31 @@ class Wanted(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Findings that a batch has not, and the file in which they would be."""
+    """Findings that a batch has not, and the file in which they would be; `is_marked` where it may have notes, or a
+    syntax error.
+    """
 
     file: SourceFile
     wanted: Sequence[Wanted]
+    is_marked: bool
+
+    def needs_ruff(self, doubted: frozenset[str]) -> bool:
+        """Whether ruff has to be asked: else nothing could withhold them."""
+        if not is_for_ruff(self.file):
+            return False
+        return any(each.tool == "ruff" and (self.is_marked or each.code in doubted) for each in self.wanted)
 
 
 def why_withheld(config: LintConfig, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
     """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
-    codes = {each.code for one in asked for each in one.wanted if each.tool == "ruff"}
+    for_ruff = [one for one in asked if one.needs_ruff(frozenset() if is_project else _DOUBTED)]
+    codes = {each.code for one in for_ruff for each in one.wanted if each.tool == "ruff"}
     with TemporaryDirectory() as scratch:
         every, told = _Answers(), _Answers()
         for answers, heeds_notes in ((every, False), (told, True)):
-            files = [one.file for one in asked if is_for_ruff(one.file) and (not heeds_notes or every.have(one))]
-            if codes and files:
+            files = [one.file for one in for_ruff if not heeds_notes or every.have(one)]
+            if files:
                 ruff = (
                     ProjectRuff(Path(scratch), heeds_notes=heeds_notes)
                     if is_project
