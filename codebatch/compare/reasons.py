@@ -127,7 +127,9 @@ class Reasons:
             else:
                 open_[told] = place
                 yield told, self._otherwise(told, its_other, place)
-        self._withheld.add(path, its_other, {told: place for told, place in open_.items() if told.task == LINT})
+        of_lint = {told: place for told, place in open_.items() if told.task == LINT}
+        other = self._other.file(its_other)
+        self._withheld.add(path, its_other, of_lint, has_errors=other is None or other.parse == "errors")
 
     def _is_off(self, told: Told, its_other: bytes) -> bool:
         """Whether the rule that found something is off at the file in the other batch, or none there at all."""

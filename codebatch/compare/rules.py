@@ -20,8 +20,9 @@ _NOTES = re.compile(rb"(?i:noqa)|\b(?:ruff|pylint|nosec|lgtm|noinspection)\b")
 LINT = "lint"
 
 Untold = Literal["silenced", "doubted", "broken", ""]
-# Path, content and contexts of a file, and findings in it: line, tool and code.
-AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]
+# Path, content and contexts of a file; findings in it, each a line, a tool, a code and a message; whether it may have
+# notes or a syntax error.
+AskedFile = tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]
 
 Switch = Callable[[bytes, str, str], bool | None]
 
@@ -78,4 +79,4 @@ def why_untold(task: PlannedTask, asked: Sequence[AskedFile]) -> list[list[Untol
     """
     question = load_question("why_untold")
     ask = cast("Callable[[Mapping[str, Json], Sequence[AskedFile]], list[list[Untold]] | None]", question)
-    return ask(task.config, asked) or [[""] * len(wanted) for *_, wanted in asked]
+    return ask(task.config, asked) or [[""] * len(wanted) for *_, wanted, _ in asked]

@@ -20,6 +20,8 @@ _ALL_LINES = range(1 << 31)
 
 # Of contents that may be asked for again.
 _KEPT_BYTES_MAX = 32 << 20
+# Of lines that are paired, so that they need not be again.
+_KEPT_LINES_MAX = 4_000_000
 
 
 class Trees:
@@ -32,6 +34,9 @@ class Trees:
         # A file is read to pair its lines, and once more for what is not paired by them.
         self._contents: dict[tuple[Side, bytes], bytes] = {}
         self._kept_bytes = 0
+        # Who pairs what is on them asks for them, and once more who asks why something has no pair.
+        self._paired: dict[tuple[str, str], Sequence[int]] = {}
+        self._paired_lines = 0
         # Who asks for one line of a file asks for others soon.
         self._last_lines: tuple[tuple[Side, bytes, bytes] | None, Sequence[int] | None] = (None, None)
 
@@ -127,12 +132,25 @@ class Trees:
         ours, theirs = self.object(side, path), self.object(other, its_other)
         if ours == theirs:
             return _ALL_LINES
-        content, its_content = self.content(side, path), self.content(other, its_other)
-        if content is None or its_content is None:
-            return None
-        if ours < theirs:
-            return pair_lines(content, its_content)
-        return _inverted(pair_lines(its_content, content), content.count(b"\n") + 1)
+        is_turned = theirs < ours
+        key = (theirs, ours) if is_turned else (ours, theirs)
+        if key not in self._paired:
+            content, its_content = self.content(side, path), self.content(other, its_other)
+            if content is None or its_content is None:
+                return None
+            self._keep(key, pair_lines(its_content, content) if is_turned else pair_lines(content, its_content))
+        paired = self._paired[key]
+        if not is_turned:
+            return paired
+        content = self.content(side, path)
+        return None if content is None else _inverted(paired, content.count(b"\n") + 1)
+
+    def _keep(self, key: tuple[str, str], paired: Sequence[int]) -> None:
+        self._paired_lines += len(paired)
+        if self._paired_lines > _KEPT_LINES_MAX:
+            self._paired.clear()
+            self._paired_lines = len(paired)
+        self._paired[key] = paired
 
     def batch(self, side: Side) -> BatchRecords:
         """The batch of a side."""

@@ -24,11 +24,13 @@ class Withheld:
         self._trees = trees
         self._side = side
         self._places: dict[tuple[bytes, bytes], Mapping[Told, Place]] = {}
+        self._marked: dict[tuple[bytes, bytes], bool] = {}
 
-    def add(self, path: bytes, its_other: bytes, found: Mapping[Told, Place]) -> None:
+    def add(self, path: bytes, its_other: bytes, found: Mapping[Told, Place], *, has_errors: bool) -> None:
         """Add findings of a file, with their places in the file that it is in the other batch. Raises StoreCorrupt.
 
-        One on a line that was touched is left out, unless a note may have come behind it.
+        One on a line that was touched is left out, unless a note may have come behind it. `has_errors`: that file may
+        have syntax errors.
         """
         other = other_side(self._side)
         is_same = self._trees.object(self._side, path) == self._trees.object(other, its_other)
@@ -39,19 +41,21 @@ class Withheld:
         places = {told: place for told, place in found.items() if place.line and (place.is_same or may_be_noted)}
         if content is not None and places:
             self._places[path, its_other] = places
+            self._marked[path, its_other] = may_be_noted or has_errors
 
     def ask(self, task: PlannedTask | None, contexts_of: ContextsOf) -> None:
         """Find out which of those that were added are withheld. Raises StoreCorrupt."""
         every = iter(self._places.items() if task is not None else ())
         while task is not None and (some := list(islice(every, _FILES_MAX))):
-            asked = [self._asked(its_other, places, contexts_of(its_other)) for (_, its_other), places in some]
+            asked = [self._asked(*each, contexts_of(each[0][1])) for each in some]
             for (_, places), answer in zip(some, why_untold(task, asked), strict=True):
                 for (told, place), why in zip(places.items(), answer, strict=True):
                     if why == "silenced" or (why and place.is_same):
                         self.reasons[told] = why
 
-    def _asked(self, its_other: bytes, places: Mapping[Told, Place], contexts: Mapping[str, bytes]) -> AskedFile:
-        other = other_side(self._side)
-        content = self._trees.content(other, its_other) or b""
-        wanted = [(place.line, *told.code) for told, place in places.items()]
-        return its_other, content, contexts, wanted
+    def _asked(
+        self, paths: tuple[bytes, bytes], places: Mapping[Told, Place], contexts: Mapping[str, bytes]
+    ) -> AskedFile:
+        content = self._trees.content(other_side(self._side), paths[1]) or b""
+        wanted = [(place.line, *told.code, told.about.message) for told, place in places.items()]
+        return paths[1], content, contexts, wanted, self._marked[paths]

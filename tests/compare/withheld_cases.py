@@ -112,6 +112,12 @@ CASES: dict[str, Case] = {
         (("new", "", "B006", "a.py:1"),),
         (("fixed", "", "B006", "a.py:1"),),
     ),
+    "one-of-two-on-a-line-is-defined-now": Case(
+        {"a.py": "print(undef_@, other_@)\n"},
+        {"a.py": "undef_@ = 1\nprint(undef_@, other_@)\n"},
+        (("fixed", "", "F821", "a.py:1"),),
+        (("new", "", "F821", "a.py:1"),),
+    ),
     "import-is-used-now": Case(
         {"a.py": "import os_@\nx_@ = 1\n"},
         {"a.py": "import os_@\nx_@ = 1\nprint(os_@)\n"},

@@ -6,6 +6,7 @@ it is not there. Of a file that ruff cannot read nothing is known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,11 @@ from codebatch_workers.lint.ruff_project import ProjectRuff
 from codebatch_workers.lint.rule import TextRule
 from codebatch_workers.syntax.source import SourceFile
 
+_NUMBER = re.compile(r"\d+")
+
+# Of others a file says nothing by what it is, or by how many there are.
+_DOUBTED = frozenset({"B015", "B018", "F401", "F405", "F821"})
+
 Why = Literal["silenced", "doubted", "broken", ""]
 """A note silences it; it is one too many, or of a file in which the rule is mostly wrong; the file cannot be read.
 
@@ -27,29 +33,44 @@ Empty: it is not there, or not what is around it.
 
 
 class Wanted(NamedTuple):
-    """A finding that is asked for: its line, from 1, and its rule."""
+    """A finding that is asked for: its line, from 1, its rule, and what it says, numbers aside."""
 
     line: int
     tool: str
     code: str
+    message: str
+
+    def is_as(self, line: int, message: str) -> bool:
+        """Whether what its rule says of a line is this: another one of the same line is not."""
+        return self.line == line and _NUMBER.sub("#", message) == _NUMBER.sub("#", self.message)
 
 
 class Asked(NamedTuple):
-    """Findings that a batch has not, and the file in which they would be."""
+    """Findings that a batch has not, and the file in which they would be; `is_marked` where it may have notes, or a
+    syntax error.
+    """
 
     file: SourceFile
     wanted: Sequence[Wanted]
+    is_marked: bool
+
+    def needs_ruff(self, doubted: frozenset[str]) -> bool:
+        """Whether ruff has to be asked: else nothing could withhold them."""
+        if not is_for_ruff(self.file):
+            return False
+        return any(each.tool == "ruff" and (self.is_marked or each.code in doubted) for each in self.wanted)
 
 
 def why_withheld(config: LintConfig, rules: Mapping[str, TextRule], asked: Sequence[Asked]) -> Iterator[list[Why]]:
     """Of each file why it has none of the findings that are asked for. Raises RuffError or OSError."""
     is_project = config.ruff.config == "project"
-    codes = {each.code for one in asked for each in one.wanted if each.tool == "ruff"}
+    for_ruff = [one for one in asked if one.needs_ruff(frozenset() if is_project else _DOUBTED)]
+    codes = {each.code for one in for_ruff for each in one.wanted if each.tool == "ruff"}
     with TemporaryDirectory() as scratch:
         every, told = _Answers(), _Answers()
         for answers, heeds_notes in ((every, False), (told, True)):
-            files = [one.file for one in asked if is_for_ruff(one.file) and (not heeds_notes or every.have(one))]
-            if codes and files:
+            files = [one.file for one in for_ruff if not heeds_notes or every.have(one)]
+            if files:
                 ruff = (
                     ProjectRuff(Path(scratch), heeds_notes=heeds_notes)
                     if is_project
@@ -69,7 +90,8 @@ class _Answers(dict[SourceFile, list[Diagnostic]]):
     """What ruff finds in files."""
 
     def of(self, file: SourceFile, wanted: Wanted) -> list[Diagnostic]:
-        return [each for each in self.get(file, ()) if each.line == wanted.line and each.code == wanted.code]
+        every = self.get(file, ())
+        return [each for each in every if each.code == wanted.code and wanted.is_as(each.line, each.message)]
 
     def have(self, asked: Asked) -> bool:
         return any(self.of(asked.file, each) for each in asked.wanted)
@@ -92,4 +114,4 @@ def _why_not_by_ruff(file: SourceFile, wanted: Wanted, every: _Answers, told: _A
 def _why_not(file: SourceFile, wanted: Wanted, rule: TextRule | None) -> Why:
     if rule is None or file.file_class in ("binary", "huge", "empty") or rule.needle not in file.utf8:
         return ""
-    return "doubted" if any(file.line(start) == wanted.line for start, _, _ in rule.find(file)) else ""
+    return "doubted" if any(wanted.is_as(file.line(start), said) for start, _, said in rule.find(file)) else ""

@@ -109,9 +109,11 @@ def list_rules(settings: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 def why_untold(
     settings: Mapping[str, Json],
-    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str]]]],
+    asked: Sequence[tuple[bytes, bytes, Mapping[str, bytes], Sequence[tuple[int, str, str, str]], bool]],
 ) -> list[list[Why]] | None:
-    """Of files why lint does not tell some findings, each a line, a tool and a code (withheld.py).
+    """Of files why lint does not tell some findings, each a line, a tool, a code and a message (withheld.py).
+
+    Last is said whether a file may have notes, or a syntax error.
 
     None where the settings are not ours.
     """
@@ -121,8 +123,12 @@ def why_untold(
         return None
     rules = {rule.code: rule for rule in rules_of(config)}
     files = [
-        Asked(SourceFile(path, content, executable=False, contexts=contexts), [Wanted(*each) for each in wanted])
-        for path, content, contexts, wanted in asked
+        Asked(
+            SourceFile(path, content, executable=False, contexts=contexts),
+            [Wanted(*each) for each in wanted],
+            is_marked,
+        )
+        for path, content, contexts, wanted, is_marked in asked
     ]
     return list(why_withheld(config, rules, files))
 
