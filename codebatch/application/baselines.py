@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from collections import defaultdict
@@ -83,7 +84,7 @@ def read_baseline(path: Path) -> list[Kept]:
     """What a baseline says. Raises InvalidInput where it is not there, or none: the text says in which line."""
     shown = display_path(os.fsencode(path))
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InvalidInput(f"{shown} is no plain file")
             data = file.read(BASELINE_BYTES_MAX + 1)
@@ -94,13 +95,18 @@ def read_baseline(path: Path) -> list[Kept]:
     if len(data) > BASELINE_BYTES_MAX:
         raise InvalidInput(f"{shown} is too long for a baseline")
     try:
-        return decode_baseline(data)
+        return decode_baseline(data.removeprefix(codecs.BOM_UTF8))
     except BaselineError as error:
         hint = "make it anew with: codebatch baseline create FILE"
         if "conflict" in str(error):
             name = display_path(os.fsencode(path.name))
             hint = f"keep the lines of both sides; git does so where .gitattributes says: {name} merge=union"
         raise InvalidInput(f"line {error.line} of {shown} {error}", hint=hint) from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A fifo that nobody writes to is waited for otherwise."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from codebatch.model.entry import display_path
@@ -44,6 +45,10 @@ _UNREADABLE = re.compile(rb"warning: (?:could not open directory|unable to acces
 _NO_PATH = re.compile(rb"(?:\A|[\0/])(?:\.\.?|\.git)(?=[/\0])|(?:\A|[\0/])/", re.IGNORECASE)
 _NAME_TOO_LONG = os.strerror(errno.ENAMETOOLONG)
 _WARNINGS = (b"warning: could not open directory", b"warning: unable to access")
+# Of `ls-files -v -s -z`: "H 100644 OBJECT 0<TAB>PATH<NUL>". Any other tag: unmerged, or git does not look at its file.
+_INDEXED = re.compile(rb"[^\t\0]*\t([^\0]*)\0")
+_SUBMODULE = re.compile(rb"(?:\A|\0)(?:H )?160000 (?:commit )?([0-9a-f]+)(?: \d)?\t([^\0]*)")
+_UNSEEN = re.compile(rb"(?:\A|\0)(?!H )[^\0]")
 
 
 class GitError(Exception):
@@ -59,6 +64,16 @@ class GitListing(NamedTuple):
 
     raw: bytes
     unreadable: tuple[tuple[bytes, str], ...]
+
+
+class Index(NamedTuple):
+    """What the index has below a directory. `submodules` are the commits that it names for some of the `paths`;
+    `is_seen`: git looks at the files of all paths, and has left none out of the work tree.
+    """
+
+    paths: frozenset[bytes]
+    submodules: Mapping[bytes, bytes]
+    is_seen: bool
 
 
 class GitList:
@@ -104,6 +119,21 @@ def tracked(git: str, directory: bytes, seconds: float, *, is_top: bool) -> set[
     """
     names = set(_checked(ask_git(git, directory, ("ls-files", "-cz"), seconds, is_top=is_top)).split(b"\0"))
     return names - {b""}
+
+
+def read_index(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Index:
+    """The index, and whether a file of it may differ without git's telling: in a sparse checkout, or where somebody has
+    marked it so. Raises GitError.
+    """
+    told = ask_git(git, directory, ("ls-files", "-v", "-s", "-z"), seconds, is_top=is_top)
+    paths = _INDEXED.findall(told)
+    _checked(b"\0".join((*paths, b"")))
+    return Index(frozenset(paths), _submodules(told), _UNSEEN.search(told) is None)
+
+
+def committed_submodules(git: str, directory: bytes, seconds: float, *, is_top: bool) -> Mapping[bytes, bytes]:
+    """The commits that the newest commit names for submodules below a directory. Raises GitError."""
+    return _submodules(ask_git(git, directory, ("ls-tree", "-r", "-z", "HEAD"), seconds, is_top=is_top))
 
 
 def is_tracked(git: str, directory: bytes, path: bytes) -> bool:
@@ -162,6 +192,10 @@ def end_git(process: subprocess.Popen[bytes]) -> None:
         process.kill()
     if process.stdout is not None and not process.stdout.closed:
         process.communicate()
+
+
+def _submodules(told: bytes) -> Mapping[bytes, bytes]:
+    return {path: commit for commit, path in _SUBMODULE.findall(told)}
 
 
 def _checked(names: bytes) -> bytes:

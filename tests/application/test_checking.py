@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import codebatch
 from codebatch.application.base_selection import Base, NoBase
+from codebatch.application.baselines import read_baseline
 from codebatch.application.checking import Checked, Checker, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
@@ -307,3 +309,11 @@ def test_change_of_what_is_looked_at_passes_no_gate(project: Project) -> None:
     checked = project.check()
     assert _base(checked).batch.about.items == 0
     assert _new(checked) == [("b.py", "syntax-error")]
+
+
+def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(InvalidInput, match="is no plain file"):
+        read_baseline(tmp_path / "fifo")
+    (tmp_path / "known.jsonl").write_bytes(b"\xef\xbb\xbf\n")
+    assert read_baseline(tmp_path / "known.jsonl") == []

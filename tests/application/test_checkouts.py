@@ -71,6 +71,14 @@ def _filter(tree: Path) -> None:
     (tree / "a.py").write_text("import re\n")
 
 
+def _edit_unseen(mark: str) -> Callable[[Path], object]:
+    def edit(tree: Path) -> None:
+        git(tree, "update-index", mark, "a.py")
+        (tree / "a.py").write_text("import re\n")
+
+    return edit
+
+
 _STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "as committed": (lambda tree: None, True),
     "touched": (lambda tree: (tree / "a.py").write_text("import os\n"), True),
@@ -81,6 +89,9 @@ _STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "staged": (_stage, False),
     "left out by this machine alone": (_exclude, False),
     "filtered": (_filter, False),
+    "sparse": (lambda tree: git(tree, "sparse-checkout", "set", "--no-cone", "sub"), False),
+    "skipped": (_edit_unseen("--skip-worktree"), False),
+    "assumed": (_edit_unseen("--assume-unchanged"), False),
 }
 
 
@@ -88,14 +99,89 @@ _STATES: dict[str, tuple[Callable[[Path], object], bool]] = {
 def test_tree_is_clean_where_its_commit_has_all_of_it(tree: Path, state: str) -> None:
     change, is_clean = _STATES[state]
     change(tree)
+    assert _is_clean(tree) is is_clean
+    assert not (tree / "ran").exists()
+
+
+def _is_clean(tree: Path) -> bool:
     program = find_git()
     assert program is not None
     paths = [str(path.relative_to(tree)).encode() for path in tree.rglob("*.py")]
     asked = AskedCheckout(program, bytes(tree), is_top=True)
     try:
-        assert asked.is_clean(paths) is is_clean
+        return asked.is_clean(paths)
     finally:
         asked.close()
+
+
+def _commit(tree: Path, *arguments: str) -> None:
+    git(tree, "-c", "user.name=n", "-c", "user.email=n@n", "commit", "-q", *arguments, "-m", "m")
+
+
+def _move_on(tree: Path) -> None:
+    (tree / "mod" / "m.py").write_text("import re\n")
+    _commit(tree / "mod", "-a")
+
+
+def _stage_moved(tree: Path) -> None:
+    _move_on(tree)
+    git(tree, "add", "mod")
+
+
+def _put_elsewhere(tree: Path) -> None:
+    """What is in the submodule is told by a repository that has nothing to do with the outer one."""
+    (tree / ".git" / "modules" / "mod").rename(tree.parent / "elsewhere")
+    (tree / "mod" / ".git").write_text(f"gitdir: {tree.parent / 'elsewhere'}\n")
+    git(tree, "config", "-f", str(tree.parent / "elsewhere" / "config"), "--unset", "core.worktree")
+
+
+def _hold_inside(tree: Path) -> None:
+    (tree / "mod" / ".git").unlink()
+    (tree / ".git" / "modules" / "mod").rename(tree / "mod" / ".git")
+    git(tree, "config", "-f", str(tree / "mod" / ".git" / "config"), "--unset", "core.worktree")
+    (tree / "mod" / "in" / ".git").write_text("gitdir: ../.git/modules/in\n")
+
+
+def _fill_by_hand(tree: Path) -> None:
+    git(tree, "submodule", "--quiet", "deinit", "-f", "mod")
+    (tree / "mod" / "m.py").write_text("import os\n")
+
+
+def _filter_in_it(tree: Path) -> None:
+    git(tree / "mod", "config", "filter.evil.clean", f"touch {tree}/ran; cat")
+    (tree / "mod" / ".gitattributes").write_text("* filter=evil\n")
+    (tree / "mod" / "m.py").write_text("import re\n")
+
+
+_SUBMODULES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "as committed": (lambda tree: None, True),
+    "not checked out": (lambda tree: git(tree, "submodule", "--quiet", "deinit", "-f", "mod"), True),
+    "its repository inside": (_hold_inside, True),
+    "of another commit": (_move_on, False),
+    "of another commit, staged": (_stage_moved, False),
+    "changed": (lambda tree: (tree / "mod" / "m.py").write_text("import re\n"), False),
+    "skipped": (lambda tree: git(tree / "mod", "update-index", "--skip-worktree", "m.py"), False),
+    "not tracked": (lambda tree: (tree / "mod" / "n.py").write_text(""), False),
+    "changed in the innermost": (lambda tree: (tree / "mod" / "in" / "m.py").write_text("import re\n"), False),
+    "filtered": (_filter_in_it, False),
+    "filled by hand": (_fill_by_hand, False),
+    "elsewhere": (_put_elsewhere, False),
+}
+
+
+@pytest.mark.parametrize("state", _SUBMODULES)
+def test_tree_with_submodules_is_clean_where_each_is(tree: Path, state: str) -> None:
+    """Each is at the commit that the outer one names, and clean itself; here one in another."""
+    change, is_clean = _SUBMODULES[state]
+    make_repository(tree.parent / "in", [(NOW, {b"m.py": b"import os\n"})])
+    make_repository(tree.parent / "mod", [(NOW, {b"m.py": b"import os\n"})])
+    git(tree.parent / "mod", "reset", "-q", "--hard")
+    for outer, name in ((tree.parent / "mod", "in"), (tree, "mod")):
+        git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tree.parent / name), name)
+        _commit(outer)
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")
+    change(tree)
+    assert _is_clean(tree) is is_clean
     assert not (tree / "ran").exists()
 
 
