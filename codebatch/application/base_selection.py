@@ -62,6 +62,18 @@ def choose_base(
     return _of_commit(store, head, others, repository, begins, execution, listener)
 
 
+def _has_submodules_of(store: Store, batch: Batch, head: Batch) -> bool:
+    """Whether the same submodules were checked out: what is below one that was not would be new."""
+    try:
+        one, other = (
+            {entry.path for entry in snapshot_of(store, each).entries if entry.kind == "submodule"}
+            for each in (batch, head)
+        )
+    except (StoreCorrupt, UnknownId):
+        return False
+    return one == other
+
+
 def _of_commit(
     store: Store,
     head: Batch,
@@ -71,12 +83,14 @@ def _of_commit(
     execution: Execution,
     listener: Listener,
 ) -> Base | NoBase:
-    nearest = next(_nearest(head, others, repository, begins.commit), None)
+    near = _nearest(head, others, repository, begins.commit)
+    nearest = next((each for each in near if _has_submodules_of(store, each, head)), None)
     told = f"commit {begins.commit[:12]}, {begins.told}"
     if nearest is not None and nearest.about.commit == begins.commit:
         return Base(nearest, f"the batch of {told}")
     try:
         of_commit = [each for each in others if each.about.is_clean and each.about.commit == begins.commit]
+        of_commit = [each for each in of_commit if _has_submodules_of(store, each, head)]
         imports = head.about.imports.keys()
         at_hand = max(of_commit, key=lambda each: len(imports & each.about.imports.keys()), default=None)
         if at_hand is not None:

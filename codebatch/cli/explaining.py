@@ -52,6 +52,9 @@ _SOURCES = {
     "change": Source(
         paths=("cache/stat-*.bin",), what="whether the tree has changed since: this, lstat(2) there, and ignore files"
     ),
+    "kept": Source(
+        paths=("cache/numbers-*.bin", "cache/importers-*.bin"), what="numbers of files that were worked out before"
+    ),
     "history": Source(
         paths=("cache/churn-*.bin",),
         what="how often files were changed: this, and git where the tree is of a work tree",
@@ -75,18 +78,18 @@ _READS: dict[str, tuple[str, ...]] = {
     "cat-object": ("store", "contents"),
     "def": _SEARCH,
     "diff": _COMPARED,
-    "duplicates": (*_QUESTION, "contents"),
+    "duplicates": (*_QUESTION, "contents", "kept"),
     "errors": (*_QUESTION, "evidence"),
     "explain-miss": (*_ABOUT, "evidence"),
     "export": (*_SEARCH, "contents"),
     "files": _QUESTION,
     "find": (*_QUESTION, "contents"),
-    "findings": (*_SEARCH, "contents"),
+    "findings": (*_SEARCH, "contents", "kept"),
     "graph": _QUESTION,
-    "hotspots": (*_SEARCH, "history"),
+    "hotspots": (*_SEARCH, "history", "kept"),
     "impact": _SEARCH,
     "improvements": _COMPARED,
-    "inspect": (*_QUESTION, "contents"),
+    "inspect": (*_QUESTION, "contents", "kept"),
     "outline": _QUESTION,
     "query-diagnostics": _SEARCH,
     "query-duplicates": _SEARCH,
@@ -99,7 +102,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "query-symbols": _SEARCH,
     "references": (*_SEARCH, "contents"),
     "regressions": _COMPARED,
-    "report": (*_SEARCH, "contents", "history"),
+    "report": (*_SEARCH, "contents", "history", "kept"),
     "rules-show": _QUESTION,
     "shards": _ABOUT,
     "snapshot-list": ("store", "snapshot"),

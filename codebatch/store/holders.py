@@ -134,7 +134,9 @@ class Holder:
         return self._files.create_exclusive(self._lease_source, path)
 
     def _write(self, path: Path) -> None:
-        (self._files.write_new if self._is_durable else self._files.write_volatile)(path, encode_document(self.about))
+        (self._files.write_atomic if self._is_durable else self._files.write_volatile)(
+            path, encode_document(self.about)
+        )
 
     def close(self) -> None:
         """Give up every lease. The file stays: it says who held what."""

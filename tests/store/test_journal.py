@@ -21,6 +21,7 @@ from codebatch.store.journal import (
     JournalReader,
     Lost,
     Merged,
+    Ran,
     Refused,
     Spawned,
     Started,
@@ -54,6 +55,11 @@ EVENTS: list[JournalEvent] = [
     Drained(reason="SIGTERM"),
     Ended(reason="complete"),
     Merged(records=441975),
+    Ran(
+        shard=SHARD, start=3, round=1, epoch=2, type="failed", reason="signal", exit_status=-9, signal="SIGKILL",
+        seconds=1.5, cpu_seconds=0.25, memory_peak_bytes=4096, left=("17 sleep",), log="0123abcd.3.r1.2.log",
+        output_bytes=5, evidence="last",
+    ),
 ]  # fmt: skip
 
 

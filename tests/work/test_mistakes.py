@@ -70,7 +70,7 @@ MISTAKES = [
     ("[tasks.a]\nrun = 'echo \"{id}\"'", "work.toml: [tasks.a] has {id} in double quotes", '"$CODEBATCH_V_ID"'),
     (f"[tasks.a]\nrun = '{'x' * 131072}'", f"{LONG} 131,072 bytes, and may 131,071", "{text_file}"),
     (f"[tasks.a]\nrun = 'x {{text}}'\ntext = '{'x' * 131072}'", f"{LONG} 131,089 bytes, and may", "{text_file}"),
-    (A + f"text = '{'x' * (4 << 20)}'", "work.toml: [tasks.a] has 4,194,4", None),
+    (A + f"text = '{'x' * (4 << 20)}'", "work.toml: [tasks.a] has 4,194,", None),
     ("max_parallel = 0\n" + A, "work.toml sets max_parallel to 0, which is to be a whole number from 1 to", None),
     ("on_failure = 'x'\n" + A, "work.toml sets on_failure to 'x', which is to be \"skip-dependents\" or", None),
     ("failures_max = 50001\n" + A, "work.toml sets failures_max to 50001, which is to be a whole number from 1", None),
