@@ -48,7 +48,7 @@ def beginning_of(head: Batch, repository: Repository, environment: Mapping[str, 
         if base != commit:
             return Beginning(base, f"the merge base with {name}")
     if not head.about.is_clean:
-        return Beginning(commit, "HEAD itself, for it is not sure that the tree is as HEAD has it")
+        return Beginning(commit, "HEAD, for the tree has what is not committed yet, or may have")
     if not parents:
         raise GitError(f"commit {commit[:12]} is the first one")
     why = f"{name} has it" if other is not None else f"there is no {name}"

@@ -277,12 +277,12 @@ class Conducting:
                     evidence=died.stderr,
                 )
             )
-        is_leased = False
-        if item is not None:
-            leases = read_leases(self._leases, self._attempts.places).leases
-            is_leased = item in leases and leases[item].epoch >= self.conductor.epoch(item)
         if self._end is None:
-            self._handle(Lost(died.worker, is_leased))
+            lease = None if item is None else read_leases(self._leases, self._attempts.places).leases.get(item)
+            if item is None or lease is None or lease.epoch < self.conductor.epoch(item):
+                self._handle(Lost(died.worker, "nobody"))
+            else:
+                self._handle(Lost(died.worker, "it" if lease.holder.holder == member.holder else "another"))
 
     def _settle(self, action: Settle) -> None:
         shard, item = self._attempts.places.place(action.item)

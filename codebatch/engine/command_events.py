@@ -33,10 +33,13 @@ class Concluded(msgspec.Struct, frozen=True):
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """A worker is dead, and so is what it ran; registers were read since. `is_leased`: its lease is on disk."""
+    """A worker is dead, and so is what it ran; registers were read since.
+
+    `leased_by`: whose the lease is on disk that it was to take, that of a worker of an earlier coordinator perhaps.
+    """
 
     worker: WorkerId
-    is_leased: bool
+    leased_by: Literal["nobody", "it", "another"]
 
 
 class Released(msgspec.Struct, frozen=True):

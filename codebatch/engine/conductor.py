@@ -3,7 +3,8 @@
 The rules (SPEC.md "Commands"):
 1. What a command is follows from its highest outcome and from requests alone (`_own`), and what its users may do from
    that (command_graph.py). So who reads the same files comes to the same states, be it to conduct or to look.
-2. A command is open where it has no outcome, or a request opens just its highest round.
+2. A command is open where it has no outcome, the highest is of an attempt that was not begun, or a request opens just
+   that round.
 3. One that may start waits in a heap for its demand of pools. The best head that fits starts; one that does not holds
    its pools, so that nobody behind it takes them, while others go on. Commands of live workers that an earlier
    coordinator left are `foreign`: they count, even above the limit.
@@ -232,7 +233,10 @@ class Conductor:
             return []
         self._deaths += 1
         item = self._end(lost.worker)
-        if not lost.is_leased and self._unended_starts(item) > 0:
+        if lost.leased_by == "another":
+            self._hold(item)
+            return []
+        if lost.leased_by == "nobody" and self._unended_starts(item) > 0:
             self._epochs[item] -= 1
         return self._reopen(item)
 
@@ -247,7 +251,7 @@ class Conductor:
 
     def _own(self, item: int) -> Face:
         link = self._links.get(item)
-        if link is None or self._requests.opens(item, link.round):
+        if link is None or link.reason == "unbegun" or self._requests.opens(item, link.round):
             return "open"
         if link.type == "blocked":
             decision = self._requests.decision(item, link.round)

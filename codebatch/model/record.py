@@ -38,8 +38,9 @@ ParseState = Literal["ok", "partial", "errors", "skipped", "unsupported"]
 FailureReason = Literal["exception", "timeout", "memory", "crash", "object", "needs"]
 
 # Why a command failed: its exit status, a signal, a limit, no byte of output for too long; it could not be started; it
-# was running when its worker or the machine died.
-CommandReason = Literal["exit", "signal", "timeout", "memory", "stall", "start", "interrupted"]
+# was running when its worker or the machine died. Or why an attempt was cancelled: its worker, which was left alone or
+# told to end, had leased it and not begun.
+CommandReason = Literal["exit", "signal", "timeout", "memory", "stall", "start", "interrupted", "unbegun"]
 
 EdgeType = Literal["imports", "inherits", "calls", "depends"]
 

@@ -159,7 +159,8 @@ def test_nothing_is_begun_once_another_coordinator_has_come(tmp_path: Path) -> N
         (place.batch.root / layout.LEASES / layout.coordinator_lease_name(1)).touch()
         coordinator.assign()
         assert coordinator.wait_end() == 0
-    assert place.outcomes() == []
+    (outcome,) = place.outcomes()
+    assert (outcome.type, outcome.reason) == ("cancelled", "unbegun")
     assert not (place.root / "ran").exists()
 
 
@@ -249,6 +250,7 @@ def test_a_request_that_cannot_be_read_stops_what_is_to_begin_and_not_what_runs(
         assert coordinator.hear(GaveUp).code == "store_corrupt"
         assert coordinator.wait_end() == 0
     assert not _has_log(place, 1, 1)
+    assert [outcome.reason for outcome in place.outcomes()] == [None, "unbegun"]
 
 
 def test_a_worker_is_small(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from codebatch.engine.conductor import Conductor
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.model.command import CommandId
+from codebatch.model.outcome import OutcomeType
 from codebatch.model.record import CommandReason
 from codebatch.model.request import Answer, Cancel, Open, Request, RequestBody, RequestHead, interrupted_question
 from codebatch.model.work import IfInterrupted, OnFailure, Policy, Work, WorkEdge
@@ -47,7 +48,7 @@ class Worker:
     coordinator: int
     start: Start | None = None
     at: Literal["given", "leased", "running", "ended"] = "given"
-    ending: Literal["result", "failed", "cancelled", "nothing"] = "nothing"
+    ending: Literal["result", "failed", "cancelled", "unbegun"] = "unbegun"
     is_told_to_end: bool = False
 
 
@@ -58,6 +59,7 @@ class Faults:
     coordinator: float = 0.0
     worker: float = 0.0
     power: float = 0.0
+    everybody: float = 0.0
     torn: float = 0.0
     kills_max: int = 12
     sweeps_late: bool = False
@@ -201,11 +203,11 @@ class World:
         chance = self.random.random()
         faults = self.faults
         if self.kills < faults.kills_max:
-            if chance < faults.power:
-                return self._cut_power()
-            if chance < faults.power + faults.coordinator:
+            if chance < faults.power + faults.everybody:
+                return self._kill_everybody(is_power_cut=chance < faults.power)
+            if chance < faults.power + faults.everybody + faults.coordinator:
                 return self._kill_coordinator()
-            if chance < faults.power + faults.coordinator + faults.worker and self.workers:
+            if chance < faults.power + faults.everybody + faults.coordinator + faults.worker and self.workers:
                 return self._kill_worker(self.random.choice(sorted(self.workers)))
         if chance > 0.98 and self.asked < 4:
             self.asked += 1
@@ -257,7 +259,7 @@ class World:
         item, round_ = worker.start.item, worker.start.round
         if self.faults.looks_before_exec and (is_orphan or self._is_cancelled_since(worker.start)):
             worker.at = "ended"
-            worker.ending = "nothing" if is_orphan else "cancelled"
+            worker.ending = "unbegun" if is_orphan else "cancelled"
             return
         assert not self._is_cancelled_since(worker.start), f"{item} is begun after a Cancel"
         assert item not in self.alive, f"two attempts of {item} at once"
@@ -272,13 +274,15 @@ class World:
         start = worker.start
         assert start is not None
         worker.start = None
-        if worker.ending != "nothing":
-            reason: CommandReason | None = "exit" if worker.ending == "failed" else None
-            one = Conclusion(item=start.item, round=start.round, type=worker.ending, reason=reason, epoch=start.epoch)
-            self.commit(one)
-            if id_ is not None:
-                is_won = self.registers[start.item, start.round] is one
-                self.inbox.append(Concluded([one]) if is_won else self.concluded())
+        type_: OutcomeType = "cancelled" if worker.ending == "unbegun" else worker.ending
+        reason: CommandReason | None = (
+            "unbegun" if worker.ending == "unbegun" else "exit" if type_ == "failed" else None
+        )
+        one = Conclusion(item=start.item, round=start.round, type=type_, reason=reason, epoch=start.epoch)
+        self.commit(one)
+        if id_ is not None:
+            is_won = self.registers[start.item, start.round] is one
+            self.inbox.append(Concluded([one]) if is_won else self.concluded())
         if id_ is not None:
             self.inbox.append(Finished(id_))
 
@@ -321,17 +325,23 @@ class World:
         self.handle(self.concluded())
         start = worker.start
         if self.end is None:
-            self.handle(Lost(id_, start is None or (start.item, start.epoch) in self.leases))
+            by = None if start is None else self.leases.get((start.item, start.epoch))
+            self.handle(Lost(id_, "nobody" if by is None else "it" if by == holder else "another"))
 
-    def _cut_power(self) -> None:
+    def _kill_everybody(self, *, is_power_cut: bool) -> None:
+        """All but the commands, which run on unless the power is cut."""
         self.kills += 1
         self.workers.clear()
+        if is_power_cut:
+            self._cut_power()
+        self.begin()
+
+    def _cut_power(self) -> None:
         self.alive.clear()
         if self.faults.has_volatile_leases:
             for place in sorted(self.leases):
                 if self.random.random() < 0.7:
                     del self.leases[place]
-        self.begin()
 
     def ask(self) -> None:
         """Somebody asks something."""

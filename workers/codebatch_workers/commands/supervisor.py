@@ -150,22 +150,38 @@ class Supervisor:
                 self._step(unit, PHASE_IDLE)
                 self._channel.send(Refused(epoch=epoch))
                 return True
-            wish = self._ears.look(assign.requests)
-            if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
-                return False
-            self._journal.write(
-                journal.Began(
-                    shard=unit.shard, start=unit.start, end=unit.end, tasks=unit.tasks, round=unit.round, epoch=epoch
+            try:
+                wish = self._ears.look(assign.requests)
+                if self._ears.is_alone or (wish is not None and wish.why == "interrupted"):
+                    self._leave_unbegun(unit, epoch)
+                    return False
+                self._journal.write(
+                    journal.Began(
+                        shard=unit.shard,
+                        start=unit.start,
+                        end=unit.end,
+                        tasks=unit.tasks,
+                        round=unit.round,
+                        epoch=epoch,
+                    )
                 )
-            )
-            if wish is not None:
+                log = None if wish is not None else self._log(command, unit, epoch, scratch)
+            except StoreError:
+                with contextlib.suppress(StoreError):
+                    self._leave_unbegun(unit, epoch)
+                raise
+            if log is None:
                 return self._end(unit, epoch, Result(type="cancelled"), None)
-            log = AttemptLog(
-                self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20
-            )
             result = self._attempt(command, unit, epoch, scratch, log)
             log.close()
             return self._end(unit, epoch, result, log)
+
+    def _log(self, command: Command, unit: Unit, epoch: int, scratch: Scratch) -> AttemptLog:
+        return AttemptLog(self._files, self._logs / _log_of(unit, epoch), scratch.directory, command.log_mb_max << 20)
+
+    def _leave_unbegun(self, unit: Unit, epoch: int) -> None:
+        """Say that what was leased was not begun, so that nobody takes it for interrupted. Raises StoreUnwritable."""
+        self._committer.commit([attempt_outcome(unit, "cancelled", "unbegun")], epoch=epoch, round_=unit.round)
 
     def _attempt(self, command: Command, unit: Unit, epoch: int, scratch: Scratch, log: AttemptLog) -> Result:
         self._step(unit, PHASE_COMMAND)
