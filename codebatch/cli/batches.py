@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -27,6 +26,7 @@ from codebatch.cli.answers import (
     TaskRow,
 )
 from codebatch.cli.asking import ask
+from codebatch.cli.at_work import holder_row, instant
 from codebatch.cli.completing import complete_batch
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, asked_batch_option, batch_option, table
@@ -150,7 +150,7 @@ def _show(answering: Answering, store: Store, found: Batch) -> None:
     names = _names(found.id, given_names(store))
     row = BatchShown(
         batch_id=found.id,
-        created_at=_instant(about.created_at_ns),
+        created_at=instant(about.created_at_ns),
         snapshot_id=about.snapshot_id,
         pipeline=about.pipeline,
         status=batches.state_of(store, found)[0],
@@ -171,7 +171,7 @@ def _batch_row(each: ListedBatch, given: Mapping[str, str]) -> BatchRow:
     about = None if each.batch is None else each.batch.about
     return BatchRow(
         batch_id=each.id,
-        created_at="" if about is None else _instant(about.created_at_ns),
+        created_at="" if about is None else instant(about.created_at_ns),
         snapshot_id="" if about is None else about.snapshot_id,
         pipeline="" if about is None else about.pipeline,
         status=each.state,
@@ -197,10 +197,7 @@ def status(answering: Answering, batch_reference: str | None) -> None:
         return
     found = batches.status(store, batch)
     stands, rows = found.standing, found.tasks
-    holders = tuple(
-        HolderRow(holder=h.holder, role=h.role, pid=h.pid, host=h.host.name, since=_instant(h.since_ns))
-        for h in stands.holders
-    )
+    holders = tuple(map(holder_row, stands.holders))
     tally = stands.tally
     lines = [
         f"batch     {batch.id}",
@@ -323,7 +320,3 @@ def _names(batch_id: str, given: Mapping[str, str]) -> tuple[str, ...]:
 def _typed(names: Iterable[str]) -> str:
     """Names as they are typed."""
     return ", ".join(f"@{name}" for name in names)
-
-
-def _instant(at_ns: int) -> str:
-    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

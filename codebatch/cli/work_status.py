@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import signal
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from codebatch.cli.answers import HolderRow
+from codebatch.cli.at_work import holder_row, instant
 from codebatch.cli.options import Answering
 from codebatch.cli.tables import table
 from codebatch.engine.lifecycle import CommandState
@@ -138,11 +138,6 @@ def why_failed(reason: str | None, exit_status: int | None) -> str:
     return _REASONS.get(reason or "", "")
 
 
-def instant(at_ns: int) -> str:
-    """An instant as the command line tells it."""
-    return datetime.datetime.fromtimestamp(at_ns / 1e9, tz=datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _document(found: WorkBatch) -> WorkStatus:
     stands, work = found.standing, found.standing.work
     return WorkStatus(
@@ -156,8 +151,8 @@ def _document(found: WorkBatch) -> WorkStatus:
         started_at=instant(found.batch.about.created_at_ns),
         ended_at=None if found.ended_ns is None else instant(found.ended_ns),
         counts=stands.counts,
-        coordinator=None if stands.coordinator is None else _holder(stands.coordinator),
-        workers=tuple(map(_holder, stands.workers)),
+        coordinator=None if stands.coordinator is None else holder_row(stands.coordinator),
+        workers=tuple(map(holder_row, stands.workers)),
         tasks=tuple(_rows(found)),
     )
 
@@ -208,16 +203,6 @@ def _why(command: CommandStanding, waits: list[str]) -> str:
             return f"waits for {', '.join(waits[:3])}{more}"
         case _:
             return ""
-
-
-def _holder(holder: HolderFile) -> HolderRow:
-    return HolderRow(
-        holder=holder.holder,
-        role=holder.role,
-        pid=holder.pid,
-        host=holder.host.name,
-        since=instant(holder.since_ns),
-    )
 
 
 def _shown(holder: HolderFile) -> str:

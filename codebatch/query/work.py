@@ -106,16 +106,17 @@ def _standing_of(
     state = conductor.state(item)
     round_, epoch = conductor.attempt(item)
     last = conductor.conclusion(item)
+    is_unbegun = last is not None and last.reason == "unbegun" and last.round == round_
     return CommandStanding(
         id=commands[item],
         item=item,
         state=state,
         round=round_,
         epoch=epoch,
-        reason=last.reason if last else None,
+        reason=last.reason if last and not is_unbegun else None,
         exit_status=last.exit_status if last else None,
         cause=commands[conductor.cause(item)] if state is CommandState.SKIPPED else None,
         question=interrupted_question(commands[item], round_) if state is CommandState.BLOCKED else "",
-        log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ else "",
+        log=layout.log_name(*attempts.places.place(item), round_, epoch) if round_ and not is_unbegun else "",
         holder=leased.leases[item].holder.holder if state is CommandState.RUNNING else None,
     )

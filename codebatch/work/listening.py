@@ -162,6 +162,8 @@ class Watch:
         if conclusion is None or conclusion.round <= self._told.get(item, 0):
             return
         self._told[item] = conclusion.round
+        if conclusion.reason == "unbegun":
+            return
         state = _STATES[conclusion.type]
         self._note_end(item, state)
         began = self._began.get(item)

@@ -208,7 +208,7 @@ class World:
             try:
                 try:
                     real = _Worker(
-                        launch, channel, pid=0, files=files, cell=worker.cell, runner=runner, now_ns=_Clock(holder)
+                        launch, channel, pid=0, files=files, cell=worker.cell, runner=runner, now_ns=Clock(holder)
                     )
                 except CodebatchError as error:
                     give_up(channel, error)
@@ -245,7 +245,7 @@ class World:
             fault = self._faults[0]
             if fault.kind == "lose reply" and operation.call != "link":
                 break
-            if fault.kind == "tear register" and not _is_commit(operation):
+            if fault.kind == "tear register" and not is_commit(operation):
                 break
             if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
                 break
@@ -262,7 +262,7 @@ class World:
         if operation.call == "listing" and operation.path.name == layout.OUTCOMES:
             for crew in self._crews.values():
                 crew.note_look(process)
-        if _is_commit(operation) and is_done:
+        if is_commit(operation) and is_done:
             self._linked_at.setdefault(operation.path.name, self.schedule.steps)
         return fate
 
@@ -411,7 +411,7 @@ class _Worker(Worker):
         pass
 
 
-class _Clock:
+class Clock:
     """A process's own clock: from one look to the next passes as good as nothing, or a long time."""
 
     def __init__(self, holder: HolderId) -> None:
@@ -423,7 +423,8 @@ class _Clock:
         return self._now_ns
 
 
-def _is_commit(operation: Operation) -> bool:
+def is_commit(operation: Operation) -> bool:
+    """Whether a call gives a register its name."""
     return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
 
 

@@ -22,7 +22,6 @@ from codebatch.model.request import Answer, Cancel, Open, RequestBody, interrupt
 from codebatch.model.work import Policy, Work, WorkEdge
 from codebatch.protocol.launch import Launch
 from codebatch.query.work import WorkStanding, work_standing
-from codebatch.store import layout
 from codebatch.store.batches import Batch, open_batch
 from codebatch.store.holders import HolderFile
 from codebatch.store.outcomes import Outcomes
@@ -37,11 +36,12 @@ from codebatch.system.files import RealFiles
 from codebatch.system.host import this_host
 from codebatch.testing.calls import Fate, Operation
 from codebatch.testing.disk import Disk
-from codebatch.testing.schedule import PATIENCE_NS, STEP_NS, Killed, Process, Schedule
+from codebatch.testing.schedule import Killed, Process, Schedule
 from codebatch_workers.commands.supervisor import Supervisor
 from codebatch_workers.runtime.channel import CoordinatorGone, give_up
 from tests.proof.channel import SimulatedChannel
 from tests.proof.commands.crew import SimulatedCommandCrew, SimulatedWorker
+from tests.proof.world import Clock, is_commit
 
 STORE = Path("/simulated/store")
 STEPS_MAX = 60_000
@@ -222,7 +222,7 @@ class CommandWorld:
                         files=self.make_files(process.calls),
                         cell=_MemoryCell(),
                         commands=_SimulatedCommands(self, process),
-                        now_ns=_Clock(holder),
+                        now_ns=Clock(holder),
                         sleep=sleep,
                     )
                 except CodebatchError as error:
@@ -271,7 +271,7 @@ class CommandWorld:
             fault = self._faults[0]
             if fault.kind == "lose reply" and operation.call != "link":
                 break
-            if fault.kind == "tear register" and not _is_commit(operation):
+            if fault.kind == "tear register" and not is_commit(operation):
                 break
             if fault.kind in ("refuse once", "refuse on") and not operation.is_write:
                 break
@@ -428,22 +428,6 @@ class _MemoryCell(Cell):
 
     def close(self) -> None:
         pass
-
-
-class _Clock:
-    """A process's own clock: from one look to the next passes as good as nothing, or a long time."""
-
-    def __init__(self, holder: HolderId) -> None:
-        self._chance = random.Random(holder)
-        self._now_ns = 0
-
-    def __call__(self) -> int:
-        self._now_ns += self._chance.choice((STEP_NS, PATIENCE_NS))
-        return self._now_ns
-
-
-def _is_commit(operation: Operation) -> bool:
-    return operation.call == "link" and operation.path.parent.name == layout.OUTCOMES
 
 
 def draw_world(seed: int, kinds: tuple[FaultKind, ...], **made: object) -> CommandWorld:
