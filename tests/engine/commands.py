@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
-from codebatch.engine.agenda import SLOTS, Agenda, agenda_of
+from codebatch.engine.agenda import Agenda, agenda_of
 from codebatch.engine.command_events import (
     CommandAction,
     CommandEvent,
@@ -388,6 +388,15 @@ class World:
         """How much of each pool is taken."""
         return dict(self.conductor._used)
 
+    def check_tokens(self) -> None:
+        """Nothing is taken that there is not, but by what was adopted; an exclusive command runs alone."""
+        assert min(self.used().values()) >= 0, "more is given back than was taken"
+        if not self.conductor.foreign:
+            over = {pool for pool, used in self.used().items() if used > self.agenda.capacity[pool]}
+            assert not over, f"more is taken of {over} than there is"
+            running = self.conductor.running
+            assert len(running) < 2 or not any(self.agenda.policies[item].exclusive for item in running), "not alone"
+
     def check_starts(self) -> None:
         """At most once where that was asked for, and no more restarts than were allowed."""
         for (item, round_), count in self.execs.items():
@@ -453,7 +462,7 @@ def live_out(world: World, *, drains: bool = False) -> None:
         world.step()
         if drains and step == 40:
             world.handle(DrainRequested())
-        assert world.used()[SLOTS] >= 0, "more is given back than was taken"
+        world.check_tokens()
         world.check_starts()
         if step % 7 == 0:
             world.check_fold()

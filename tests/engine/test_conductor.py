@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from codebatch.engine.command_events import CommandAction, Concluded, Lost
+from codebatch.engine.agenda import SLOTS, Demand, agenda_of
+from codebatch.engine.command_events import CommandAction, CommandEvent, Concluded, Conclusion, Lost, Start
 from codebatch.engine.conductor import Conductor
+from codebatch.engine.events import Finished, Ready, Started, WorkerId
+from codebatch.model.command import CommandId
+from codebatch.model.work import Policy, Work
 from tests.engine.commands import Faults, World, live_out
 
 SEEDS = 2000
@@ -115,10 +119,20 @@ class _RestartsAll(Conductor):
         return []
 
 
+class _OverdrawsPools(Conductor):
+    """Whoever is first starts, be there enough of its pools or not."""
+
+    def _best(self) -> Demand | None:
+        heads = self._heads()
+        has_slot = self._used[SLOTS] < self._agenda.capacity[SLOTS]
+        return heads[0][1] if heads and has_slot else None
+
+
 DEADLY = Faults(coordinator=0.02, worker=0.03, power=0.01)
 
 PLANTED: dict[str, tuple[Faults, Callable[..., Conductor], str]] = {
     "needs": (Faults(), _StartsWithoutNeeds, "starts while"),
+    "pools": (Faults(), _OverdrawsPools, "than there is|not alone"),
     "tokens": (DEADLY, _KeepsTokens, "tokens are left|no end"),
     "counted twice": (Faults(), _CountsTwice, "starts while|waits for nothing|READY"),
     "memory alone": (DEADLY, _Remembers, "by the disk|a second end|starts while"),
@@ -149,3 +163,46 @@ def test_a_planted_bug_is_found(name: str) -> None:
 def _live_all(seeds: int, faults: Faults, make: Callable[..., Conductor]) -> None:
     for seed in range(seeds):
         live_out(World(seed, faults, make))
+
+
+def _order_of_starts(policies: dict[str, Policy], *, at_once: int, pools: dict[str, int] | None = None) -> list[str]:
+    """In which order commands start that take equally long, those that started first ending first."""
+    ids = [CommandId(id_) for id_ in policies]
+    work = Work(
+        source="test",
+        root=b"/",
+        order=tuple(ids),
+        policies=dict(zip(ids, policies.values(), strict=True)),
+        strategy="parallel",
+        max_parallel=at_once,
+        pools=pools or {},
+    )
+    conductor = Conductor(agenda_of(work, ids), concluded=Concluded(()), epochs={})
+    events: list[CommandEvent] = [Started(), *(Ready(WorkerId(number)) for number in range(1, at_once + 1))]
+    started: list[str] = []
+    while events:
+        for action in conductor.handle(events.pop(0)):
+            if isinstance(action, Start):
+                started.append(ids[action.item])
+                one = Conclusion(item=action.item, round=action.round, type="result", epoch=action.epoch)
+                events += [Concluded([one]), Finished(action.worker)]
+    return started
+
+
+def test_a_higher_priority_starts_first_and_equals_in_the_order_of_the_file() -> None:
+    policies = {"a": Policy(), "b": Policy(), "c": Policy(priority=1), "d": Policy(priority=-1), "e": Policy()}
+    assert _order_of_starts(policies, at_once=1) == ["c", "a", "b", "e", "d"]
+
+
+def test_who_wants_much_of_a_pool_is_not_starved_by_those_that_want_little() -> None:
+    """While `big` waits for all of the pool nobody behind it takes of it; who takes of another goes on."""
+    little, other = Policy(pools={"db": 1}), Policy(pools={"net": 1})
+    policies = {"a": little, "big": Policy(pools={"db": 2}), "b": little, "c": other, "d": little}
+    order = _order_of_starts(policies, at_once=2, pools={"db": 2, "net": 2})
+    assert order[:3] == ["a", "c", "big"]
+    assert set(order[3:]) == {"b", "d"}
+
+
+def test_an_exclusive_command_waits_until_all_is_free_and_lets_nobody_pass() -> None:
+    policies = {"a": Policy(), "alone": Policy(exclusive=True), "b": Policy(), "c": Policy()}
+    assert _order_of_starts(policies, at_once=2) == ["a", "alone", "b", "c"]
