@@ -81,6 +81,8 @@ class CommandCrew:
         if isinstance(message, Assign) and worker in self._channels.workers:
             unit, holder = message.unit, self._channels.workers[worker].holder
             self._marks[worker] = attempt_mark(holder, unit.shard, unit.start, message.epoch)
+        if isinstance(message, Terminate) and worker in self._channels.workers:
+            _signal(self._channels.workers[worker].process.pid, signal.SIGCONT)  # Who is stopped hears nothing.
         self._channels.send(worker, message)
 
     def wait(self) -> list[Heard]:

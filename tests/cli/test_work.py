@@ -138,6 +138,15 @@ def test_a_batch_is_cancelled_from_another_process(line: CommandLine) -> None:
     assert (count(line, "one.began"), count(line, "one.ended")) == (2, 1)
 
 
+def test_what_was_stopped_is_cancelled_too(line: CommandLine) -> None:
+    make_list(line, {"one": "grace_seconds = 0.1"})
+    process = start(line, began=("one",))
+    (worker,) = (each["pid"] for each in status(line)["workers"])
+    os.kill(worker, signal.SIGSTOP)
+    assert line("cancel", "--json").json["status"] == "CANCELLED"
+    line.finish(process, status=3)
+
+
 def test_a_coordinator_that_dies_interrupts_no_command(line: CommandLine) -> None:
     make_list(line, {"one": "", "two": "", "three": 'needs = ["one", "two"]'}, "max_parallel = 2")
     process = start(line, began=("one", "two"))
