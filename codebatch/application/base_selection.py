@@ -18,7 +18,7 @@ from codebatch.query.standing import standing
 from codebatch.store.batches import Batch, Checkout, iter_batches, snapshot_of
 from codebatch.store.store import Store
 from codebatch.system.git import GitError
-from codebatch.system.git_ancestry import Repository
+from codebatch.system.git_ancestry import Repository, is_commit
 
 
 class Base(NamedTuple):
@@ -48,18 +48,29 @@ def choose_base(
     Raises StoreError, and Stopped at a signal while it is made.
     """
     known = [each for each in iter_batches(store, listener.note) if _is_of_another_tree(each, head)]
-    if not known:
-        return NoBase("the store has no batch of another tree of this source", is_first=True)
     others = [each for each in known if each.about.stat_cache in ("", head.about.stat_cache)]
     found = repository_of(head.about.sources)
-    if found is None:
+    repository = None if found is None else Repository(*found)
+    if not known and (repository is None or not _has_been_elsewhere(store, head, repository)):
+        return NoBase("the store has no batch of another tree of this source", is_first=True)
+    if repository is None:
         return _before(head, others)
-    repository = Repository(*found)
     try:
         begins = beginning_of(head, repository, environment)
     except GitError as error:
         return NoBase(str(error))
     return _of_commit(store, head, others, repository, begins, execution, listener)
+
+
+def _has_been_elsewhere(store: Store, head: Batch, repository: Repository) -> bool:
+    """Whether the store has a batch of this repository's in another place: a cache of CI is restored anywhere."""
+    return any(
+        each.about.paths == head.about.paths
+        and each.about.snapshot_id != head.about.snapshot_id
+        and repository.find(each.about.commit) is not None
+        for each in iter_batches(store)
+        if is_commit(each.about.commit)
+    )
 
 
 def _has_submodules_of(store: Store, batch: Batch, head: Batch) -> bool:

@@ -166,19 +166,24 @@ def compare(
     """Compare two batches, the later one `new`, for some kinds of records; of the result, what a filter lets pass.
 
     A row passes where either of its records does. Raises InvalidInput, StoreCorrupt, and BatchIncomplete where one of
-    them is not whole, unless it was opened with `partial`. Two trees without a file in common are none of one project:
-    InvalidInput.
+    them is not whole, unless it was opened with `partial`. Two trees without a file in common, which are not
+    of commits of one work tree, are none of one project: InvalidInput.
     """
     refuse_unknown("kind", kinds, KINDS)
     asked = (asked or RecordFilter()).check()
     sides = (old.check(_stand(old.question, kinds, task)), new.check(_stand(new.question, kinds, task)))
     comparison = Comparison(*sides, kinds, asked, task)
-    if comparison.trees.are_strangers:
+    if comparison.trees.are_strangers and not _are_of_one_work_tree(old, new):
         raise InvalidInput(
             f"{old.id} and {new.id} are of different projects: they have no file in common, by path or by content",
             hint="see what batches are of: codebatch batch list",
         )
     return comparison
+
+
+def _are_of_one_work_tree(old: OpenedBatch, new: OpenedBatch) -> bool:
+    one, other = old.question.batch.about, new.question.batch.about
+    return one.sources == other.sources and bool(one.commit and other.commit)
 
 
 def _stand(question: Question, kinds: Collection[str], task: str | None) -> Answer[None]:

@@ -317,3 +317,20 @@ def test_baseline_is_waited_for_by_nobody_and_may_begin_with_a_byte_order_mark(t
         read_baseline(tmp_path / "fifo")
     (tmp_path / "known.jsonl").write_bytes(b"\xef\xbb\xbf\n")
     assert read_baseline(tmp_path / "known.jsonl") == []
+
+
+def test_project_is_the_same_where_all_its_files_were_renamed_and_edited(project: Project) -> None:
+    project.run()
+    (project.tree / "a.py").unlink()
+    project.commit({"z.py": _SYNTAX_ERROR})
+    project.run()
+    assert _new(project.check()) == [("z.py", "syntax-error")]
+
+
+def test_store_that_was_made_over_another_clone_lets_nothing_pass(project: Project) -> None:
+    """It has the batch of the merge base, of another place: the tree is run here, and what is new is told."""
+    project.run()
+    project.tree = project.tree.rename(project.tree.with_name("elsewhere"))
+    project.commit({"b.py": _SYNTAX_ERROR})
+    project.run()
+    assert _new(project.check()) == [("b.py", "syntax-error")]
