@@ -59,7 +59,7 @@ class Conductor:
         """All that is on disk: outcomes, the highest epoch that each item was leased under, those whose holder lives,
         and requests.
         """
-        self._agenda = agenda
+        self.agenda = agenda
         self._graph = CommandGraph(agenda.needs, goes_on=agenda.on_failure == "continue")
         self._links: dict[int, Conclusion] = {}
         self._taken: dict[int, int] = {}
@@ -147,7 +147,7 @@ class Conductor:
 
     def verdict(self) -> BatchState:
         """Where the batch stands."""
-        states = [self.state(item) for item in range(len(self._agenda.ids))]
+        states = [self.state(item) for item in range(len(self.agenda.ids))]
         kinds = set(states)
         if kinds <= {CommandState.DONE}:
             return BatchState.COMPLETED
@@ -276,7 +276,7 @@ class Conductor:
         starts = self._unended_starts(item)
         if starts <= 0 or self._graph.own(item) != "open" or item in self._settling:
             return []
-        policy = self._agenda.policies[item]
+        policy = self.agenda.policies[item]
         if policy.if_interrupted == "restart" and starts <= policy.restarts_max:
             return []
         self._settling.add(item)
@@ -296,7 +296,7 @@ class Conductor:
 
     @property
     def _is_stopped(self) -> bool:
-        return self._agenda.on_failure == "stop" and len(self._failed) >= self._agenda.failures_max
+        return self.agenda.on_failure == "stop" and len(self._failed) >= self.agenda.failures_max
 
     def _is_startable(self, item: int) -> bool:
         return (
@@ -310,8 +310,8 @@ class Conductor:
     def _queue(self, item: int) -> None:
         if item not in self._queued and self._is_startable(item):
             self._queued.add(item)
-            heap = self._heaps.setdefault(self._agenda.demands[item], [])
-            heapq.heappush(heap, (self._agenda.keys[item], item))
+            heap = self._heaps.setdefault(self.agenda.demands[item], [])
+            heapq.heappush(heap, (self.agenda.keys[item], item))
 
     def _hold(self, item: int) -> None:
         self._foreign.add(item)
@@ -322,7 +322,7 @@ class Conductor:
         self._use(item, -1)
 
     def _use(self, item: int, times: int) -> None:
-        for pool, amount in self._agenda.demands[item]:
+        for pool, amount in self.agenda.demands[item]:
             self._used[pool] += times * amount
 
     def _end(self, worker: WorkerId) -> int:
@@ -354,7 +354,7 @@ class Conductor:
         actions: list[CommandAction] = []
         while (demand := self._best()) is not None:
             if not self._idle:
-                free = self._agenda.capacity[SLOTS] - self._used[SLOTS]
+                free = self.agenda.capacity[SLOTS] - self._used[SLOTS]
                 missing = max(0, min(len(self._queued), free) - self._spawning)
                 self._spawning += missing
                 return actions + [Spawn()] * missing
@@ -377,9 +377,9 @@ class Conductor:
         held: set[str] = set()
         for _, demand in self._heads():
             (slots, taken), *pools = demand
-            if self._used[slots] + taken > self._agenda.capacity[slots]:
+            if self._used[slots] + taken > self.agenda.capacity[slots]:
                 return None
-            if all(self._used[pool] + amount <= self._agenda.capacity[pool] for pool, amount in pools) and not any(
+            if all(self._used[pool] + amount <= self.agenda.capacity[pool] for pool, amount in pools) and not any(
                 pool in held for pool, _ in pools
             ):
                 return demand

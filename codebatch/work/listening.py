@@ -18,8 +18,7 @@ from codebatch.model.work import Work
 from codebatch.store import layout
 from codebatch.store.attempts import CommandPlaces
 from codebatch.store.batches import Batch
-from codebatch.store.store import Store
-from codebatch.store.work import commands_of, read_work
+from codebatch.store.work import read_work
 from codebatch.system.clock import running_ns
 
 _STATES: dict[OutcomeType, CommandState] = {
@@ -88,10 +87,10 @@ class WorkListener:
 class Watch:
     """Makes of a conductor's events what a WorkListener is told."""
 
-    def __init__(self, store: Store, batch: Batch, listener: WorkListener, leads: Callable[[], None]) -> None:
+    def __init__(self, batch: Batch, listener: WorkListener, leads: Callable[[], None]) -> None:
         """`leads` is called once the batch is ours to conduct."""
         self._work = read_work(batch)
-        self._ids = commands_of(store, batch, self._work)
+        self._ids: tuple[CommandId, ...] = ()
         self._places = CommandPlaces(batch.plan().shards)
         self._logs = batch.root / layout.LOGS
         self._batch = batch
@@ -105,6 +104,7 @@ class Watch:
     def conducting(self, conductor: Conductor) -> None:
         """The batch is ours."""
         self._conductor = conductor
+        self._ids = conductor.agenda.ids
         self._leads()
         for item in range(len(self._ids)):
             state = conductor.state(item)

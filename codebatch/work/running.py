@@ -104,7 +104,7 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
 
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
     began = time.monotonic()
-    watch = Watch(store, batch, listener, leads)
+    watch = Watch(batch, listener, leads)
     status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing

@@ -124,7 +124,7 @@ class _OverdrawsPools(Conductor):
 
     def _best(self) -> Demand | None:
         heads = self._heads()
-        has_slot = self._used[SLOTS] < self._agenda.capacity[SLOTS]
+        has_slot = self._used[SLOTS] < self.agenda.capacity[SLOTS]
         return heads[0][1] if heads and has_slot else None
 
 
