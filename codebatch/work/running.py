@@ -11,7 +11,7 @@ from codebatch.application.collecting import tidy
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, StoreError
+from codebatch.errors import BatchConducted, StoreError, StoreUnwritable
 from codebatch.model.request import Open
 from codebatch.store.batches import Batch, iter_batches
 from codebatch.store.collection import is_held
@@ -92,7 +92,7 @@ def resume_work(
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
+        request(batch, Open(over={each.id: each.ended for each in found.of(*states) if each.ended}))
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
@@ -105,7 +105,11 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
-    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    try:
+        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    except StoreUnwritable as error:  # `work run` once more would be another batch.
+        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(error.message, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)
