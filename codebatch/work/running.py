@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codebatch.application.collecting import tidy
+from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
@@ -21,7 +22,6 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
-from codebatch.work.requesting import request
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at
 from codebatch.work.trusting import check_place, check_trusted
