@@ -152,7 +152,7 @@ class Answer(Generic[Found]):
         elif whole.lacks_files:
             told = f"batch {batch.id} is of {', '.join(shown_paths(batch))} alone, and this asks for all files"
             hint = "look at all with: codebatch run PATH"
-        return BatchIncomplete(f"{told}; for what there is, open the batch with partial=True", hint=hint)
+        return BatchIncomplete(told, hint=hint)
 
 
 def ask(store: Store, reference: str | None = None, note: Note = ignore_note) -> Question:

@@ -13,6 +13,7 @@ from codebatch.application.asking import Answer, Question
 from codebatch.application.looked_at import LookedAt, looked_at
 from codebatch.application.nouns import AnyAnswer, Nouns
 from codebatch.application.questions import METRIC, Content, Inspected, Ranking
+from codebatch.errors import BatchIncomplete
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
@@ -60,8 +61,10 @@ class OpenedBatch(Nouns):
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        if not self._is_partial and answer.shortfall is not None:
-            raise answer.shortfall
+        shortfall = None if self._is_partial else answer.shortfall
+        if shortfall is not None:
+            told = f"{shortfall.message}; for what there is, open the batch with partial=True"
+            raise BatchIncomplete(told, hint=shortfall.hint)
         return answer
 
     @property
