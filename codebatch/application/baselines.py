@@ -111,12 +111,19 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
+def set_beside(batch: OpenedBatch, path: Path) -> None:
+    """Have a baseline that lies in the tree make no answer of a batch stale: it is what is known, and no source."""
+    directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
+    batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
+
+
 def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
     """Write a baseline of all findings of a batch; returns how many lines. On return it is on disk.
 
     Raises InvalidInput where the file is there, BatchIncomplete where the batch has not all findings, be it opened with
     `partial` or not (a baseline of a part would call the rest new), StoreCorrupt or StoreUnwritable.
     """
+    set_beside(batch, path)
     if os.path.lexists(path):
         hint = "bring it up to date with: codebatch baseline update FILE"
         raise InvalidInput(f"{display_path(os.fsencode(path))} is there", hint=hint)
@@ -132,6 +139,7 @@ def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False)
     On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
     """
     before = read_baseline(path)
+    set_beside(batch, path)
     _check_place(batch, path)
     answer = _whole(findings_held(batch))
     held = answer.found.kept

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from codebatch.application.base_runs import under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
-from codebatch.application.baselines import new_beside, read_baseline
+from codebatch.application.baselines import new_beside, read_baseline, set_beside
 from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
 from codebatch.application.configuration import load_configuration
@@ -127,6 +127,7 @@ class Checker(NamedTuple):
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)
         newer = self._head(head)
+        set_beside(newer, path)
         answer, beside = new_beside(newer, kept)
         judged, forbidden = judge(conditions, (Difference("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)

@@ -10,17 +10,21 @@ import pytest
 
 import codebatch
 from codebatch.application.baselines import create_baseline, new_beside, read_baseline, update_baseline
+from codebatch.application.checking import Checker, conditions_of
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.importing import import_into
+from codebatch.application.misses import explain_misses
 from codebatch.errors import BatchIncomplete
 from codebatch.exchange.making import make_export
 from codebatch.store.batches import resolve_batch
+from codebatch.system.task_catalogue import TaskCatalogue
 
 from . import inline
 
 pytestmark = pytest.mark.slow
 
+PROJECT_TASKS = ("dependencies", "duplicates")
 TASK = """\
 def task(file):
     if file.path != b"a.py":
@@ -159,3 +163,34 @@ def test_a_tool_that_an_own_task_named_before_has_a_run_without_findings(project
     project.write(a_py="x = 2\n")
     project.run()
     assert project.tools_in_sarif() == {"codebatch": 0, "ruff": 1, "spelling": 0, "words": 0}
+
+
+def test_a_baseline_in_the_tree_makes_nothing_stale_and_nothing_else_is_done_again(project: Project) -> None:
+    project.run()
+    project.baseline = project.tree / "known.jsonl"
+    elsewhere = project.tree.with_name("elsewhere")
+    elsewhere.symlink_to(project.tree)
+    with codebatch.open(project.store) as opened:
+        batch = opened.batch()
+        create_baseline(batch, elsewhere / "known.jsonl")
+        assert batch.is_stale is False
+        assert opened.batch().is_stale is True, "of other questions it is a file that came"
+        checker = Checker(opened, Execution(configuration=load_configuration(project.tree), jobs=2), Listener(), {})
+        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is False
+        project.baseline.write_bytes(b"")
+        batch = opened.batch()
+        update_baseline(batch, project.baseline, accept_new=True)
+        assert batch.is_stale is False
+        project.write(b_py="import re\n")
+        assert checker.check_baseline(conditions_of(()), project.baseline).head.is_stale is True
+
+
+def test_of_a_baseline_that_was_written_alone_nothing_else_is_analysed(project: Project) -> None:
+    project.run()
+    project.baseline = project.tree / "known.jsonl"
+    project.create()
+    ran = inline.run(project.tree, project.store)
+    misses = explain_misses(ran.store, ran.batch, TaskCatalogue(), note=print).tasks
+    executed = {each.task: (each.served, each.executed) for each in misses if each.task not in PROJECT_TASKS}
+    assert {*executed.values()} == {(3, 1)}, executed
+    assert project.told() == (0, 0, 0)
