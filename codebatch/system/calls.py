@@ -137,6 +137,10 @@ class RealCalls:
         self._roots = tuple({*self._roots, os.fspath(root)})
 
     def open(self, path: Path, flags: int) -> int:
+        directory, _, name = os.fspath(path).rpartition("/")
+        kept = self._kept.get(directory)
+        if kept is not None and name != "..":
+            return _open_at(name, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, kept)
         with self._entered(path) as (name, parent, is_confined):
             confined = os.O_NOFOLLOW | os.O_NONBLOCK if is_confined else 0
             return _open_at(name, flags | os.O_CLOEXEC | confined, parent)
