@@ -20,7 +20,6 @@ from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.application.sides import find_side
 from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Difference
@@ -140,10 +139,10 @@ class Checker(NamedTuple):
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
             return self.store.batch(partial=True)
-        return find_side(self.store, reference, partial=True)
+        return self.store.side(reference, partial=True)
 
     def _named(self, reference: str) -> Base:
-        return Base(find_side(self.store, reference, partial=True).question.batch, "as it was named")
+        return Base(self.store.side(reference, partial=True).question.batch, "as it was named")
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""

@@ -296,15 +296,26 @@ class OpenedBatch(Nouns):
 
         return read_copies(self.question, block)
 
-    def compare(self, old: OpenedBatch, **filters: Unpack[OutputFilters]) -> Comparison:
-        """What became of what another batch says, which may be of another store; diagnostics, where no kind is named.
+    def older(self, named: OpenedBatch | str, *, of_files: bool = False) -> OpenedBatch:
+        """The batch that this one is compared with: one that was opened, or as `OpenedStore.side` has it."""
+        if isinstance(named, OpenedBatch):
+            return named
+        from codebatch.application.opened import OpenedStore
 
-        The filters are those of `outputs`: of what is told either record passes.
+        store = OpenedStore(self.question.store, self.question.note)
+        return store.side(named, partial=self._is_partial, of_files=of_files)
+
+    def compare(self, old: OpenedBatch | str, **filters: Unpack[OutputFilters]) -> Comparison:
+        """What became of what another batch says; diagnostics, where no kind is named.
+
+        It may be of another store, or is named as `OpenedStore.side` has it. The filters are those of `outputs`: of
+        what is told either record passes.
         """
-        from codebatch.application.comparing import compare, kinds_of
+        from codebatch.application.comparing import compare, kinds_of, of_files_alone
 
         asked = filter_of(filters)
         kinds = kinds_of(asked)
+        old = self.older(old, of_files=of_files_alone(kinds))
         asked = msgspec.structs.replace(asked, kinds=())
         return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 
