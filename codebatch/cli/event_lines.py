@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+from codebatch.cli.eta import eta_text
 from codebatch.cli.work_status import why_failed
 from codebatch.model import batch_event as events
 from codebatch.model.batch_event import name_of
@@ -28,26 +29,6 @@ def event_line(event: events.AnyEvent) -> str:
 def counts_text(counts: dict[str, int]) -> str:
     """How many tasks are in which state: `14 done, 1 failed, 22 pending`."""
     return ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items())
-
-
-def eta_text(eta: tuple[float, float, float] | None, *, unknown: int = 0, past: float = 0.0) -> str:
-    """How long it takes yet, so many seconds after that was said: `12-19 m left`; empty where nobody knows."""
-    if eta is None:
-        return ""
-    low, _, high = (max(0.0, each - past) for each in eta)
-    if unknown:
-        return f"at least {_rounded(low)} left"
-    unit, seconds = next(each for each in _UNITS if high >= each[1] * 2 or each[1] == 1)
-    first, last = round(low / seconds), max(1, round(high / seconds))
-    return f"{first}-{last} {unit} left" if first < last else f"about {last} {unit} left"
-
-
-_UNITS = (("h", 3600), ("m", 60), ("s", 1))
-
-
-def _rounded(seconds: float) -> str:
-    unit, size = next(each for each in _UNITS if seconds >= each[1] * 2 or each[1] == 1)
-    return f"{round(seconds / size)} {unit}"
 
 
 def _of_task(event: events.TaskEvent) -> str:

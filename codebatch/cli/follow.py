@@ -10,7 +10,8 @@ import click
 import msgspec
 
 from codebatch.application.following import Seen
-from codebatch.cli.event_lines import eta_text, event_line, is_told
+from codebatch.cli.eta import eta_text
+from codebatch.cli.event_lines import event_line, is_told
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.progress import Stage
 from codebatch.cli.reading import explain_option

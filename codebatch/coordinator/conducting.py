@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from codebatch.coordinator.crew import Died, DrainAsked, Heard, Member, Said
-from codebatch.coordinator.telling import Telling
+from codebatch.coordinator.estimating import Estimator
+from codebatch.coordinator.telling import Clocks, Found, Telling
 from codebatch.engine.actions import Break, Complete, Drained, Retire, Spawn
 from codebatch.engine.agenda import agenda_of
 from codebatch.engine.command_events import (
@@ -27,6 +28,7 @@ from codebatch.engine.command_events import (
     Terminate,
 )
 from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
 from codebatch.engine.events import DrainRequested, Finished, Ready, Refused, Started, WorkerId
 from codebatch.errors import BatchConducted, CodebatchError, EnvironmentBroken, StoreCorrupt, StoreError, error_of
 from codebatch.model.command import CommandId
@@ -58,8 +60,11 @@ class CommandWatcher(Protocol):
     def handled(self, event: CommandEvent) -> None:
         """Called after each event."""
 
-    def turned(self) -> None:
-        """Called after each turn: whenever something was heard, and ten times a second where nothing is."""
+    def turned(self, eta: Eta | None) -> None:
+        """Called after each turn: whenever something was heard, and ten times a second where nothing is.
+
+        `eta` is how long it takes yet, None where nobody knows.
+        """
 
 
 class Conducting:
@@ -77,8 +82,10 @@ class Conducting:
         watcher: CommandWatcher | None,
         wall_ns: Callable[[], int],
         now_ns: Callable[[], int] = running_ns,
+        estimator: Estimator | None = None,
     ) -> None:
-        """`commands` are the plan's items in its order; `about` is what this process is known by.
+        """`commands` are the plan's items in its order; `about` is what this process is known by; `estimator` knows how
+        long they take.
 
         Raises BatchConducted where another process conducts the batch.
         """
@@ -110,23 +117,16 @@ class Conducting:
             self._crew.take_on([lease.holder for lease in leased.leases.values() if lease.is_live])
             requests = list(self._requests.read())
             self.conductor = Conductor(
-                agenda_of(work, commands),
+                agenda_of(work, commands, estimator.lengths if estimator else ()),
                 concluded=concluded,
                 epochs=leased.epochs,
                 foreign=leased.live,
                 requests=requests,
             )
+            found = Found(concluded, requests, leased.leases)
+            clocks = Clocks(wall_ns, now_ns)
             self._telling = Telling(
-                batch,
-                work,
-                self.conductor,
-                self._attempts,
-                self.epoch,
-                concluded=concluded,
-                requests=requests,
-                leases=leased.leases,
-                wall_ns=wall_ns,
-                running_ns=now_ns,
+                batch, work, self.conductor, self._attempts, self.epoch, found, clocks=clocks, estimator=estimator
             )
             opened.callback(self._telling.close)
             self._opened = opened.pop_all()
@@ -199,7 +199,7 @@ class Conducting:
             self._look_at_foreign()
         self._telling.turned()
         if self._watcher is not None:
-            self._watcher.turned()
+            self._watcher.turned(self._telling.eta)
 
     def _hear(self, heard: Heard) -> None:
         match heard:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from codebatch.coordinator.estimating import Estimator
 from codebatch.engine.command_events import Conclusion, Start
 from codebatch.engine.conductor import Conductor
+from codebatch.engine.estimate import Eta
 from codebatch.engine.story import (
     Adopted,
     Asked,
@@ -59,6 +61,7 @@ class EventTeller:
         started: Mapping[tuple[int, int], str],
         wall_ns: Callable[[], int],
         running_ns: Callable[[], int],
+        estimator: Estimator | None = None,
     ) -> None:
         """`leases` are those that were found, by item; `started`: when an (item, round) was told to have begun."""
         self._batch = batch
@@ -72,6 +75,7 @@ class EventTeller:
         self._told_since = started
         self._wall_ns = wall_ns
         self._running_ns = running_ns
+        self._estimator = estimator
         self._writer = EventWriter(batch.files, batch.root, epoch)
         self._seq = 0
         self._began_ns = running_ns()
@@ -153,12 +157,16 @@ class EventTeller:
         holder, pid = self.members[start.item]
         self._since[start.item] = self._running_ns()
         log = layout.log_name(*self._places.place(start.item), start.round, start.epoch)
-        self._tell_of(events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log)
+        estimate = None if self._estimator is None else self._estimator.expected(start.item)
+        self._tell_of(
+            events.TaskStarted, start.item, start.round, worker=holder, pid=pid, log=log, estimate_seconds=estimate
+        )
 
     def _tell_adopted(self, item: int) -> None:
         round_, _ = self._conductor.attempt(item)
         since = self._told_since.get((item, round_))
-        self._since[item] = self._running_ns()
+        past = 0 if since is None else max(0, self._wall_ns() - events.instant_ns(since))
+        self._since[item] = self._running_ns() - past
         self.members.pop(item, None)
         if (lease := self._leases.get(item)) is not None and lease.is_live:
             self.members[item] = lease.holder.holder, lease.holder.pid
@@ -170,6 +178,8 @@ class EventTeller:
         self._ended[one.item] = self._running_ns()
         seconds = None if used is None else round(used.seconds, 3)
         status = one.exit_status
+        if one.type == "result" and used is not None and self._estimator is not None:
+            self._estimator.note(one.item, used.seconds)
         match one.type:
             case "result":
                 self._tell_of(
@@ -223,9 +233,19 @@ class EventTeller:
             case _:
                 pass
 
-    def progress(self) -> None:
+    def progress(self, eta: Eta | None) -> None:
         """How far it is."""
-        self.tell(events.BatchProgress, running=tuple(map(self._at_work, sorted(self._conductor.running))))
+        self.tell(
+            events.BatchProgress,
+            eta_seconds=None if eta is None else eta.seconds,
+            unknown=0 if eta is None else eta.unknown,
+            running=tuple(map(self._at_work, sorted(self._conductor.running))),
+        )
+
+    def running_seconds(self) -> dict[int, float]:
+        """Since how many seconds each item runs that does."""
+        now = self._running_ns()
+        return {item: (now - self._since.get(item, self._began_ns)) / 1e9 for item in self._conductor.running}
 
     def end(self) -> None:
         """It has come to an end."""

@@ -125,6 +125,12 @@ class Story:
         """The item of a command; None where there is none."""
         return self._items.get(CommandId(id_))
 
+    @property
+    def waiting(self) -> list[int]:
+        """Items that are to be begun yet."""
+        wanted = (CommandState.PENDING, CommandState.READY)
+        return [item for item, state in enumerate(self._states) if state in wanted]
+
     def try_of(self, item: int, round_: int) -> int:
         """Which try a round is: how many it is since a request opened its command, the first one 1."""
         return max(1, round_ - self._base.get(item, 0))

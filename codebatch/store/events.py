@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from codebatch.errors import StoreError
-from codebatch.model.batch_event import BEGINNING, EVENT_FORMAT, AnyEvent, BatchEvent, Cursor, EventHead
+from codebatch.model.batch_event import BEGINNING, EVENT_FORMAT, AnyEvent, BatchEvent, BatchProgress, Cursor, EventHead
 from codebatch.model.document import DocumentError, decode_document, decode_json, encode_document
 from codebatch.store import layout
 from codebatch.system.file_reader import FileReader
@@ -20,7 +20,8 @@ from codebatch.system.files import Appender, Files
 
 PIECE_BYTES = 1 << 20
 PENDING_BYTES_MAX = 64 * 1024 * 1024
-_END_BYTES = 1 << 16
+_END_BYTES = 1 << 18
+_PROGRESS = b'{"event":"BATCH_PROGRESS"'
 
 _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
@@ -85,15 +86,15 @@ class EventReader:
                     found.append(event)
         return found
 
-    def last(self) -> AnyEvent | None:
-        """The last event that stands near the end of the last file; None where none does."""
-        for epoch in reversed(self._epochs()):
+    def last_progress(self) -> BatchProgress | None:
+        """How far the batch was when that was last told, where it stands near the end of the last file."""
+        for epoch in self._epochs()[-1:]:
             path = self._directory / layout.events_name(epoch)
             size = self._files.size(path) or 0
             with contextlib.suppress(FileNotFoundError, StoreError):
                 data = self._files.read_range(path, max(0, size - _END_BYTES), _END_BYTES)
                 for line in reversed(data.splitlines(keepends=True)):
-                    if (event := _decode(line, epoch)) is not None:
+                    if line.startswith(_PROGRESS) and isinstance(event := _decode(line, epoch), BatchProgress):
                         return event
         return None
 

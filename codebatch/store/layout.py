@@ -39,7 +39,7 @@ OBJECTS_COLLECTED = "objects-collected"
 """A file in `cache/`: when it was written, packs were last rid of what nobody names."""
 
 STAT_CACHE_PATTERN = LatePattern(r"stat-[0-9a-f]{16}\.bin\Z")
-KEPT_PATTERN = LatePattern(r"(?:churn|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
+KEPT_PATTERN = LatePattern(r"(?:churn|durations|headline|importers|numbers)-[0-9a-f]{16}\.bin\Z")
 """Files in `cache/` that hold what takes long to find out."""
 
 TERMS = "terms"
@@ -88,6 +88,11 @@ def stat_cache_name(source: Digest) -> str:
 def churn_cache_name(directory: Digest) -> str:
     """The name of what is kept of the history of a work tree, by the digest of where it lies."""
     return f"churn-{directory[:16]}.bin"
+
+
+def durations_cache_name(directory: Digest) -> str:
+    """The name of what is kept of how long the commands of a directory took, by the digest of its path."""
+    return f"durations-{directory[:16]}.bin"
 
 
 def headline_cache_name(batch: Digest) -> str:

@@ -140,6 +140,7 @@ def _policy(task: TaskTable) -> Policy:
         exclusive=task.exclusive,
         if_interrupted=task.if_interrupted,
         restarts_max=task.restarts_max,
+        expected_seconds=None if task.expected_seconds is UNSET else task.expected_seconds,
     )
     return NO_POLICY if policy == NO_POLICY else policy
 

@@ -8,6 +8,7 @@ from typing import NoReturn
 import msgspec
 
 from codebatch.application import Note, ignore_note
+from codebatch.engine.estimate import Eta
 from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import (
     AmbiguousId,
@@ -19,12 +20,15 @@ from codebatch.errors import (
     StoreCorrupt,
     UnknownId,
 )
+from codebatch.model.batch_event import instant_ns
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
 from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
+from codebatch.store.events import EventReader
 from codebatch.store.store import Store
+from codebatch.system.clock import wall_ns
 
 NAMED_MAX = 5
 """Of the commands, and of the batches, that a message names."""
@@ -47,6 +51,18 @@ class WorkBatch(msgspec.Struct, frozen=True, kw_only=True):
         found = self.batch.files.stat(self.batch.root / layout.OUTCOMES)
         is_begun = any(command.round for command in self.standing.commands)
         return found.st_mtime_ns if found is not None and is_begun and self.standing.state.is_final else None
+
+    @property
+    def eta(self) -> Eta | None:
+        """How long it takes yet, by what who conducts it said last, less the time since; None: nobody knows."""
+        if self.standing.coordinator is None:
+            return None
+        told = EventReader(self.batch.files, self.batch.root).last_progress()
+        if told is None or told.eta_seconds is None:
+            return None
+        past = max(0.0, (wall_ns() - instant_ns(told.at)) / 1e9)
+        low, middle, high = (max(0.0, round(each - past, 1)) for each in told.eta_seconds)
+        return Eta((low, middle, high), told.unknown)
 
     @property
     def shortfall(self) -> BatchIncomplete | None:

@@ -64,6 +64,7 @@ class TaskDefaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     grace_seconds: Grace = GRACE_SECONDS
     if_interrupted: Annotated[IfInterrupted, _choice(IfInterrupted)] = "restart"
     restarts_max: Restarts = RESTARTS_MAX
+    expected_seconds: Seconds | UnsetType = UNSET
     leftovers: Annotated[Leftovers, _choice(Leftovers)] = "kill"
     memory_mb_max: Count | UnsetType = UNSET
     log_mb_max: Count = LOG_MB_MAX
@@ -104,7 +105,7 @@ SETTINGS_TO_COME = frozenset({
 KEYS_TO_COME = frozenset({
     "each", "retries", "backoff_seconds", "backoff_factor", "backoff_seconds_max", "retry_reasons", "tries",
     "on_exhausted", "check", "on_stall", "records", "question", "result", "inputs", "outputs", "isolation",
-    "expected_seconds", "tags",
+    "tags",
 })  # fmt: skip
 """Keys of a task that are decided and not built."""
 

@@ -15,7 +15,8 @@ __all__ = ["line"]
 
 def told(line: CommandLine, *words: str) -> list[dict[str, Any]]:
     """The events of the latest batch."""
-    return [json.loads(each) for each in line("events", "--json", *words).lines]
+    events = [json.loads(each) for each in line("events", "--json", *words).lines]
+    return [event for event in events if event["event"] != "BATCH_PROGRESS"]
 
 
 def names(events: list[dict[str, Any]]) -> list[str]:
@@ -50,7 +51,8 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
         "TASK_SKIPPED ship",
         "PARTIAL",
     ]
-    assert [event["cursor"] for event in events] == [f"1.{n}" for n in range(1, 10)]
+    every = [json.loads(each)["cursor"] for each in line("events", "--json").lines]
+    assert every == [f"1.{n}" for n in range(1, len(every) + 1)]
     begun, _, started, completed, *_, failed, skipped, ended = events
     assert (begun["task_ids"], begun["edges"], begun["on_failure"]) == (
         ["build", "test", "ship"],
@@ -71,7 +73,7 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
         3,
         ["build", "test"],
     )
-    assert told(line, "--since", "1.7") == events[7:]
+    assert told(line, "--since", events[6]["cursor"]) == events[7:]
     assert "'1,7' is no cursor" in line("events", "--since", "1,7", status=2).notes
     followed = line("follow", status=3)
     assert [each[9:] for each in followed.lines] == [
@@ -87,9 +89,10 @@ def test_all_that_happens_is_told_with_the_payload_that_programs_need(line: Comm
 def test_a_batch_that_goes_on_is_told_on_and_nothing_twice(line: CommandLine) -> None:
     make_list(line, {"one": 'run = "true"', "two": 'run = "test -e fixed"'})
     line("work", "run", status=3)
+    last = told(line)[-1]["cursor"]
     write(line.directory / "fixed", "")
     line("resume")
-    events = told(line, "--since", "1.8")
+    events = told(line, "--since", last)
     assert names(events) == ["RESUMED", "TASK_QUEUED two", "TASK_STARTED two", "TASK_COMPLETED two", "COMPLETED"]
     assert (events[0]["after"], events[0]["opened"], events[1]["round"], events[1]["try"]) == ("request", ["two"], 2, 1)
     assert line("follow").lines[-1].startswith(f"{line('follow').lines[-1][:8]} COMPLETED: 2 done")
@@ -226,3 +229,38 @@ def test_an_analysis_is_followed_and_cancelled_from_elsewhere(line: CommandLine)
     write(fast, "")
     assert line("resume", "--json").json["status"] == "COMPLETED"
     assert names(told(line))[-1] == "COMPLETED"
+
+
+def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> None:
+    make_list(line, {"one": 'run = "sleep 0.3"', "two": "needs = ['one']"})
+    write(line.directory / "go", "")
+    line("work", "run")
+    (line.directory / "go").unlink()
+    (line.directory / "two.began").unlink()
+    process = start(line, began=("two",))
+    answer = status(line)
+    low, middle, high = answer["eta_seconds"]
+    assert low <= middle <= high < 60
+    assert "to go     " in line("status").text
+    write(line.directory / "go", "")
+    line.finish(process)
+    assert status(line)["eta_seconds"] is None
+    kept = next((line.directory / ".codebatch" / "cache").glob("durations-*"))
+    kept.write_bytes(b"cbtime" + bytes(100))
+    line("work", "run")
+    kept.unlink()
+    line("work", "run")
+    assert kept.exists()
+
+
+def test_what_takes_longest_is_begun_first_once_that_is_known(line: CommandLine) -> None:
+    make_list(
+        line,
+        {"a": 'run = "true"', "b": 'run = "true"', "c": 'run = "sleep 0.5"', "d": 'run = "true"'},
+        "max_parallel = 2",
+    )
+    line("work", "run")
+    line("work", "run")
+    started = [event["task"] for event in told(line) if event["event"] == "BATCH_TASK_STARTED"]
+    assert started[0] == "c"
+    assert next(event for event in told(line) if event["event"] == "BATCH_TASK_STARTED")["estimate_seconds"] >= 0.5

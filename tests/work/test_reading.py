@@ -63,6 +63,7 @@ timeout_seconds = 60
 stall_seconds = 30
 if_interrupted = "ask"
 restarts_max = 0
+expected_seconds = 90
 leftovers = "leave"
 memory_mb_max = 512
 log_mb_max = 1
