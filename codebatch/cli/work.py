@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from codebatch.application.configuration import load_configuration
+from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
@@ -22,10 +23,11 @@ from codebatch.engine.lifecycle import BatchState, CommandState
 from codebatch.errors import InvalidInput
 from codebatch.model.request import INTERRUPTED_CHOICES
 from codebatch.model.work import OnFailure, Strategy
-from codebatch.store.batches import Batch
+from codebatch.store.batches import Batch, is_work
+from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
 from codebatch.work import cancelling, requesting, running
-from codebatch.work.logs import AttemptLog, find_log, iter_log, last_lines, log_of
+from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
 from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
@@ -36,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _LINES_IN_JSON = 20
 
 live_batch_option = click.option(
-    "--batch", "batch_reference", metavar="ID", help="A batch of commands. Default: the only one that is at work."
+    "--batch", "batch_reference", metavar="ID", help="The batch. Default: the only one that is at work."
 )
 
 
@@ -203,12 +205,20 @@ def cancel(
     no_wait: bool,
     is_trusted: bool,
 ) -> int:
-    """End a batch of commands, whoever runs it, wherever that is.
+    """End a batch, whoever runs it, wherever that is. `resume` goes on all the same.
 
-    What runs is told to end, and killed when its grace is over; nothing new is started. `resume` goes on all the same.
+    Commands that run are told to end, and killed when their grace is over; nothing new is started. Workers of an
+    analysis end the file at hand; what is done is kept.
     """
     store = answering.place.open()
-    batch = resolve_live(store, batch_reference, answering.note)
+    batch = resolve_live(store, batch_reference, answering.note, kind="any")
+    if not is_work(batch):
+        if grace is not None or is_trusted:
+            raise InvalidInput("--grace and --trust are of commands", hint=f"batch {batch.id} analyses files")
+        cancelling.cancel_analysis(batch, is_forced=is_forced, waits=not no_wait, listener=EndTeller(answering))
+        answering.batches.append(batch)
+        answer_standing(answering, store, batch)
+        return 0
     found = telling_foreign(
         answering,
         lambda: cancelling.cancel_batch(

@@ -13,8 +13,9 @@ from codebatch.model.command import CommandId
 from codebatch.model.quantities import count_of, human_seconds
 from codebatch.model.work import Work
 from codebatch.store.batches import Batch
+from codebatch.store.logs import last_lines
 from codebatch.work.listening import CommandEnded, WorkListener, WorkProgress
-from codebatch.work.logs import LogReader, last_lines
+from codebatch.work.logs import LogReader
 
 _LINES_OF_FAILED = 20
 _RUNNING_SHOWN = 3

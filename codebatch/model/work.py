@@ -48,6 +48,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     restarts_max: int = RESTARTS_MAX
     expected_seconds: float | None = None
 
+    def after_interruption(self, starts: int) -> IfInterrupted:
+        """What follows an interruption, after so many starts in its round."""
+        if self.if_interrupted != "restart":
+            return self.if_interrupted
+        return "restart" if starts <= self.restarts_max else "fail"
+
 
 NO_POLICY = Policy()
 

@@ -64,6 +64,7 @@ OUTPUTS = "outputs"
 SCRATCH = "scratch"
 REQUESTS = "requests"
 LOGS = "logs"
+EVENTS = "events"
 
 MANIFEST_FILE = "manifest.json"
 
@@ -71,6 +72,7 @@ _SHARD = f"({SHARD_ID_PATTERN})"
 _LEASE = LatePattern(_SHARD + r"\.(\d{1,9})\.(\d{1,9})\Z", re.ASCII)
 _COORDINATOR_LEASE = LatePattern(r"coordinator\.([1-9]\d{0,8})\Z", re.ASCII)
 _LOG = LatePattern(_SHARD + r"\.(\d{1,9})\.r([1-9]\d{0,8})\.([1-9]\d{0,8})\.log\Z", re.ASCII)
+_EVENTS = LatePattern(r"([1-9]\d{0,8})\.jsonl\Z", re.ASCII)
 _REQUEST = LatePattern(r"(\d{6,9})\.json\Z", re.ASCII)
 _REGISTER = LatePattern(_SHARD + r"\.(\d{1,9})\.([a-z][a-z0-9_-]{0,63})\.r([1-9]\d{0,8})\Z", re.ASCII)
 _SHARD_ALONE = LatePattern(_SHARD + r"\Z")
@@ -134,6 +136,17 @@ def parse_request(name: str) -> int | None:
     """The number of a request; None where it is no such name."""
     match = _REQUEST.match(name)
     return int(match[1]) if match and request_name(int(match[1])) == name else None
+
+
+def events_name(epoch: int) -> str:
+    """The name of what who conducted a work batch under an epoch told, in `events/`."""
+    return f"{epoch}.jsonl"
+
+
+def parse_events(name: str) -> int | None:
+    """The epoch of a file of events; None where it is no such name."""
+    match = _EVENTS.match(name)
+    return int(match[1]) if match else None
 
 
 def log_name(shard: ShardId, item: int, round_: int, epoch: int) -> str:

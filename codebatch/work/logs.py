@@ -17,8 +17,6 @@ from codebatch.system.file_reader import FileReader
 from codebatch.work.standing import WorkBatch
 
 PIECE_BYTES = 1 << 20
-TAIL_BYTES_MAX = 1 << 16
-"""Of the end of a log in which its last lines are looked for, where all of it is not wanted."""
 
 
 class AttemptLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,16 +86,6 @@ def _start_of_lines(files: FileReader, path: Path, end: int, lines: int) -> int:
                 return start + at + 1
         place = start
     return 0
-
-
-def last_lines(files: FileReader, path: Path, lines: int) -> list[str]:
-    """The last lines of a log, as text; none where it is not there."""
-    end = files.size(path) or 0
-    begin = max(0, end - TAIL_BYTES_MAX)
-    if not end:
-        return []
-    found = files.read_range(path, begin, end - begin).decode("utf-8", "replace").splitlines()
-    return found[-lines:]
 
 
 class LogReader:

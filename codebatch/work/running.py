@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codebatch.application.collecting import tidy
+from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, NothingToDo, StoreError
+from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
 from codebatch.model.command import CommandId
 from codebatch.model.request import Open
 from codebatch.store.batches import Batch, iter_batches, resolve_batch
@@ -23,7 +24,6 @@ from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
-from codebatch.work.requesting import request
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_place, check_trusted
@@ -94,7 +94,7 @@ def resume_work(
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
+        request(batch, Open(over={each.id: each.ended for each in found.of(*states) if each.ended}))
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
@@ -121,7 +121,11 @@ def _former(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapp
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
-    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    try:
+        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    except StoreUnwritable as error:  # `work run` once more would be another batch.
+        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(error.message, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)

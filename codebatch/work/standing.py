@@ -22,7 +22,7 @@ from codebatch.errors import (
 from codebatch.model.quantities import count_of
 from codebatch.query.work import CommandStanding, WorkStanding, work_standing
 from codebatch.store import layout
-from codebatch.store.batches import Batch, check_kind, iter_batches, resolve_batch
+from codebatch.store.batches import Batch, BatchKind, check_kind, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
 
@@ -101,18 +101,19 @@ def refuse_unnamed(batch: Batch) -> NoReturn:
     )
 
 
-def resolve_live(store: Store, reference: str | None, note: Note = ignore_note) -> Batch:
-    """The batch that is named; else the only one of commands that somebody is at work on.
+def resolve_live(store: Store, reference: str | None, note: Note = ignore_note, *, kind: BatchKind = "work") -> Batch:
+    """The batch that is named; else the only one of a kind that somebody is at work on.
 
     Raises as `resolve_batch` does, AmbiguousId where there are several, UnknownId where there is none.
     """
     if reference is not None:
         return resolve_batch(store, reference, note, kind="any")
-    live = [batch for batch in iter_batches(store, note, kind="work") if is_held(batch)]
+    live = [batch for batch in iter_batches(store, note, kind=kind) if is_held(batch)]
     if len(live) == 1:
         return live[0]
-    hint = "name one with --batch; see: codebatch batch list --pipeline work --active"
+    of_commands, option = (" of commands", " --pipeline work") if kind == "work" else ("", "")
+    hint = f"name one with --batch; see: codebatch batch list{option} --active"
     if not live:
-        raise UnknownId("nobody is at work on a batch of commands", hint=hint)
+        raise UnknownId(f"nobody is at work on a batch{of_commands}", hint=hint)
     shown = ", ".join(batch.id for batch in live[:NAMED_MAX])
-    raise AmbiguousId(f"{len(live)} batches of commands are at work: {shown}", hint=hint)
+    raise AmbiguousId(f"{len(live)} batches{of_commands} are at work: {shown}", hint=hint)
