@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codebatch.application.collecting import tidy
@@ -12,9 +13,10 @@ from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, StoreError, StoreUnwritable
+from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
+from codebatch.model.command import CommandId
 from codebatch.model.request import Open
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
@@ -23,7 +25,7 @@ from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, look_at
+from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
@@ -55,7 +57,7 @@ def run_files(
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
     passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
-    listed = read_work_files(paths, overrides=options)
+    listed = read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
     for text in listed.notes:
         listener.note(text)
     store = place.open_or_make(listener.note)
@@ -100,6 +102,20 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
     """Do what may be done in a batch. Raises BatchConducted where another process is at it."""
     with store.writing() as lock:
         return _conduct(store, batch, listener, lock, lambda: None)
+
+
+def _former(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
+    """Where the tasks of the batch stand that is named, else of the latest of a source."""
+    store = place.open()
+    if of is not None:
+        found = look_at(store, resolve_batch(store, of, kind="work"))
+    else:
+        every = (each for each in iter_work(store) if each.standing.work.source == source)
+        latest = next((each for each in every if each.standing.work.root == root), None)
+        if latest is None:
+            raise NothingToDo(f"there is no batch of {source} yet", hint="run it with: codebatch work run")
+        found = latest
+    return {each.id: each.state for each in found.standing.commands}
 
 
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
