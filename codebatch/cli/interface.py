@@ -46,6 +46,7 @@ from codebatch.model.task import PIPELINES
 from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
+from codebatch.work.analyzing import Analysis
 
 _EVERYWHERE = {"store", "color", *FLAGS}
 
@@ -194,6 +195,7 @@ ANSWERS: dict[str, object] = {
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionShown,
+    "work-analyze": Analysis,
     "work-answer": WorkStatus,
     "work-log": list[LogRow],
     "work-run": WorkStatus,

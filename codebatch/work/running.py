@@ -23,7 +23,7 @@ from codebatch.store.work import make_work_batch
 from codebatch.system.clock import wall_ns
 from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
-from codebatch.work.reading import read_work_files
+from codebatch.work.reading import WorkList, read_work_files
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_place, check_trusted
@@ -50,16 +50,21 @@ def run_files(
     is_beside: bool = False,
     is_trusted: bool = False,
     listener: WorkListener,
+    agrees: Callable[[WorkList], bool] = lambda _: True,
 ) -> WorkRan:
     """Make a batch of the commands that files define, and conduct it to its end.
 
     It is refused while another one is at work in the same root, unless it is to run `is_beside`; and in a store that
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
-    passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
+    passed over. `agrees` is asked before anything is written, and nothing is run where it does not. `keep` as in
+    `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
-    listed = read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
+    listed = list_files(paths, options, place)
     for text in listed.notes:
         listener.note(text)
+    if not agrees(listed):
+        hint = "see why each is there with: codebatch work analyze; write `needs`, or leave them out with --no-infer"
+        raise NothingToDo("nothing is run, for what was inferred is not right", hint=hint)
     store = place.open_or_make(listener.note)
     check_place(store, is_trusted=is_trusted)
     with store.writing() as lock, contextlib.ExitStack() as making:
@@ -72,6 +77,11 @@ def run_files(
     if not ran.signal_status:
         _tidy(ran, keep, listener)
     return ran
+
+
+def list_files(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -> WorkList:
+    """What files list, as far as it is chosen. A store is looked at only where a former batch chooses."""
+    return read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
 
 
 def resume_work(
