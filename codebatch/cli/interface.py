@@ -46,6 +46,7 @@ from codebatch.model.task import PIPELINES
 from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
+from codebatch.work.rehearsing import Rehearsal
 
 _EVERYWHERE = {"store", "color", *FLAGS}
 
@@ -195,6 +196,7 @@ ANSWERS: dict[str, object] = {
     "verify-trust": UntrustedKey,
     "version": VersionShown,
     "work-answer": WorkStatus,
+    "work-dry-run": Rehearsal,
     "work-log": list[LogRow],
     "work-run": WorkStatus,
     "work-status": WorkStatus,
