@@ -34,6 +34,7 @@ from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
+from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.cli.work import LogRow
 from codebatch.cli.work_status import WorkStatus
@@ -191,6 +192,7 @@ ANSWERS: dict[str, object] = {
     "task-try": TaskTried,
     "tasks": list[TaskStatus],
     "top": dict[str, int],
+    "trace": TraceWritten,
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,

@@ -267,8 +267,9 @@ class Conducting:
                 self._journal.write(journal.Refused(worker=self._workers[worker].holder, epoch=epoch))
                 self._idle(worker, Refused(worker, epoch))
             case messages.Committed(commit=commit, lost=lost, used=used):
-                self._telling.uses(commit, used)
-                self._handle(Concluded(self._attempts.of_commit(commit)))
+                ended = self._attempts.of_commit(commit)
+                self._telling.uses(ended, used)
+                self._handle(Concluded(ended))
                 if lost:
                     self._learn()
             case messages.Finished():

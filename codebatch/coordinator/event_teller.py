@@ -26,7 +26,7 @@ from codebatch.engine.story import (
 )
 from codebatch.errors import StoreError
 from codebatch.model import batch_event as events
-from codebatch.model.batch_event import Cursor, TaskEvent
+from codebatch.model.batch_event import TaskEvent
 from codebatch.model.outcome import HolderId, Used
 from codebatch.model.request import INTERRUPTED_CHOICES, Request, interrupted_question
 from codebatch.model.work import Work
@@ -91,11 +91,11 @@ class EventTeller:
         self._seq += 1
         self._writer.add(
             type_(
-                cursor=str(Cursor(self._epoch, self._seq)),
+                cursor=f"{self._epoch}.{self._seq}",
                 seq=self._seq,
                 at=events.instant_ms(self._wall_ns()),
                 batch_id=self._batch.id,
-                counts={state.value: count for state, count in self._story.counts.items() if count},
+                counts=self._story.counts,
                 **fields,
             )
         )
