@@ -12,6 +12,7 @@ from typing import NamedTuple
 from codebatch.coordinator.crew import Member
 from codebatch.coordinator.estimating import Estimator
 from codebatch.coordinator.event_teller import EventTeller
+from codebatch.coordinator.notifying import Notifier
 from codebatch.engine.actions import Break, Complete, Drained
 from codebatch.engine.command_events import CommandEvent, Concluded, Conclusion, Start
 from codebatch.engine.conductor import Conductor
@@ -49,6 +50,16 @@ class Clocks(NamedTuple):
     running_ns: Callable[[], int]
 
 
+class Helpers(NamedTuple):
+    """Who knows how long commands take, and who tells somebody of what happens, where there are such."""
+
+    estimator: Estimator | None = None
+    notifier: Notifier | None = None
+
+
+NO_HELPERS = Helpers()
+
+
 class Telling:
     """What one coordinator tells."""
 
@@ -62,11 +73,12 @@ class Telling:
         found: Found,
         *,
         clocks: Clocks,
-        estimator: Estimator | None = None,
+        helpers: Helpers,
     ) -> None:
         """The batch is ours: what was told before is read, and what was not is told."""
         concluded, requests, leases = found
         wall_ns, running_ns = clocks
+        estimator, notifier = helpers
         self._conductor = conductor
         self._running_ns = running_ns
         self._estimator = estimator
@@ -89,6 +101,7 @@ class Telling:
             wall_ns=wall_ns,
             running_ns=running_ns,
             estimator=estimator,
+            notifier=notifier,
         )
         untold = {(one.item, one.round) for one in concluded.conclusions} - before.told.ends
         if untold:

@@ -113,6 +113,7 @@ def _chosen(
         on_failure=settings.on_failure,
         failures_max=settings.failures_max,
         pools=dict(settings.pools),
+        notify=settings.notify,
     )
     return WorkList(commands, work, (*notes, *programs_not_found(commands, path)))
 

@@ -238,8 +238,8 @@ def test_who_has_run_it_before_is_told_how_long_it_takes(line: CommandLine) -> N
     (line.directory / "go").unlink()
     (line.directory / "two.began").unlink()
     process = start(line, began=("two",))
-    answer = status(line)
-    low, middle, high = answer["eta_seconds"]
+    wait_until(lambda: status(line)["eta_seconds"] is not None, "it is told")
+    low, middle, high = status(line)["eta_seconds"]
     assert low <= middle <= high < 60
     assert "to go     " in line("status").text
     write(line.directory / "go", "")
@@ -320,3 +320,25 @@ def test_a_trace_has_what_ran_and_what_needed_what(line: CommandLine) -> None:
     line("run", "tree", "--pipeline", "parse")
     units = [each for each in json.loads(line("trace").stdout)["traceEvents"] if each["ph"] == "X"]
     assert sum(each["args"]["items"] for each in units) == 3
+
+
+def test_somebody_is_notified_of_what_he_wants_to_know(line: CommandLine) -> None:
+    top = '[notify]\ncommand = "cat >>told"\nevents = ["BATCH_TASK_FAILED", "BATCH_PARTIAL"]\n'
+    make_list(line, {"a": 'run = "true"', "b": 'run = "false"'}, top)
+    line("work", "run", status=3)
+    found = [json.loads(each) for each in (line.directory / "told").read_text().splitlines()]
+    assert names(found) == ["TASK_FAILED b", "PARTIAL"]
+    assert found == [event for event in told(line) if event["event"] in ("BATCH_TASK_FAILED", "BATCH_PARTIAL")]
+
+
+def test_notifying_in_vain_does_no_harm(line: CommandLine) -> None:
+    for command, told_so in (
+        ('["no-such-program"]', "nobody is notified: No such file or directory"),
+        ('"exit 3"', "notify ended with status 3"),
+        ('"sleep 60"', "notify took longer than 0.2 s, and was killed"),
+    ):
+        wanted = "events = ['BATCH_TASK_STARTED', 'BATCH_COMPLETED']"
+        top = f"[notify]\ncommand = {command}\n{wanted}\ntimeout_seconds = 0.2\n"
+        make_list(line, {"a": 'run = "true"', "b": 'run = "true"'}, top)
+        assert told_so in line("work", "run").notes
+        assert status(line)["counts"] == {"DONE": 2}
