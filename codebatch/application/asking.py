@@ -37,13 +37,17 @@ NEAR_SHOWN_MAX = 5
 
 
 class Question:
-    """A batch that is asked something. `is_named`: it was asked for by an id, be it an old one."""
+    """A batch that is asked something. `is_named`: it was asked for by an id, be it an old one.
+
+    `beside` are files, as absolute paths, that stand for no change of the tree, for who asks writes them himself.
+    """
 
     def __init__(self, store: Store, batch: Batch, *, is_named: bool, note: Note) -> None:
         self.store = store
         self.batch = batch
         self.is_named = is_named
         self.note = note
+        self.beside: tuple[bytes, ...] = ()
         self._apart: FilesApart | None = None
         self._numbers: FileNumbers | None = None
 
@@ -93,7 +97,7 @@ class Question:
             alike = (each for each in iter_batches(self.store) if each.about.place == about.place)
             if next(alike, self.batch).id != self.batch.id:
                 return None
-        return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id)
+        return changes_since(self.store.files, self.store.root, about.stat_cache, about.snapshot_id, self.beside)
 
     @cached_property
     def newest_commit(self) -> Head | str:
@@ -152,7 +156,7 @@ class Answer(Generic[Found]):
         elif whole.lacks_files:
             told = f"batch {batch.id} is of {', '.join(shown_paths(batch))} alone, and this asks for all files"
             hint = "look at all with: codebatch run PATH"
-        return BatchIncomplete(f"{told}; for what there is, open the batch with partial=True", hint=hint)
+        return BatchIncomplete(told, hint=hint)
 
 
 def ask(store: Store, reference: str | None = None, note: Note = ignore_note) -> Question:

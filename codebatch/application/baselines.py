@@ -6,14 +6,15 @@ import codecs
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from codebatch.application.asking import Answer
+from codebatch.application.asking import Answer, Question
 from codebatch.application.opened_batch import OpenedBatch
+from codebatch.application.tools import Tellers
 from codebatch.compare.baselines import (
     BaselineError,
     Kept,
@@ -24,6 +25,7 @@ from codebatch.compare.baselines import (
     kept_of,
     pair_kept,
 )
+from codebatch.compare.choices import Choice
 from codebatch.compare.findings import Finding
 from codebatch.compare.reasons import Stand, is_looked_at_in_part
 from codebatch.compare.scopes import NO_SCOPES, have_scopes, read_scopes
@@ -109,16 +111,24 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
+def set_beside(batch: OpenedBatch, path: Path) -> None:
+    """Have a baseline that lies in the tree make no answer of a batch stale: it is what is known, and no source."""
+    directory, name = os.path.split(os.path.abspath(os.fsencode(path)))
+    batch.question.beside = (os.path.join(os.path.realpath(directory), name),)
+
+
 def create_baseline(batch: OpenedBatch, path: Path) -> Answer[int]:
     """Write a baseline of all findings of a batch; returns how many lines. On return it is on disk.
 
-    Raises InvalidInput where the file is there, BatchIncomplete, StoreCorrupt or StoreUnwritable.
+    Raises InvalidInput where the file is there, BatchIncomplete where the batch has not all findings, be it opened with
+    `partial` or not (a baseline of a part would call the rest new), StoreCorrupt or StoreUnwritable.
     """
+    set_beside(batch, path)
     if os.path.lexists(path):
         hint = "bring it up to date with: codebatch baseline update FILE"
         raise InvalidInput(f"{display_path(os.fsencode(path))} is there", hint=hint)
     _check_place(batch, path)
-    answer = findings_held(batch)
+    answer = _whole(findings_held(batch))
     RealFiles().write_atomic(path, encode_baseline(answer.found.kept))
     return Answer(question=answer.question, found=len({*answer.found.kept}), whole=answer.whole)
 
@@ -129,8 +139,9 @@ def update_baseline(batch: OpenedBatch, path: Path, *, accept_new: bool = False)
     On return it is on disk. Raises as `create_baseline` does, and where the file is no baseline.
     """
     before = read_baseline(path)
+    set_beside(batch, path)
     _check_place(batch, path)
-    answer = findings_held(batch)
+    answer = _whole(findings_held(batch))
     held = answer.found.kept
     pairs = pair_kept(before, held)
     known = {pair.found for pair in pairs}
@@ -179,9 +190,7 @@ def new_beside(batch: OpenedBatch, kept: Sequence[Kept]) -> tuple[Answer[HeldFin
 
 
 def _not_comparable(batch: OpenedBatch, lines: Sequence[Kept], pairs: Sequence[KeptPair]) -> list[Kept]:
-    """The lines of a baseline that are no finding's, but of paths that the batch is not of, or of a line that is there
-    in a file that is not looked at, or not as a whole. Raises StoreCorrupt.
-    """
+    """The lines of a baseline that are no finding's, and might be were all looked at as it was. Raises StoreCorrupt."""
     paired = {pair.line for pair in pairs}
     left: dict[bytes, list[Kept]] = defaultdict(list)
     for place, each in enumerate(lines):
@@ -189,18 +198,53 @@ def _not_comparable(batch: OpenedBatch, lines: Sequence[Kept], pairs: Sequence[K
             left[each.path].append(each)
     if not left:
         return []
-    records = batch.question.records
-    stand = Stand(records, left)
-    found = []
-    for path, of_path in left.items():
-        if not stand.looks_at(path):
-            found += of_path
-        elif (file := stand.file(path)) is not None and is_looked_at_in_part(file):
-            entry = records.snapshot.entry(path)
-            content = b"" if entry is None else records.read_object(entry)
+    reach = _Reach(batch.question, left)
+    return [each for path, of_path in left.items() for each in reach.not_comparable(path, of_path)]
+
+
+class _Reach:
+    """What a batch has looked at, of some paths."""
+
+    def __init__(self, question: Question, paths: Iterable[bytes]) -> None:
+        self._records = question.records
+        self._stand = Stand(self._records, paths)
+        self._tellers = Tellers(question)
+        self._choice = Choice.of(self._records)
+        self._of_tools: dict[str, list[str]] = {}
+
+    def not_comparable(self, path: bytes, lines: Sequence[Kept]) -> Iterable[Kept]:
+        """The lines of a path that the batch need not have, though nothing was mended. Raises StoreCorrupt.
+
+        The path is none of it, or left out; no task tells of the tool, or it has not come to an end there, or has the
+        rule off; or the file is not looked at as a whole, and the line is in it.
+        """
+        entry = self._records.snapshot.entry(path)
+        if not self._stand.looks_at(path) or (entry is None and self._choice.leaves_out(path)):
+            return lines
+        if entry is None:
+            return ()
+        hashes: set[str] = set()
+        file = self._stand.file(path)
+        if file is not None and is_looked_at_in_part(file):
+            content = self._records.read_object(entry)
             hashes = {hash_of(b"".join(line.split())) for line in content.split(b"\n")}
-            found += (each for each in of_path if each.hash in hashes)
-    return found
+        return [each for each in lines if each.hash in hashes or not self._is_looked_for(each)]
+
+    def _is_looked_for(self, each: Kept) -> bool:
+        """Whether all was done that could tell a finding."""
+        if each.tool not in self._of_tools:
+            self._of_tools[each.tool] = self._tellers.of(each.tool)
+        tasks = self._of_tools[each.tool]
+        return bool(tasks) and not any(
+            self._stand.has_off(task, (each.tool, each.code), each.path) or not self._stand.has_result(task, each.path)
+            for task in tasks
+        )
+
+
+def _whole(answer: Answer[HeldFindings]) -> Answer[HeldFindings]:
+    if answer.shortfall is not None:
+        raise answer.shortfall
+    return answer
 
 
 def _check_place(batch: OpenedBatch, path: Path) -> None:

@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 from codebatch.application.base_runs import under_tasks_of
 from codebatch.application.base_selection import Base, NoBase, choose_base
-from codebatch.application.baselines import new_beside, read_baseline
+from codebatch.application.baselines import new_beside, read_baseline, set_beside
 from codebatch.application.change_lines import TouchedLines, touched_since
 from codebatch.application.comparing import Comparison
 from codebatch.application.configuration import load_configuration
 from codebatch.application.execution import Execution, Listener
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.application.sides import find_side
 from codebatch.application.stores import StorePlace
 from codebatch.compare.conditions import DEFAULT, FORMS, Condition, Judged, judge, parse_condition
 from codebatch.compare.differences import Difference
@@ -127,6 +126,7 @@ class Checker(NamedTuple):
             raise InvalidInput(told, hint="compare with a batch: codebatch check BASE")
         kept = read_baseline(path)
         newer = self._head(head)
+        set_beside(newer, path)
         answer, beside = new_beside(newer, kept)
         judged, forbidden = judge(conditions, (Difference("new", None, each) for each in beside.new))
         known = len(answer.found.findings) - len(beside.new)
@@ -139,10 +139,10 @@ class Checker(NamedTuple):
     def _head(self, reference: str | None) -> OpenedBatch:
         if reference is None:
             return self.store.batch(partial=True)
-        return find_side(self.store, reference, partial=True)
+        return self.store.side(reference, partial=True)
 
     def _named(self, reference: str) -> Base:
-        return Base(find_side(self.store, reference, partial=True).question.batch, "as it was named")
+        return Base(self.store.side(reference, partial=True).question.batch, "as it was named")
 
     def _under_tasks_of(self, store: Store, head: Batch, base: Base) -> Base:
         """The base as it is under the tasks of HEAD."""

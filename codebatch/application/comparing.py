@@ -155,6 +155,11 @@ def kinds_of(asked: RecordFilter) -> tuple[str, ...]:
     return asked.named_kinds or ("diagnostic",)
 
 
+def of_files_alone(kinds: Collection[str]) -> bool:
+    """Whether what is compared is in snapshots, without any batch."""
+    return {*kinds} == {"file"}
+
+
 def compare(
     old: OpenedBatch,
     new: OpenedBatch,

@@ -46,6 +46,11 @@ class OpenedStore:
         return self._store.root
 
     @property
+    def note(self) -> Note:
+        """Who hears what is worth knowing and no error."""
+        return self._note
+
+    @property
     def store(self) -> Store:
         """The store, as use cases take it. Raises InvalidInput where it was closed."""
         self.check_open()
@@ -58,13 +63,20 @@ class OpenedStore:
         UnknownId, AmbiguousId or StoreCorrupt.
         """
         self.check_open()
-        if not isinstance(reference, str | None):
-            raise InvalidInput(
-                f"a batch is named by a text, and not by {reference!r}",
-                hint="by its id, a unique prefix of it, latest, latest~N or @NAME",
-            )
+        _check_text("" if reference is None else reference)
         question = asking.ask(self._store, reference, self._note)
         return OpenedBatch(question, self.check_open, partial=partial)
+
+    def side(self, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
+        """One of two batches that are compared, also by its snapshot, or by what git calls its commit where we are.
+
+        The latest one of these; of a commit such as have nothing but that. `of_files`: a snapshot will do of which
+        there is no batch, for its files alone are compared. Raises what `batch` does.
+        """
+        from codebatch.application.sides import find_side
+
+        _check_text(reference)
+        return find_side(self, reference, partial=partial, of_files=of_files)
 
     def batches(self) -> Iterator[ListedBatch]:
         """Every batch, oldest first. One that cannot be read hides no other."""
@@ -100,6 +112,12 @@ def open(path: str | Path | None = None, *, note: Note | None = None) -> OpenedS
     StoreNotFound, StoreForeign or StoreCorrupt.
     """
     return OpenedStore(stores.open_store(path), note or _warn)
+
+
+def _check_text(reference: object) -> None:
+    if not isinstance(reference, str):
+        hint = "by its id, a unique prefix of it, latest, latest~N or @NAME"
+        raise InvalidInput(f"a batch is named by a text, and not by {reference!r}", hint=hint)
 
 
 def _warn(text: str) -> None:

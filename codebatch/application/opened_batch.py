@@ -13,6 +13,7 @@ from codebatch.application.asking import Answer, Question
 from codebatch.application.looked_at import LookedAt, looked_at
 from codebatch.application.nouns import AnyAnswer, Nouns
 from codebatch.application.questions import METRIC, Content, Inspected, Ranking
+from codebatch.errors import BatchIncomplete
 from codebatch.query.completeness import Completeness, completeness
 from codebatch.query.fields import JsonRecord
 from codebatch.query.filters import RecordFilter
@@ -60,8 +61,10 @@ class OpenedBatch(Nouns):
         return self._question
 
     def check(self, answer: AnyAnswer) -> AnyAnswer:
-        if not self._is_partial and answer.shortfall is not None:
-            raise answer.shortfall
+        shortfall = None if self._is_partial else answer.shortfall
+        if shortfall is not None:
+            told = f"{shortfall.message}; for what there is, open the batch with partial=True"
+            raise BatchIncomplete(told, hint=shortfall.hint)
         return answer
 
     @property
@@ -293,15 +296,26 @@ class OpenedBatch(Nouns):
 
         return read_copies(self.question, block)
 
-    def compare(self, old: OpenedBatch, **filters: Unpack[OutputFilters]) -> Comparison:
-        """What became of what another batch says, which may be of another store; diagnostics, where no kind is named.
+    def older(self, named: OpenedBatch | str, *, of_files: bool = False) -> OpenedBatch:
+        """The batch that this one is compared with: one that was opened, or as `OpenedStore.side` has it."""
+        if isinstance(named, OpenedBatch):
+            return named
+        from codebatch.application.opened import OpenedStore
 
-        The filters are those of `outputs`: of what is told either record passes.
+        store = OpenedStore(self.question.store, self.question.note)
+        return store.side(named, partial=self._is_partial, of_files=of_files)
+
+    def compare(self, old: OpenedBatch | str, **filters: Unpack[OutputFilters]) -> Comparison:
+        """What became of what another batch says; diagnostics, where no kind is named.
+
+        It may be of another store, or is named as `OpenedStore.side` has it. The filters are those of `outputs`: of
+        what is told either record passes.
         """
-        from codebatch.application.comparing import compare, kinds_of
+        from codebatch.application.comparing import compare, kinds_of, of_files_alone
 
         asked = filter_of(filters)
         kinds = kinds_of(asked)
+        old = self.older(old, of_files=of_files_alone(kinds))
         asked = msgspec.structs.replace(asked, kinds=())
         return compare(old, self, kinds, asked=asked, task=filters.get("task"))
 

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from codebatch.application.asking import Question
 from codebatch.application.checkouts import repository_of
-from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
 from codebatch.errors import InvalidId, InvalidInput, UnknownId
-from codebatch.store.batches import Batch, iter_batches
-from codebatch.store.ids import resolve_prefix
-from codebatch.store.snapshots import snapshot_ids
+from codebatch.model.digest import Digest
+from codebatch.query.records import BatchRecords
+from codebatch.query.sources import Unasked
+from codebatch.snapshotting.staleness import stat_cache_of
+from codebatch.store.batches import Batch, BatchFile, BatchId, iter_batches
+from codebatch.store.references import resolve_snapshot
+from codebatch.store.snapshots import Snapshot
 from codebatch.system.git import GitError, ask_git
+
+if TYPE_CHECKING:
+    from codebatch.application.opened import OpenedStore
 
 _SNAPSHOT = "snap-"
 _ASKED_SECONDS = 10.0
 
 
-def find_side(store: OpenedStore, reference: str, *, partial: bool = False) -> OpenedBatch:
+def find_side(store: OpenedStore, reference: str, *, partial: bool = False, of_files: bool = False) -> OpenedBatch:
     """The batch that is meant: by what names batches, by its snapshot, or by what git calls its commit.
 
     Of a snapshot, and of a commit, it is the latest one; a tree that was not that of its commit alone never stands for
-    it. Git is asked in the current directory. Raises what `OpenedStore.batch` does.
+    it. Git is asked in the current directory. `of_files`: a snapshot without a batch will do, which is one without a
+    task then, of the snapshot's id. Raises what `OpenedStore.batch` does.
     """
     if reference.startswith(_SNAPSHOT):
-        return _of_snapshot(store, reference, partial=partial)
+        return _of_snapshot(store, reference, partial=partial, of_files=of_files)
     try:
         return store.batch(reference, partial=partial)
     except (InvalidId, UnknownId) as error:
@@ -35,13 +44,36 @@ def find_side(store: OpenedStore, reference: str, *, partial: bool = False) -> O
         return _of_commit(store, reference, commit, error, partial=partial)
 
 
-def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool) -> OpenedBatch:
+def _of_snapshot(opened: OpenedStore, reference: str, *, partial: bool, of_files: bool) -> OpenedBatch:
     store = opened.store
-    snapshot_id = resolve_prefix(reference, snapshot_ids(store.files, store.root), noun="snapshot", prefix=_SNAPSHOT)
-    found = _latest(batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot_id)
-    if found is None:
-        raise UnknownId(f"there is no batch over the snapshot {snapshot_id}", hint="see: codebatch batch list")
-    return opened.batch(found.id, partial=partial)
+    snapshot = resolve_snapshot(store, reference)
+    found = _latest(batch for batch in iter_batches(store, kind="any") if batch.about.snapshot_id == snapshot.id)
+    if found is not None:
+        return opened.batch(found.id, partial=partial)
+    if of_files:
+        return _of_tree(opened, snapshot, partial=partial)
+    hint = "its files alone can be compared: --kind file; or see: codebatch batch list"
+    raise UnknownId(f"there is no batch over the snapshot {snapshot.id}", hint=hint)
+
+
+def _of_tree(opened: OpenedStore, snapshot: Snapshot, *, partial: bool) -> OpenedBatch:
+    """What a batch over a snapshot would be that no task has looked at. It is not in the store."""
+    store, document = opened.store, snapshot.document
+    about = BatchFile(
+        batch_id=BatchId(snapshot.id),
+        snapshot_id=snapshot.id,
+        pipeline="",
+        plan_digest=Digest(""),
+        sources=tuple(sorted(map(os.fsencode, document.source.roots))),
+        stat_cache=stat_cache_of(store.files, store.root, snapshot.id, document.source.base),
+        created_at_ns=0,
+        shards=0,
+        items=document.files,
+    )
+    batch = Batch(store.files, store.batches / snapshot.id, about)
+    question = Question(store, batch, is_named=True, note=opened.note)
+    question.records = BatchRecords(store, batch, source=Unasked(str(store.root)))
+    return OpenedBatch(question, opened.check_open, partial=partial)
 
 
 def _of_commit(opened: OpenedStore, reference: str, commit: str, error: InvalidInput, *, partial: bool) -> OpenedBatch:

@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from codebatch.application.baselines import Update, counted_by_rule, create_baseline, read_baseline, update_baseline
-from codebatch.application.opened_batch import OpenedBatch
 from codebatch.cli.asking import Answered, answer_document, ask
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, table, whole_batch_option
@@ -58,7 +57,7 @@ def baseline() -> None:
 @answering
 def baseline_create(answering: Answering, file: Path, batch_reference: str | None) -> int:
     """Write all findings of a batch to FILE, one a line, sorted."""
-    batch = _whole(answering, batch_reference)
+    batch = ask(answering, batch_reference)
     answer = create_baseline(batch, file)
     document: dict[str, object] = {"batch_id": batch.id, "path": str(file), "findings": answer.found}
     status = answer_document(answering, answer, document, [f"{_shown(file)}: {count_of(answer.found, 'finding')}"])
@@ -75,7 +74,7 @@ def baseline_create(answering: Answering, file: Path, batch_reference: str | Non
 @answering
 def baseline_update(answering: Answering, file: Path, batch_reference: str | None, accept_new: bool) -> int:
     """Take out of FILE what a batch has not any more; what moved is told where it is now."""
-    batch = _whole(answering, batch_reference)
+    batch = ask(answering, batch_reference)
     answer = update_baseline(batch, file, accept_new=accept_new)
     update = answer.found
     document = {"batch_id": batch.id, "path": str(file), **msgspec.structs.asdict(update)}
@@ -108,9 +107,3 @@ for _command in (baseline_create, baseline_update, baseline_show):
 
 def _shown(file: Path) -> str:
     return display_path(os.fsencode(file))
-
-
-def _whole(answering: Answering, reference: str | None) -> OpenedBatch:
-    """The batch that is asked, all of it: a baseline of a part would call the rest new."""
-    batch = ask(answering, reference)
-    return OpenedBatch(batch.question, lambda: None, partial=False)

@@ -10,10 +10,9 @@ from typing import TypedDict, TypeVar
 import click
 import msgspec
 
-from codebatch.application.comparing import KINDS, STATES, Comparison
+from codebatch.application.comparing import KINDS, STATES, Comparison, of_files_alone
 from codebatch.application.opened import OpenedStore
 from codebatch.application.opened_batch import OpenedBatch
-from codebatch.application.sides import find_side
 from codebatch.application.stores import StorePlace
 from codebatch.cli.asking import answer_compared
 from codebatch.cli.differences import (
@@ -142,7 +141,8 @@ def _compare(answering: Answering, wanted: Wanted) -> Comparison:
     """The comparison of the two that are named, of which parts may be there alone: that is said with it."""
     default = _OLD if wanted.base_store is None else _NEW
     old, new = (or_else if name is None else name for name, or_else in ((wanted.old, default), (wanted.new, _NEW)))
-    before, after = ask_sides(answering, old, new, wanted.base_store)
+    of_files = not wanted.rerun_base and of_files_alone(wanted.filters.get("kind") or ())
+    before, after = ask_sides(answering, old, new, wanted.base_store, of_files=of_files)
     if wanted.rerun_base:
         if wanted.base_store is not None:
             raise InvalidInput("--rerun-base means nothing beside --base-store: the tree of A is in another store")
@@ -169,12 +169,15 @@ def _rerun(answering: Answering, before: OpenedBatch, after: OpenedBatch) -> Ope
 
 
 def ask_sides(
-    answering: Answering, old: str, new: str, base_store: str | None = None
+    answering: Answering, old: str, new: str, base_store: str | None = None, *, of_files: bool = False
 ) -> tuple[OpenedBatch, OpenedBatch]:
-    """The two that are named, of which parts may be there alone; the older one may be in another store."""
+    """The two that are named, of which parts may be there alone; the older one may be in another store.
+
+    `of_files`: snapshots will do.
+    """
     store = OpenedStore(answering.place.open(), answering.note)
     base = store if base_store is None else OpenedStore(StorePlace(path_of(base_store)).open(), answering.note)
-    sides = (find_side(base, old, partial=True), find_side(store, new, partial=True))
+    sides = (base.side(old, partial=True, of_files=of_files), store.side(new, partial=True, of_files=of_files))
     answering.questions.extend(side.question for side in sides)
     answering.batches.extend(side.question.batch for side in sides)
     return sides

@@ -55,7 +55,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Which batches were compared; of the less complete one how much there is of what is compared."""
+    """Which batches were compared, or a snapshot in the place of one; of the less complete how much there is of what is
+    compared.
+    """
 
     old_batch_id: str
     new_batch_id: str

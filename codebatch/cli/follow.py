@@ -14,6 +14,7 @@ from codebatch.cli.eta import eta_text
 from codebatch.cli.event_lines import event_line, is_told
 from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.progress import Stage
+from codebatch.cli.reading import explain_option
 from codebatch.cli.terminal import printable
 from codebatch.engine.lifecycle import CommandState
 from codebatch.errors import BatchIncomplete
@@ -35,6 +36,7 @@ _TO_GO = (CommandState.PENDING.value, CommandState.READY.value, "WAITING")
 @batch_option
 @since_option
 @click.option("--keep", "keeps", is_flag=True, help="Stay where nobody is at work, until somebody goes on.")
+@explain_option
 @answering
 def follow(answering: Answering, batch_reference: str | None, since: str | None, keeps: bool) -> int:
     """What happens in a batch, as it happens, whoever runs it, until it is over.
@@ -67,6 +69,7 @@ def follow(answering: Answering, batch_reference: str | None, since: str | None,
 @batch_option
 @since_option
 @click.option("--follow", "is_followed", is_flag=True, help="Go on with what comes, until it is over.")
+@explain_option
 @answering
 def events(answering: Answering, batch_reference: str | None, since: str | None, is_followed: bool) -> None:
     """What happened in a batch, all of it, one event a line; with --json an object each.

@@ -113,7 +113,7 @@ def _left_out(left_out: LeftOut | None) -> Iterator[str]:
             + ("; --root DIR says where the tree lay for the program" if is_elsewhere else "")
         )
     if left_out.no_place:
-        yield f"left out: {count_of(left_out.no_place, 'finding')} in lines that their files do not have"
+        yield f"left out: {count_of(left_out.no_place, 'finding')} at places that their files do not have"
     if left_out.dismissed:
         yield f"left out: {left_out.dismissed:,} that the file says are no findings"
     if left_out.has_failed:

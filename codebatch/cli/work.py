@@ -14,8 +14,9 @@ from codebatch.application.configuration import load_configuration
 from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
-from codebatch.cli.options import Answering, SourcePath, answering, batch_option
+from codebatch.cli.options import Answering, answering, batch_option
 from codebatch.cli.rehearsal import answer_rehearsal
+from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
 from codebatch.cli.work_status import answer_work, end_line, summary
@@ -65,20 +66,15 @@ def work() -> None:
 
 @work.command("run")
 @click.argument("tasks", metavar="[TASK]...", nargs=-1)
-@click.option(
-    "-f",
-    "--file",
-    "paths",
-    multiple=True,
-    type=SourcePath(),
-    metavar="FILE",
-    help="What to run (may be repeated). Default: [work] of codebatch.toml, or work.toml here.",
-)
+@list_options
 @click.option("-j", "--max-parallel", type=click.IntRange(min=1), help="How many run at once.")
-@click.option("--strategy", type=click.Choice(get_args(Strategy)), help="One after the other, or several at once.")
+@click.option(
+    "--strategy",
+    type=click.Choice(get_args(Strategy)),
+    help="One after the other, several at once, or that and by what texts say of one another.",
+)
 @click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What becomes of the rest where one fails.")
 @click.option("--failures-max", type=click.IntRange(min=1), help="With stop: how many failures stop it. Default: 1.")
-@click.option("--only", is_flag=True, help="The named tasks without what they need, which counts as done.")
 @click.option(
     "--env",
     "variables",
@@ -100,7 +96,7 @@ def work_run(
     strategy: Strategy | None,
     on_failure: OnFailure | None,
     failures_max: int | None,
-    only: bool,
+    listing: Listing,
     variables: tuple[str, ...],
     is_beside: bool,
     is_rehearsed: bool,
@@ -115,12 +111,12 @@ def work_run(
     """
     options = WorkOptions(
         tasks=tasks,
-        only=only,
         max_parallel=max_parallel,
         strategy=strategy,
         on_failure=on_failure,
         failures_max=failures_max,
         env=variables,
+        **listing,
     )
     if is_rehearsed:
         answer_rehearsal(answering, rehearse(paths, options, answering.place))

@@ -42,9 +42,9 @@ class Choices:
         return old != new and self._patterns[0] != self._patterns[1]
 
     @cached_property
-    def _of(self) -> dict[Side, _Choice]:
+    def _of(self) -> dict[Side, Choice]:
         old, new = self._patterns
-        return {"old": _Choice(self._trees.old, old), "new": _Choice(self._trees.new, new)}
+        return {"old": Choice(self._trees.old, old), "new": Choice(self._trees.new, new)}
 
     @cached_property
     def _patterns(self) -> tuple[SourceRules, SourceRules]:
@@ -54,7 +54,7 @@ class Choices:
         return old or new or SourceRules(), new or old or SourceRules()
 
 
-class _Choice:
+class Choice:
     """Which files one batch takes."""
 
     def __init__(self, records: BatchRecords, patterns: SourceRules) -> None:
@@ -63,7 +63,14 @@ class _Choice:
         self._rules = {IGNORE_FILE: Rules(patterns, None, None), GITIGNORE: Rules(SourceRules(), None, None)}
         self._known: set[bytes] = set()
 
+    @classmethod
+    def of(cls, records: BatchRecords) -> Choice:
+        """That of a batch, as far as it is known yet by which patterns it was made."""
+        store, batch = records.store, records.batch
+        return cls(records, rules_of(store.files, store.root, batch.about.stat_cache) or SourceRules())
+
     def leaves_out(self, path: bytes) -> bool:
+        """Whether a path is one that it does not take. Raises StoreCorrupt."""
         directory = parent_of(path)
         while directory not in self._known:
             self._known.add(directory)

@@ -133,8 +133,8 @@ class Reasons:
 
     def _is_off(self, told: Told, its_other: bytes) -> bool:
         """Whether the rule that found something is off at the file in the other batch, or none there at all."""
-        is_off = self._other.has_off(told, its_other)
-        return self._mine.has_off(told, told.path) is not None if is_off is None else is_off
+        is_off = self._other.has_off(told.task, told.code, its_other)
+        return self._mine.has_off(told.task, told.code, told.path) is not None if is_off is None else is_off
 
     def _otherwise(self, told: Told, its_other: bytes, place: Place) -> Reason | None:
         """Whether it was looked for by something else, or in another way."""
@@ -188,12 +188,12 @@ class Stand:
             self._done[task, path] = not (found is None or is_cancelled or is_failed)
         return self._done[task, path]
 
-    def has_off(self, told: Told, path: bytes) -> bool | None:
-        """Whether the rule that found something is off at a path; None where it is no rule here that could be."""
-        if told.task not in self._switches:
-            self._switches[told.task] = switch_of(self.tasks[told.task])
-        is_off = self._switches[told.task]
-        return None if is_off is None else is_off(path, *told.code)
+    def has_off(self, task: str, code: tuple[str, str], path: bytes) -> bool | None:
+        """Whether a task has a rule, given by tool and code, off at a path; None where it is none that could be."""
+        if task not in self._switches:
+            self._switches[task] = switch_of(self.tasks[task])
+        is_off = self._switches[task]
+        return None if is_off is None else is_off(path, *code)
 
     def file(self, path: bytes) -> File | None:
         """What a file is; None where no task tells that."""

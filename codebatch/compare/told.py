@@ -50,8 +50,23 @@ class Paired(NamedTuple):
 
 
 def pair_told(trees: Trees, old: Iterable[Told], new: Iterable[Told]) -> Paired:
-    """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt."""
-    return _Pairing(trees, old, new).paired()
+    """Pair the findings of two batches at the paths of which these do not say the same. Raises StoreCorrupt.
+
+    What several tasks tell (two imports of one program) is paired within each of them first: else what the one told,
+    which the other batch is without, might take the pair of what the other did.
+    """
+    left = {"old": [*old], "new": [*new]}
+    tasks: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for told in chain(*left.values()):
+        tasks[told.code].add(told.task)
+    pairs: list[ToldPair] = []
+    for task in sorted(set().union(*(each for each in tasks.values() if len(each) > 1))):
+        of_it = [[told for told in of_side if told.task == task] for of_side in left.values()]
+        pairs += _Pairing(trees, *of_it).paired().pairs
+        taken = {told for pair in pairs for told in (pair.old, pair.new)}
+        left = {side: [told for told in of_side if told not in taken] for side, of_side in left.items()}
+    last = _Pairing(trees, *left.values()).paired()
+    return last._replace(pairs=[*pairs, *last.pairs])
 
 
 class _Findings(NamedTuple):

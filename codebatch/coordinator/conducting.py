@@ -98,7 +98,7 @@ class Conducting:
             opened.callback(self._holder.close)
             make_batch_directories(batch)
             kept = (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.REQUESTS)
-            opened.enter_context(batch.files.keeping_open(*(batch.root / name for name in kept)))
+            opened.enter_context(batch.files.keeping_open(batch.root, *(batch.root / name for name in kept)))
             self._leases = LeaseReader(batch.files, batch.root)
             self.epoch = self._take_lead()
             self._journal = journal.Journal(batch.files, batch.root, about.holder, wall_ns)

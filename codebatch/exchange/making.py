@@ -38,7 +38,7 @@ def make_export(
     batch: OpenedBatch,
     form: Form,
     *,
-    than: OpenedBatch | None = None,
+    than: OpenedBatch | str | None = None,
     severity: Severity | Sequence[Severity] | None = None,
     code: Several = None,
     tool: Several = None,

@@ -47,9 +47,9 @@ def refuse_configured(_config: ImportConfig, **_: object) -> NoReturn:
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """What of an imported file is no record.
 
-    `no_file`: findings of no file that was worked on; `no_place`: in a line that their file does not have; `dismissed`:
-    such as the file itself says are none (suppressed, passed). `has_failed`: it says that the tool did not do all.
-    `examples` are some of the paths of which there is no file.
+    `no_file`: findings of no file that was worked on; `no_place`: at a place that their file does not have;
+    `dismissed`: such as the file itself says are none (suppressed, passed). `has_failed`: it says that the tool did not
+    do all. `examples` are some of the paths of which there is no file.
     """
 
     no_file: int = 0

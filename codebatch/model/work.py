@@ -85,8 +85,8 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
 class Work(Document, frozen=True, kw_only=True):
     """work.json. `order` is that of the file; `titles`, `policies` have those that differ from the default.
 
-    `source` is what it was made of, for people. `root`, an absolute path, is where commands start. With `stop`, nothing
-    new starts after `failures_max` failures.
+    `source` is what it was made of, for people. `root`, an absolute
+    path, is where commands start. With `stop`, nothing new starts after `failures_max` failures.
     """
 
     format: int = WORK_FORMAT

@@ -33,7 +33,14 @@ _FEW_PATHS = 500
 class BatchRecords:
     """Reads one batch."""
 
-    def __init__(self, store: Store, batch: Batch, note: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        batch: Batch,
+        note: Callable[[str], None] | None = None,
+        *,
+        source: RecordSource | None = None,
+    ) -> None:
         """With `note` its index is used where there is one, and `note` is told where that is not sound."""
         self.store = store
         self.batch = batch
@@ -41,7 +48,7 @@ class BatchRecords:
         narrow = None if note is None else Narrowing(store, batch.id, note).narrow
         # Of what is read by a source nothing leads back to us: so all that is held goes with the last who asks.
         self._plan = functools.cache(batch.plan)
-        self.source: RecordSource = find_source(batch, self._plan, narrow)
+        self.source = source or find_source(batch, self._plan, narrow)
 
     @property
     def plan(self) -> Plan:

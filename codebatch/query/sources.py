@@ -109,6 +109,33 @@ def find_source(batch: Batch, plan: Callable[[], Plan], narrow: Narrow | None = 
     return look_again() or unmerged
 
 
+class Unasked:
+    """Of a tree that no task has looked at there are no records."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.outputs: Outputs | None = None
+        self.task_names: tuple[str, ...] = ()
+        self.project_tasks: tuple[str, ...] = ()
+        self.is_done = True
+        self.frames_read = FramesRead()
+
+    def tally(self, tasks: Collection[str]) -> Tally:
+        return Tally(planned=0)
+
+    def files_done(self, tasks: Collection[str]) -> int | None:
+        return None
+
+    def iter_shards(self, task: str) -> Iterator[ShardSoFar]:
+        return iter(())
+
+    def iter_pieces(self, task: str, lookups: Sequence[Lookup] = ()) -> Iterator[Piece]:
+        return iter(())
+
+    def item_lines(self, task: str, item: int) -> bytes | None:
+        return None
+
+
 class Merged:
     """Reads merged outputs."""
 

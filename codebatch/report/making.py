@@ -29,14 +29,16 @@ from codebatch.report.since import Compared, show_since, utc
 from codebatch.report.tree import cut_tree
 
 
-def make_report(batch: OpenedBatch, limits: Limits | None = None, *, older: OpenedBatch | None = None) -> Answer[bytes]:
+def make_report(
+    batch: OpenedBatch, limits: Limits | None = None, *, older: OpenedBatch | str | None = None
+) -> Answer[bytes]:
     """The page of a batch in one HTML file (page.py), at most PAGE_BYTES_MAX long, with what became of an older one.
 
     Of one that is incomplete what there is: both are to be opened with `partial` then. The same batches give the same
     bytes, while the history of the tree is the same. Raises InvalidInput, BatchIncomplete or StoreCorrupt.
     """
     limits = limits or Limits()
-    found = _find(batch, limits, older)
+    found = _find(batch, limits, None if older is None else batch.older(older))
     while True:
         excerpts = Excerpts(batch, limits.text)
         contents = _contents(batch, found, excerpts, limits)

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -90,21 +90,26 @@ class _SourceKey(msgspec.Struct, frozen=True, array_like=True):
         return SourceRules(include=tuple(map(os.fsdecode, self.include)), exclude=tuple(map(os.fsdecode, self.exclude)))
 
 
-def changes_since(files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId) -> Changes | None:
-    """How the tree that a snapshot was taken of has changed. None where there is no stat cache to tell, or the tree is
-    not there or cannot be read.
+def changes_since(
+    files: Files, store_root: Path, stat_cache: str, snapshot_id: SnapshotId, but: Collection[bytes] = ()
+) -> Changes | None:
+    """How the tree that a snapshot was taken of has changed, `but` for some files, which are absolute paths.
+
+    None where there is no stat cache to tell, or the tree is not there or cannot be read.
     """
     read = _read(files, store_root, stat_cache)
     if read is None:
         return None
     cache, about = read
     since = None if cache.snapshot_id == snapshot_id else SnapshotId(cache.snapshot_id)
+    base = os.path.realpath(about.base)
     found: list[bytes] = []
     is_cut = sum(cache.counts) > PATHS_MAX
     try:
         with _Look(cache, about, store_root) as look:
             try:
-                for path in () if is_cut else islice(look.iter_changes(), CHANGES_MAX):
+                changes = (path for path in look.iter_changes() if os.path.join(base, path) not in but)
+                for path in () if is_cut else islice(changes, CHANGES_MAX):
                     found.append(path)  # noqa: PERF402  # what was found before a bound was met counts
             except _TooMuch:
                 is_cut = True

@@ -439,4 +439,5 @@ def decode_batch(data: bytes) -> BatchFile:
 
 
 def _lost(directory: Path) -> str:
-    return f"this batch is lost: remove {directory}, and make a new one with: codebatch run PATH"
+    again = "codebatch run PATH, or, where it ran commands, codebatch work run"
+    return f"this batch is lost: remove {directory}, and make a new one with: {again}"

@@ -15,6 +15,7 @@ from codebatch.model.command import encode_command
 from codebatch.model.digest import digest_bytes
 from codebatch.store.durations import Durations, program_of
 from codebatch.work.reading import WorkList, read_work_files
+from codebatch.work.running import former_states
 from codebatch.work.settings import WorkOptions
 
 
@@ -56,7 +57,8 @@ def rehearse(paths: tuple[Path, ...], options: WorkOptions, place: StorePlace) -
 
     Raises CodebatchError.
     """
-    listed = read_work_files(paths, overrides=options)
+    former = functools.partial(former_states, place, options.of)
+    listed = read_work_files(paths, overrides=options, former=former)
     work = listed.work
     estimator = _estimator(listed, place)
     items = sorted(work.order)

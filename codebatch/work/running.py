@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +14,10 @@ from codebatch.application.requesting import request
 from codebatch.application.stores import StorePlace
 from codebatch.coordinator.conduct import conduct
 from codebatch.engine.lifecycle import BatchState, CommandState
-from codebatch.errors import BatchConducted, StoreError
+from codebatch.errors import BatchConducted, NothingToDo, StoreError, StoreUnwritable
+from codebatch.model.command import CommandId
 from codebatch.model.request import Open
-from codebatch.store.batches import Batch, iter_batches
+from codebatch.store.batches import Batch, iter_batches, resolve_batch
 from codebatch.store.collection import is_held
 from codebatch.store.store import Store
 from codebatch.store.work import make_work_batch
@@ -24,7 +26,7 @@ from codebatch.system.files import Lock
 from codebatch.work.listening import Watch, WorkListener
 from codebatch.work.reading import read_work_files
 from codebatch.work.settings import WorkOptions
-from codebatch.work.standing import WorkBatch, look_at
+from codebatch.work.standing import WorkBatch, iter_work, look_at
 from codebatch.work.trusting import check_place, check_trusted
 
 _OPENED = (CommandState.FAILED, CommandState.CANCELLED)
@@ -83,7 +85,7 @@ def make_batch(
     listener: WorkListener,
 ) -> Iterator[MadeBatch]:
     """Make a batch of the commands that files define. Raises as `run_files` does."""
-    listed = read_work_files(paths, overrides=options)
+    listed = read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
     for text in listed.notes:
         listener.note(text)
     store = place.open_or_make(listener.note)
@@ -117,7 +119,7 @@ def resume_work(
     if found.standing.state is BatchState.COMPLETED and not is_forced:
         return WorkRan(store=store, batch=batch, standing=found.standing, seconds=0.0, signal_status=0)
     with store.writing() as lock:
-        request(batch, Open(over={each.id: each.round for each in found.of(*states) if each.round}))
+        request(batch, Open(over={each.id: each.ended for each in found.of(*states) if each.ended}))
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
@@ -127,10 +129,28 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
+def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
+    """Where the tasks of the batch stand that is named, else of the latest of a source."""
+    store = place.open()
+    if of is not None:
+        found = look_at(store, resolve_batch(store, of, kind="work"))
+    else:
+        every = (each for each in iter_work(store) if each.standing.work.source == source)
+        latest = next((each for each in every if each.standing.work.root == root), None)
+        if latest is None:
+            raise NothingToDo(f"there is no batch of {source} yet", hint="run it with: codebatch work run")
+        found = latest
+    return {each.id: each.state for each in found.standing.commands}
+
+
 def _conduct(store: Store, batch: Batch, listener: WorkListener, lock: Lock, leads: Callable[[], None]) -> WorkRan:
     began = time.monotonic()
     watch = Watch(batch, listener, leads)
-    status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    try:
+        status = conduct(store, batch, watcher=watch, store_lock=lock.descriptor)
+    except StoreUnwritable as error:  # `work run` once more would be another batch.
+        hint = f"free some space or fix the permissions, then go on with: codebatch resume --batch {batch.id}"
+        raise StoreUnwritable(error.message, hint=hint) from error
     seconds = time.monotonic() - began
     standing = look_at(store, batch).standing
     return WorkRan(store=store, batch=batch, standing=standing, seconds=seconds, signal_status=status)

@@ -191,6 +191,19 @@ def test_what_was_imported_of_two_trees_is_compared(project: Project) -> None:
     ]
 
 
+def test_two_imports_of_one_program_are_not_taken_for_one_another(project: Project) -> None:
+    said = b'{"path":"a.py","line":2,"message":"m","code":"C","tool":"t"}\n'
+    start = project.take(said, "one").batch
+    both = project.take(said, "two", start=start).batch
+    (project.tree / "a.py").write_bytes(b"w = 0\nx = 1\ny = 2\n")
+    project.run()
+    for task in ("one", "two"):
+        alone = project.take(said.replace(b":2", b":3"), task).batch
+        assert states(project, both, alone, "t") == [("not_comparable", "task", "C")]
+        assert states(project, alone, both, "t") == [("not_comparable", "task", "C")]
+        project.run()
+
+
 @pytest.mark.slow
 def test_the_base_of_a_change_has_what_was_imported_of_its_own_tree(project: Project) -> None:
     def check() -> Checked:

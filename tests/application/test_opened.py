@@ -197,8 +197,12 @@ def test_what_lacks_of_an_answer_is_said_with_what_to_do(
         assert lacks is None
         return
     assert lacks is not None
-    partial = "; for what there is, open the batch with partial=True"
-    assert (lacks.message, lacks.hint) == (told.format(batch.id) + partial, hint.format(batch.id))
+    assert (lacks.message, lacks.hint) == (told.format(batch.id), hint.format(batch.id))
+    asked = Answer(question=batch.question, found=(), whole=whole)
+    with pytest.raises(BatchIncomplete) as raised:
+        batch.check(asked)
+    assert raised.value.message == f"{lacks.message}; for what there is, open the batch with partial=True"
+    assert raised.value.hint == lacks.hint
 
 
 def test_nothing_is_asked_of_a_store_that_was_closed(made: Store) -> None:

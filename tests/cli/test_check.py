@@ -48,6 +48,11 @@ def test_what_head_lacks_wins_over_what_it_has(codebatch: CommandLine) -> None:
     told = codebatch("check", "latest~1", "latest", "--json", status=3)
     assert json.loads(told.stdout)["complete"] is False
     assert "incomplete: " in told.notes
+    snapshot = codebatch("snapshot", ".", "--json").json["snapshot_id"]
+    begun = codebatch("batch", "init", "--snapshot", snapshot, "--json").json["batch_id"]
+    refused = codebatch("baseline", "create", "known.jsonl", "--batch", begun, "--json", status=3).error
+    assert refused["message"].endswith("results)"), "what programs would do is not said to people"
+    assert refused["hint"] == f"go on with: codebatch run --batch {begun}"
 
 
 def test_baseline_is_made_kept_up_and_checked_against(codebatch: CommandLine) -> None:

@@ -11,8 +11,12 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it has no types
 import pytest
 
+import codebatch
 from codebatch.cli import cli
 from codebatch.cli.ending import run_to_exit_status
+from codebatch.errors import InvalidInput, UnknownId
+from codebatch.store.batches import BatchId
+from codebatch.store.pins import give_name
 from tests.application.inline import inline, run
 
 from .process import SCHEMAS
@@ -118,6 +122,59 @@ def test_sides_are_batches_snapshots_and_commits(tree: Path, capfd: pytest.Captu
     }.items():
         answer = _json(capfd, "diff", *words)
         assert (answer["old_batch_id"], answer["new_batch_id"]) == sides
+
+
+def test_the_same_sides_are_named_from_python(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever the command line takes for A: nobody must open it first."""
+    third, second, first = (
+        each["batch_id"] for each in sorted(json.loads(_said(capfd, "batch", "list", "--json")[0]), key=_made)[::-1]
+    )
+    snapshot = json.loads(_said(capfd, "batch", "show", first, "--json")[0])["snapshot_id"]
+    with codebatch.open() as store:
+        with store.store.writing():
+            give_name(store.store, BatchId(first), "first")
+        batch = store.batch()
+        for named in (first, "@first", "latest~2", snapshot, "HEAD~1", store.batch(first)):
+            comparison = batch.compare(named)
+            assert (comparison.old.question.batch.id, comparison.new.question.batch.id) == (first, third)
+            assert [*comparison.differences()] == [*batch.compare(store.batch(first)).differences()] != []
+        assert store.side("trunk").id == second
+        assert b"fixed" in codebatch.make_report(batch, older="@first").found
+        assert codebatch.make_export(batch, "rdjson", than="@first").found.count == 0
+        for wrong, error in ((None, InvalidInput), (3, InvalidInput), ("@nobody", UnknownId), ("snap-0", UnknownId)):
+            with pytest.raises(error):
+                batch.compare(wrong)  # type: ignore[arg-type]  # as who has no types does
+    with pytest.raises(InvalidInput, match="was closed"):
+        batch.compare("@first")
+
+
+def test_files_of_a_snapshot_are_compared_without_a_batch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ids = []
+    for files in ({"a.py": "x = 1\n", "gone.py": "1\n"}, {"a.py": "x = 2\n", "new.py": "2 + 2\n"}):
+        for each in tmp_path.glob("*.py"):
+            each.unlink()
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        ids.append(json.loads(_said(capfd, "snapshot", ".", "--json")[0])["snapshot_id"])
+    assert ids[0] != ids[1]
+    answer = _json(capfd, "diff", *ids, "--kind", "file")
+    assert (answer["old_batch_id"], answer["new_batch_id"], answer["complete"]) == (*ids, True)
+    assert [each["path"] for each in answer["added"]] == ["new.py"]
+    assert [each["path"] for each in answer["removed"]] == ["gone.py"]
+    assert [each["new"]["path"] for each in answer["changed"]] == ["a.py"]
+    with inline():
+        run(tmp_path, tmp_path / ".codebatch")
+    assert _json(capfd, "diff", ids[0], "latest", "--kind", "file")["summary"]["total_changes"] == 3
+    assert "removed" in _said(capfd, "diff", ids[0], ids[1], "--kind", "file", "--explain")[0]
+    for words in ((), ("--kind", "symbol"), ("--kind", "file", "--kind", "symbol"), ("--kind", "file", "--rerun-base")):
+        assert "no batch over the snapshot" in _said(capfd, "diff", ids[0], ids[1], *words, status=2)[1]
+    with codebatch.open() as store:
+        assert len([*store.side(ids[1], of_files=True).compare(ids[0], kind="file").differences()]) == 3
+        with pytest.raises(UnknownId, match="no batch over the snapshot"):
+            store.batch().compare(ids[0])
 
 
 def _made(row: dict[str, str]) -> str:

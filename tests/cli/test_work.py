@@ -198,6 +198,28 @@ def test_what_is_killed_with_all_that_conducts_it_is_begun_again_after_its_rest_
     assert count(line, "one.ended") == 1  # The first one was ended before.
 
 
+def test_what_was_interrupted_and_cancelled_is_begun_again_once(line: CommandLine) -> None:
+    make_list(line, {"one": ""})
+    process = start(line, began=("one",))
+    kill_workers(line)
+    process.communicate()
+    assert line("cancel", "--batch", "latest", "--json").json["status"] == "CANCELLED"
+    write(line.directory / "go", "")
+    assert line("resume", "--json").json["counts"] == {"DONE": 1}
+    assert (count(line, "one.began"), count(line, "one.ended")) == (2, 1)
+
+
+@pytest.mark.parametrize("lost", ["batches/*/plan.json", "batches/*/work.json", "snapshots"])
+def test_what_is_lost_is_told_with_a_way_on_that_there_is(line: CommandLine, lost: str) -> None:
+    make_list(line, {"one": 'run = "true"'})
+    line("work", "run")
+    (batch,) = (line.directory / ".codebatch" / "batches").iterdir()
+    (path,) = (line.directory / ".codebatch").glob(lost)
+    path.rename(line.directory / "lost")
+    error = line("resume", "--force", "--batch", batch.name, "--json", status=4).error
+    assert "codebatch work run" in error["hint"]
+
+
 def test_a_coordinator_that_hangs_is_killed_by_force(line: CommandLine) -> None:
     make_list(line, {"one": ""})
     process = start(line, began=("one",))

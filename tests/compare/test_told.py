@@ -60,7 +60,7 @@ _batches = st.tuples(_trees, _places)
 def _told(files: Files, places: list[tuple[int, int, int, str, str]]) -> list[Told]:
     paths = sorted(files)
     return [
-        Told(path, "lint", _diagnostic(path, line, column, code, message))
+        Told(path, "lint" if at < 2 else "other", _diagnostic(path, line, column, code, message))
         for at, line, column, code, message in places
         for path in [paths[at % len(paths)]]
     ]
@@ -107,3 +107,17 @@ def test_what_is_the_same_is_paired_with_itself(
     paired = pair_told(_Trees(files, files), told, told)
     assert all((pair.old.about, pair.by) == (pair.new.about, "line") for pair in paired.pairs)
     assert (paired.old, paired.new) == ([], [])
+
+
+def test_what_two_tasks_tell_is_paired_within_each_first() -> None:
+    """Two imports of one program tell the same; one of them is not in the other batch, where a line came above."""
+    trees = _Trees({b"a.c": b"x\ny\n"}, {b"a.c": b"\nx\ny\n"})
+    one, other = (Told(b"a.c", task, _diagnostic(b"a.c", 2, 1, "X", "m")) for task in ("one", "other"))
+    for task in ("one", "other"):
+        left = Told(b"a.c", task, _diagnostic(b"a.c", 3, 1, "X", "m"))
+        for told in ([one, other], [other, one]):
+            paired = pair_told(trees, told, [left])
+            assert [(pair.old.task, pair.new) for pair in paired.pairs] == [(task, left)]
+            assert [each.task for each in paired.old] == [{"one": "other", "other": "one"}[task]]
+    renamed = Told(b"a.c", "renamed", _diagnostic(b"a.c", 3, 1, "X", "m"))
+    assert [pair.old for pair in pair_told(trees, [one], [renamed]).pairs] == [one]

@@ -15,7 +15,7 @@ from codebatch_workers.exchange.jsonl import read_jsonl
 from codebatch_workers.exchange.paths import Paths
 from codebatch_workers.exchange.places import Places
 from codebatch_workers.exchange.rdjson import read_rdjson
-from codebatch_workers.exchange.reported import Report, Reported, Unit, Unreadable
+from codebatch_workers.exchange.reported import Report, Reported, Span, Unit, Unreadable
 from codebatch_workers.exchange.sarif import read_sarif
 
 from .support import source
@@ -23,7 +23,7 @@ from .support import source
 Read = Callable[[bytes], Report]
 
 
-def sarif(*results: dict[str, Any], rules: list[dict[str, Any]] | None = None, **run: object) -> bytes:
+def sarif(*results: dict[str, Any], rules: list[Any] | None = None, **run: object) -> bytes:
     """A log of one run."""
     tool = {"driver": {"name": "tool", "rules": rules or []}}
     return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": results, **run}]}).encode()
@@ -52,6 +52,7 @@ LEVELS: dict[str, tuple[dict[str, Any], dict[str, Any], Severity]] = {
     "the lowest": ({}, {"properties": {"security-severity": "3.9"}}, "info"),
     "no score": ({}, {"properties": {"security-severity": {"a": []}}}, "warning"),
     "to be looked at": ({"kind": "review"}, {}, "info"),
+    "to be looked at, whatever the rule": ({"kind": "open"}, {"defaultConfiguration": {"level": "error"}}, "info"),
     "a hint of ours": ({"level": "note", "properties": {"severity": "hint"}}, {}, "hint"),
     "a severity of others": ({"level": "error", "properties": {"severity": "hint"}}, {}, "error"),
 }
@@ -75,6 +76,60 @@ def test_a_result_names_its_rule_and_message_in_any_of_the_ways_that_there_are()
     tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
     told = one(sarif({"rule": {"index": 0, "toolComponent": {"index": 0}}}, tool=tool))
     assert (told.code, told.message, told.tool) == ("E", "short", "d")
+
+
+def test_a_rule_is_found_where_its_place_is_not_said_or_said_of_another_component() -> None:
+    """-1 is the default of an index, which some write out; of a place alone the driver's rule would be taken."""
+    rules: list[dict[str, Any]] = [{"id": "Q", "shortDescription": {"text": "q"}}, {"id": "R", "guid": "g-r"}]
+    of_part = {"id": "E", "guid": "g-e", "messageStrings": {"a": {"text": "of E"}}}
+    part = {"name": "part", "guid": "g-p", "rules": [None, of_part], "globalMessageStrings": {"a": {"text": "of all"}}}
+    tool = {"driver": {"name": "d", "rules": rules}, "extensions": [None, part]}
+    references: list[tuple[dict[str, Any], str, str]] = [
+        ({"ruleIndex": -1, "rule": {"index": 0}}, "Q", "q"),
+        ({"ruleIndex": -1, "rule": {"id": "Q", "index": -1}}, "Q", "q"),
+        ({"ruleIndex": -1, "ruleId": "Q"}, "Q", "q"),
+        ({"ruleIndex": 0.0}, "Q", "q"),
+        ({"ruleIndex": 0, "ruleId": "E"}, "E", "of E"),
+        ({"ruleIndex": 1, "ruleId": "E", "rule": {"toolComponent": {"index": 1}}}, "E", "of E"),
+        ({"rule": {"guid": "g-e", "toolComponent": {"guid": "g-p"}}}, "E", "of E"),
+        ({"rule": {"guid": "g-e"}}, "", ""),
+        ({"rule": {"index": 1, "toolComponent": {"guid": "nobody's"}}}, "", ""),
+        ({"rule": {"index": 7, "toolComponent": {"index": 1}}}, "", "of all"),
+    ]
+    for reference, code, text in references:
+        told = one(sarif({"message": {"id": "a"}, **reference}, tool=tool))
+        assert (told.code, told.message) == (code, text), reference
+
+
+def test_how_a_rule_was_set_for_the_run_that_looked_goes_before_its_own_level() -> None:
+    rules = [{"id": "Q"}, {"id": "R", "defaultConfiguration": {"level": "note"}}]
+    extension = {"rules": [{"id": "E"}]}
+    tool = {"driver": {"name": "d", "rules": rules}, "extensions": [extension]}
+
+    def severity(result: dict[str, Any], *invocations: list[dict[str, Any]] | None) -> Severity:
+        every = [{"ruleConfigurationOverrides": each} for each in invocations]
+        return one(sarif(result, tool=tool, invocations=every)).severity
+
+    def override(descriptor: dict[str, Any], **configuration: object) -> dict[str, Any]:
+        return {"descriptor": descriptor, "configuration": configuration}
+
+    raised = [override({"index": 1}, level="error")]
+    assert severity({"ruleId": "R"}, raised) == severity({"rule": {"index": 1}}, raised) == "error"
+    assert severity({"ruleId": "R/sub"}, [override({"id": "R"}, level="error")]) == "error"
+    assert severity({"ruleId": "Q"}, raised) == "warning"
+    assert severity({"ruleId": "R", "level": "warning"}, raised) == "warning"
+    of_part = [override({"index": 0, "toolComponent": {"index": 0}}, level="error")]
+    assert severity({"ruleId": "E"}, of_part) == "error"
+    assert severity({"ruleId": "Q"}, of_part) == "warning"
+    assert severity({"ruleId": "untold"}, [override({"id": "untold"}, level="error")]) == "error"
+    off = [override({"index": 1}, enabled=False), override({"index": 1}, level="error"), *raised]
+    assert severity({"ruleId": "R"}, off) == "error"
+    assert severity({"ruleId": "R"}, off[:1]) == "info", "what was found was looked for"
+    two = [override({"index": 1}, level="error"), override({"index": 1}, level="none")]
+    assert severity({"ruleId": "R"}, two) == "error"
+    assert severity({"ruleId": "R"}, raised, []) == "info", "which of the two runs found it is not said"
+    assert severity({"ruleId": "R", "provenance": {"invocationIndex": 0}}, raised, []) == "error"
+    assert severity({"ruleId": "R", "provenance": {"invocationIndex": 1}}, raised, None) == "info"
 
 
 def test_a_message_does_not_grow_without_end_by_its_arguments() -> None:
@@ -122,7 +177,30 @@ def test_null_is_as_nothing_said() -> None:
     assert one(sarif({**nothing, "fixes": [fix]})) == one(sarif({}))
     assert one(sarif({"locations": [{"physicalLocation": None}]})) == one(sarif({}))
     assert read_sarif(b'{"version":"2.1.0","runs":[{"tool":null,"results":null},{}]}') == Report([])
+    assert one(sarif({"locations": [None, *at("a")]})).paths == ("a",)
+    parts: dict[str, Any] = dict.fromkeys(("charOffset", "byteOffset", "startLine"))
+    assert one(sarif({"locations": [{"physicalLocation": {"region": parts}}]})) == one(sarif({}))
+    lists: dict[str, Any] = {"invocations": [None, {"ruleConfigurationOverrides": [None, {}]}], "artifacts": [None]}
+    lists["originalUriBaseIds"] = {"A": None}
+    rule: dict[str, Any] = {"id": "R", "messageStrings": {"a": None}}
+    told = one(sarif({"ruleId": "R", "suppressions": [None], "message": {"id": "a"}}, rules=[None, rule], **lists))
+    assert told == one(sarif({"ruleId": "R"}))
+    assert one(sarif({"message": {"text": "{0} {1}", "arguments": [None, "x"]}})).message == "{0} x"
+    assert read_sarif(b'{"version":"2.1.0","runs":[null,{"results":[null]}]}') == Report([])
+    assert read_rdjson(b'{"diagnostics":[null]}') == Report([])
     assert read_sarif(b'{"version":"2.1.0","runs":null}') == read_rdjson(b'{"diagnostics":null}') == Report([])
+
+
+def test_a_whole_number_may_be_written_as_one_that_is_not() -> None:
+    """JSON Schema takes 2.0 for an integer, and who keeps numbers as floats writes them so."""
+    region = '{"startLine": 2.0, "startColumn": 3e0, "endLine": 20e-1, "endColumn": 4}'
+    data = sarif({"locations": [{"physicalLocation": {"region": "?"}}]}).decode()
+    told = one(data.replace('"?"', region).encode())
+    assert told[5:9] == (2, 3, 2, 4)
+    assert all(type(each) is int for each in told[5:9])
+    assert one(b'{"message":"m","line":2.0}', read_jsonl).line == 2
+    place = b'{"diagnostics":[{"location":{"range":{"start":{"line":2.0}}}}]}'
+    assert one(place, read_rdjson).line == 2
 
 
 HOSTILE: dict[str, tuple[Read, bytes, str]] = {
@@ -131,6 +209,11 @@ HOSTILE: dict[str, tuple[Read, bytes, str]] = {
     "a version": (read_sarif, b'{"version":"1.0.0","runs":[]}', "version '1.0.0'"),
     "no runs": (read_sarif, b'{"version":"2.1.0"}', "required field `runs`"),
     "another type": (read_sarif, sarif({"message": 5}), r"got `int` - at `\$.runs\[0\].results\[0\].message`"),
+    "half a line": (
+        read_sarif,
+        sarif({"locations": [{"physicalLocation": {"region": {"startLine": 1.5}}}]}),
+        r"`\$.runs\[0\].results\[0\].locations\[0\].physicalLocation.region.startLine`",
+    ),
     "10,000 levels": (read_sarif, b'{"x":' + b"[" * 10_000, "nested too deeply"),
     "levels of a message": (read_sarif, b'{"version":"2.1.0","runs":[{"x":' + b'{"y":' * 10_000, "nested too deeply"),
     "no UTF-8": (read_sarif, sarif({"ruleId": "?"}).replace(b"?", b"\xff"), "codec can't decode"),
@@ -279,6 +362,84 @@ def test_a_place_is_in_the_text_whatever_columns_count(
     line, column, end_line, end_column = said
     reported = Reported((), "", "info", "", "", line, column, end_line, end_column, unit)
     assert Places(source("a.txt", TEXT)).find(reported) == place
+
+
+def spanning(**region: int) -> Reported:
+    return one(sarif({"locations": [{"physicalLocation": {"region": region}}]}))
+
+
+def test_offsets_stand_where_no_line_is_said() -> None:
+    assert spanning(charOffset=4, charLength=2).span == Span(4, 2, is_of_bytes=False)
+    assert spanning(byteOffset=4).span == Span(4, 0, is_of_bytes=True)
+    assert spanning(byteOffset=4, charOffset=5).span == Span(5, 0, is_of_bytes=False)
+    assert spanning(byteOffset=4, charOffset=-1).span == Span(4, 0, is_of_bytes=True)
+    assert spanning(byteOffset=-1, charOffset=-1).span is None
+    file = source("a.txt", "one\ntwo\n")
+    assert Places(file).find(spanning(startLine=2, charOffset=0, charLength=1)) == (2, 1, 2, 4)
+    assert Places(file).find(spanning(charOffset=-1, byteOffset=-1)) == (1, 1, 1, 4)
+
+
+SPANS: list[tuple[str, int, int, tuple[int, int, int, int] | None]] = [
+    ("characters", 0, 2, (1, 1, 1, 3)),
+    ("characters", 0, 0, (1, 1, 1, 1)),
+    ("characters", 3, 2, (1, 4, 2, 2)),
+    ("characters", 5, 1, (2, 2, 2, 3)),
+    ("utf-16", 6, 1, (2, 2, 2, 3)),
+    ("characters", 4, 7, (2, 1, 3, 1)),
+    ("characters", 11, 99, (3, 1, 4, 5)),
+    ("utf-16", 17, 0, (4, 5, 4, 5)),
+    ("utf-16", 18, 0, None),
+    ("characters", 16, 0, (4, 5, 4, 5)),
+    ("characters", 17, 0, None),
+    ("bytes", 0, 0, (1, 1, 1, 1)),
+    ("bytes", 3, 2, (1, 1, 1, 3)),
+    ("bytes", 7, 4, (2, 1, 2, 2)),
+    ("bytes", 9, 2, (2, 1, 2, 2)),
+    ("bytes", 11, 2, (2, 2, 2, 3)),
+    ("bytes", 19, 10**12, (4, 1, 4, 5)),
+    ("bytes", 23, 0, (4, 5, 4, 5)),
+    ("bytes", 24, 0, None),
+    ("bytes", 10**25, 0, None),
+]
+
+
+@pytest.mark.parametrize(("kind", "start", "length", "place"), SPANS)
+def test_an_offset_is_a_place_by_the_files_own_text(
+    kind: str, start: int, length: int, place: tuple[int, int, int, int] | None
+) -> None:
+    unit: Unit = "utf-16" if kind == "utf-16" else "characters"
+    reported = Reported((), "", "info", unit=unit, span=Span(start, length, is_of_bytes=kind == "bytes"))
+    assert Places(source("a.txt", TEXT)).find(reported) == place
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "ascii"])
+def test_each_offset_leads_to_its_character_in_each_encoding(encoding: str) -> None:
+    """Held against the lines and columns of the text as Python counts them."""
+    text = "#!/usr/bin/python\n# coding: latin-1\r\nab\n\nlast" + ("" if encoding == "ascii" else " \xe4\xff!\n\xb0x")
+    text = text if encoding == "latin-1" else text.replace("latin-1", "utf-8")
+    text = text.replace("!", "\U0001f600") if encoding.startswith("utf") else text
+    content = text.encode(encoding)
+    places = Places(source("script", content))
+    for index in range(len(text) + 1):
+        before = text[:index]
+        expected = before.count("\n") + 1, index - before.rfind("\n")
+        units: list[tuple[Unit, int, bool]] = [
+            ("characters", index, False),
+            ("utf-16", len(before.encode("utf-16-le")) // 2, False),
+            ("utf-16", len(before.encode(encoding)), True),
+        ]
+        for unit, start, is_of_bytes in units:
+            found = places.find(Reported((), "", "info", unit=unit, span=Span(start, 0, is_of_bytes)))
+            assert found is not None
+            assert found[:2] == found[2:] == expected, (index, unit, is_of_bytes)
+
+
+def test_a_binary_file_has_bytes_and_no_characters() -> None:
+    places = Places(source("a.bin", b"\0\n\1"))
+    reported = Reported((), "", "info", span=Span(3, 5, is_of_bytes=True))
+    assert places.find(reported) == (1, 1, 1, 1)
+    assert places.find(reported._replace(span=Span(4, 0, is_of_bytes=True))) is None
+    assert places.find(reported._replace(span=Span(1, 0, is_of_bytes=False))) is None
 
 
 def test_bytes_are_those_of_the_file_whatever_its_encoding() -> None:

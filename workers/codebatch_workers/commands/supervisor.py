@@ -114,7 +114,7 @@ class Supervisor:
         kept = (root / name for name in (layout.OUTCOMES, layout.LEASES, layout.HOLDERS, layout.LOGS))
         with (
             contextlib.nullcontext() if self._launch.store_lock is not None else self._store.writing(),
-            self._files.keeping_open(*kept),
+            self._files.keeping_open(root, *kept),
         ):
             try:
                 self._converse()

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 import msgspec
 
 from codebatch.model.record import Severity
-from codebatch_workers.exchange.reported import Report, Reported, Unreadable, as_utf8, bounded, decoded
+from codebatch_workers.exchange.reported import Report, Reported, Unreadable, Whole, as_utf8, bounded, decoded, whole
 
 
 class _Line(msgspec.Struct):
     kind: str = "diagnostic"
     path: str | None = None
     path_b64: str | None = None
-    line: int | None = None
-    column: int | None = None
-    end_line: int | None = None
-    end_column: int | None = None
+    line: Whole | None = None
+    column: Whole | None = None
+    end_line: Whole | None = None
+    end_column: Whole | None = None
     severity: Severity | None = None
     code: str | None = None
     message: str | None = None
@@ -63,8 +63,8 @@ def _reported(number: int, each: _Line) -> Reported:
         severity=each.severity or "warning",
         code=each.code or "",
         tool=each.tool or "",
-        line=each.line or 0,
-        column=each.column or 0,
-        end_line=each.end_line or 0,
-        end_column=each.end_column or 0,
+        line=whole(each.line),
+        column=whole(each.column),
+        end_line=whole(each.end_line),
+        end_column=whole(each.end_column),
     )

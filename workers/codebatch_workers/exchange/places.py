@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_left
-from functools import cached_property
+from bisect import bisect_left, bisect_right
+from functools import cached_property, partial
+from io import BytesIO
+from itertools import accumulate
 from typing import NamedTuple
 
-from codebatch_workers.exchange.reported import Reported, Unit
+from codebatch_workers.exchange.reported import Reported, Span, Unit
+from codebatch_workers.syntax.encodings import WIDE_MARKS
 from codebatch_workers.syntax.source import SourceFile
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 # Bytes that are no UTF-8, as Python decodes them, and what tells of a binary file.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
+# Of UTF-8, those that begin no character, and those that begin one of two units of UTF-16.
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+_ASTRAL_BYTES = bytes(range(0xF0, 0x100))
+# Bytes of a unit of UTF-32 and UTF-16; the mark is one.
+_WIDE_UNITS: dict[int, tuple[Unit, int]] = {4: ("characters", 4), 2: ("utf-16", 2)}
 
 
 class Place(NamedTuple):
@@ -33,13 +41,17 @@ class Places:
         self._lines = len(file.line_starts)
         self._ends: dict[int, int] = {}
         self._astral: dict[int, list[int]] = {}
+        self._starts: dict[Unit, list[int]] = {}
 
     def find(self, reported: Reported) -> Place | None:
-        """The place; None where the file does not have the line.
+        """The place; None where the file does not have the line, or ends before the span begins.
 
-        Without a line it is the first one, without a column the line from its beginning, without an end to its end.
-        A column behind the line's end is its end, an end before the beginning is the beginning.
+        Without a line or a span it is the first line, without a column the line from its beginning, without an end to
+        its end. A column behind the line's end is its end, an end before the beginning is the beginning; a span that
+        goes beyond the file ends with it.
         """
+        if reported.span is not None and not reported.line:
+            return self._place_of(reported.span, reported.unit)
         line = reported.line or 1
         if not 1 <= line <= self._lines:
             return None
@@ -47,6 +59,49 @@ class Places:
         start = line, self._column(line, reported.column, reported.unit, default=1)
         end = end_line, self._column(end_line, reported.end_column, reported.unit, default=self._end(end_line))
         return Place(*start, *max(start, end))
+
+    def _place_of(self, span: Span, unit: Unit) -> Place | None:
+        at = self._of_bytes if span.is_of_bytes else partial(self._of_units, unit)
+        start = at(span.start)
+        if start is None:
+            return None
+        end = at(span.start + span.length) or self._file.position(len(self._file.utf8))
+        return Place(*start, *max(start, end))
+
+    def _of_units(self, unit: Unit, offset: int) -> tuple[int, int] | None:
+        """The line and column of an offset in a text without its mark; None behind its end."""
+        starts = self._starts_in(unit)
+        if offset > starts[-1]:
+            return None
+        line = bisect_right(starts, offset, hi=self._lines)
+        return line, self._column(line, offset - starts[line - 1] + 1, unit, default=1)
+
+    def _starts_in(self, unit: Unit) -> list[int]:
+        """How many units are before each line, and in all."""
+        if unit not in self._starts:
+            twice = _ASTRAL_BYTES if unit == "utf-16" else b""
+            lines = BytesIO(self._file.utf8)
+            sizes = (len(line.translate(None, _CONTINUATION_BYTES)) + _count(line, twice) for line in lines)
+            self._starts[unit] = list(accumulate(sizes, initial=0))
+        return self._starts[unit]
+
+    def _of_bytes(self, offset: int) -> tuple[int, int] | None:
+        """The line and column of an offset in the file as it lies there, of which a mark is part; None behind its end.
+
+        One within a character is that character.
+        """
+        content = self._file.content
+        if offset > len(content):
+            return None
+        if self._file.is_binary:
+            return 1, 1
+        if content.startswith(WIDE_MARKS):
+            unit, size = _WIDE_UNITS[4 if self._file.encoding.startswith("utf-32") else 2]
+            return self._of_units(unit, max(offset // size - 1, 0))
+        file = self._bytewise
+        offset -= len(content) - len(file.utf8)
+        line = file.line(max(offset, 0))
+        return line, self._from_utf8(line, offset - file.line_starts[line - 1] + 1) if offset > 0 else 1
 
     def _column(self, line: int, column: int, unit: Unit, *, default: int) -> int:
         if column < 1:
@@ -82,12 +137,16 @@ class Places:
 
     @cached_property
     def _bytewise(self) -> SourceFile:
-        """The file, where it is UTF-8; else one of which each byte that belongs to no character is a `?`."""
+        """The file, where it is UTF-8; else one of as many bytes: a `?` is each that belongs to no character."""
         content = self._file.content.removeprefix(codecs.BOM_UTF8)
         if content == self._file.utf8:
             return self._file
         plain = _NO_TEXT.sub("?", content.decode("utf-8", "surrogateescape")).encode()
-        return SourceFile(b"", plain, executable=False, contexts={})
+        return SourceFile(b"plain.txt", plain, executable=False, contexts={})
+
+
+def _count(text: bytes, each: bytes) -> int:
+    return len(text) - len(text.translate(None, each))
 
 
 def _end_of(file: SourceFile, line: int) -> int:

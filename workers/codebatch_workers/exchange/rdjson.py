@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from codebatch.model.record import Severity
-from codebatch_workers.exchange.reported import Report, Reported, bounded, decoded
+from codebatch_workers.exchange.reported import Report, Reported, Whole, bounded, decoded, whole
 
 _SEVERITIES: dict[str | int, Severity] = {
     "ERROR": "error",
@@ -28,8 +28,8 @@ class _Code(msgspec.Struct):
 
 
 class _Position(msgspec.Struct):
-    line: int | None = None
-    column: int | None = None
+    line: Whole | None = None
+    column: Whole | None = None
 
 
 class _Range(msgspec.Struct):
@@ -52,7 +52,7 @@ class _Diagnostic(msgspec.Struct):
 
 
 class _Result(msgspec.Struct):
-    diagnostics: list[_Diagnostic] | None
+    diagnostics: list[_Diagnostic | None] | None
     source: _Source | None = None
     severity: str | int | None = None
 
@@ -63,7 +63,7 @@ _decoder = msgspec.json.Decoder(_Result)
 def read_rdjson(data: bytes) -> Report:
     """What a DiagnosticResult says. Raises Unreadable."""
     result = decoded(data, _decoder)
-    return Report(list(bounded(_reported(each, result) for each in result.diagnostics or ())))
+    return Report(list(bounded(_reported(each, result) for each in result.diagnostics or () if each is not None)))
 
 
 def _reported(each: _Diagnostic, result: _Result) -> Reported:
@@ -80,9 +80,9 @@ def _reported(each: _Diagnostic, result: _Result) -> Reported:
         severity=severity,
         code=(each.code and each.code.value) or "",
         tool=(each.source and each.source.name) or writer,
-        line=start.line or 0,
-        column=start.column or 0,
-        end_line=end.line or 0,
-        end_column=end.column or 0,
+        line=whole(start.line),
+        column=whole(start.column),
+        end_line=whole(end.line),
+        end_column=whole(end.column),
         unit="characters" if writer in _COUNTING_CHARACTERS else "utf-8",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,6 +16,9 @@ MESSAGE_CHARACTERS_MAX = 65_536
 Unit = Literal["characters", "utf-16", "utf-8"]
 """What columns count: code points, units of UTF-16, bytes of UTF-8."""
 
+Whole = Annotated[float, msgspec.Meta(multiple_of=1)]
+"""A whole number as JSON Schema has it, to which 2.0 is one too."""
+
 T = TypeVar("T")
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -24,10 +27,19 @@ class Unreadable(ValueError):
     """A file that is not what it is said to be. The text goes behind a colon."""
 
 
+class Span(NamedTuple):
+    """A place in the whole of a file, from 0: in the units of its columns, or in bytes of the file as it lies there."""
+
+    start: int
+    length: int
+    is_of_bytes: bool
+
+
 class Reported(NamedTuple):
     """A finding. Lines and columns are 1-based, ends exclusive, and 0 where nothing is said; texts may be empty.
 
-    `paths` are what the file may be meant by, the likeliest first; `is_uri`: percent signs in them are escapes.
+    `span` counts where there is no line. `paths` are what the file may be meant by, the likeliest first; `is_uri`:
+    percent signs in them are escapes.
     """
 
     paths: tuple[str | bytes, ...]
@@ -41,6 +53,7 @@ class Reported(NamedTuple):
     end_column: int = 0
     unit: Unit = "characters"
     is_uri: bool = False
+    span: Span | None = None
 
 
 class Report(NamedTuple):
@@ -49,6 +62,11 @@ class Report(NamedTuple):
     findings: list[Reported]
     dismissed: int = 0
     has_failed: bool = False
+
+
+def whole(number: float | None) -> int:
+    """A whole number, 0 where nothing is said."""
+    return int(number or 0)
 
 
 def decoded(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
