@@ -34,6 +34,7 @@ from codebatch.cli.report import ReportWritten
 from codebatch.cli.reuse import VerifyAnswer
 from codebatch.cli.run import RunAnswer
 from codebatch.cli.snapshots import SnapshotShown
+from codebatch.cli.trace import TraceWritten
 from codebatch.cli.trying import TaskTested, TaskTried
 from codebatch.cli.work import LogRow
 from codebatch.cli.work_status import WorkStatus
@@ -46,6 +47,7 @@ from codebatch.model.task import PIPELINES
 from codebatch.query.dependencies import Cycle, Dependent, Import
 from codebatch.query.summary import SummaryAnswer
 from codebatch.store.untrusted import UntrustedKey
+from codebatch.work.rehearsing import Rehearsal
 
 _EVERYWHERE = {"store", "color", *FLAGS}
 
@@ -190,11 +192,13 @@ ANSWERS: dict[str, object] = {
     "task-try": TaskTried,
     "tasks": list[TaskStatus],
     "top": dict[str, int],
+    "trace": TraceWritten,
     "unpin": answers.Unpinned,
     "verify": VerifyAnswer,
     "verify-trust": UntrustedKey,
     "version": VersionShown,
     "work-answer": WorkStatus,
+    "work-dry-run": Rehearsal,
     "work-log": list[LogRow],
     "work-run": WorkStatus,
     "work-status": WorkStatus,

@@ -15,6 +15,7 @@ from codebatch.cli.batches import answer_standing
 from codebatch.cli.completing import complete_command
 from codebatch.cli.groups import Group, answering_group
 from codebatch.cli.options import Answering, answering, batch_option
+from codebatch.cli.rehearsal import answer_rehearsal
 from codebatch.cli.work_lists import Listing, list_options
 from codebatch.cli.work_options import Output, output_option, trust_option
 from codebatch.cli.work_progress import EndTeller, WorkTeller
@@ -27,7 +28,9 @@ from codebatch.store.batches import Batch, is_work
 from codebatch.store.logs import last_lines
 from codebatch.store.store import Store
 from codebatch.work import cancelling, requesting, running
+from codebatch.work.detaching import run_detached
 from codebatch.work.logs import AttemptLog, find_log, iter_log, log_of
+from codebatch.work.rehearsing import rehearse
 from codebatch.work.running import WorkRan
 from codebatch.work.settings import WorkOptions
 from codebatch.work.standing import WorkBatch, look_at, resolve_live
@@ -81,6 +84,8 @@ def work() -> None:
     help="A variable of every task; without a value yours, which is not stored as a value is.",
 )
 @click.option("--parallel-batches", "is_beside", is_flag=True, help="Run beside a batch in the same directory.")
+@click.option("--dry-run", "is_rehearsed", is_flag=True, help="Say what would start when; nothing is run or written.")
+@click.option("--detach", "is_detached", is_flag=True, help="Run it in the background, and print its id.")
 @output_option
 @trust_option
 @answering
@@ -95,6 +100,8 @@ def work_run(
     listing: Listing,
     variables: tuple[str, ...],
     is_beside: bool,
+    is_rehearsed: bool,
+    is_detached: bool,
     output: Output,
     is_trusted: bool,
 ) -> int:
@@ -112,6 +119,21 @@ def work_run(
         env=variables,
         **listing,
     )
+    if is_rehearsed:
+        answer_rehearsal(answering, rehearse(paths, options, answering.place))
+        return 0
+    if is_detached:
+        found = run_detached(
+            paths,
+            options,
+            answering.place,
+            is_beside=is_beside,
+            is_trusted=is_trusted,
+            listener=WorkTeller(answering, output),
+        )
+        answer_work(answering, found, [found.batch.id])
+        answering.note(f"see how it goes with: codebatch follow --batch {found.batch.id}")
+        return 0
     ran = running.run_files(
         paths,
         options,

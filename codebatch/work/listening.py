@@ -149,6 +149,10 @@ class Watch:
             )
         )
 
+    def noted(self, text: str) -> None:
+        """Something worth knowing."""
+        self._listener.note(text)
+
     def _see_running(self) -> None:
         running = self._conductor.running
         for item in self._began.keys() - running:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from codebatch.application.collecting import tidy
 from codebatch.application.requesting import request
@@ -57,7 +58,34 @@ def run_files(
     was not made here by us, unless that `is_trusted`. In the main thread SIGINT and SIGTERM end it early, and SIGHUP is
     passed over. `keep` as in `collect_garbage`. Raises CodebatchError; nothing is written then before anything began.
     """
-    listed = read_work_files(paths, overrides=options, former=functools.partial(_former, place, options.of))
+    with make_batch(paths, options, place, is_beside=is_beside, is_trusted=is_trusted, listener=listener) as made:
+        ran = _conduct(made.store, made.batch, listener, made.lock, made.leads)
+    if not ran.signal_status:
+        _tidy(ran, keep, listener)
+    return ran
+
+
+class MadeBatch(NamedTuple):
+    """A batch that was made. `lock` is that of its store; `leads` is to be called once somebody conducts it."""
+
+    store: Store
+    batch: Batch
+    lock: Lock
+    leads: Callable[[], None]
+
+
+@contextlib.contextmanager
+def make_batch(
+    paths: tuple[Path, ...],
+    options: WorkOptions,
+    place: StorePlace,
+    *,
+    is_beside: bool,
+    is_trusted: bool,
+    listener: WorkListener,
+) -> Iterator[MadeBatch]:
+    """Make a batch of the commands that files define. Raises as `run_files` does."""
+    listed = read_work_files(paths, overrides=options, former=functools.partial(former_states, place, options.of))
     for text in listed.notes:
         listener.note(text)
     check_file_system(place.root() or Path.cwd())
@@ -69,10 +97,7 @@ def run_files(
         if not is_beside:
             _refuse_beside(store, listed.work.root)
         batch = make_work_batch(store, listed.commands, listed.work, at_ns=wall_ns())
-        ran = _conduct(store, batch, listener, lock, making.close)
-    if not ran.signal_status:
-        _tidy(ran, keep, listener)
-    return ran
+        yield MadeBatch(store, batch, lock, making.close)
 
 
 def resume_work(
@@ -105,7 +130,7 @@ def conduct_to_end(store: Store, batch: Batch, listener: WorkListener) -> WorkRa
         return _conduct(store, batch, listener, lock, lambda: None)
 
 
-def _former(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
+def former_states(place: StorePlace, of: str | None, source: str, root: bytes) -> Mapping[CommandId, CommandState]:
     """Where the tasks of the batch stand that is named, else of the latest of a source."""
     store = place.open()
     if of is not None:

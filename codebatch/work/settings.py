@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from codebatch.errors import InvalidInput
-from codebatch.model.work import OnFailure, Strategy
+from codebatch.model.work import Notify, OnFailure, Strategy
 from codebatch.system.host import usable_cores
 from codebatch.work.checking import Place, TableChecker, sound_part
 from codebatch.work.files import WorkFile
@@ -84,6 +84,7 @@ class Settings:
     on_failure: OnFailure
     failures_max: int
     pools: Mapping[str, int]
+    notify: Notify | None = None
     notes: list[str] = field(default_factory=list)
 
 
@@ -115,8 +116,17 @@ def settings_of(
         notes.append(f"failures_max is {failures_max}, and nothing stops at it: on_failure is {on_failure!r}")
     if any("=" in each for each in options.env):
         notes.append("the batch keeps the values that --env sets; --env NAME takes those of whoever conducts it")
-    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, notes)
+    settings = Settings(roots[0], strategy, max_parallel, on_failure, failures_max, pools, _notify(first), notes)
     return settings, tables
+
+
+def _notify(first: SettingsTable) -> Notify | None:
+    said = first.notify
+    return (
+        None
+        if said is UNSET
+        else Notify(command=said.command, events=said.events, timeout_seconds=said.timeout_seconds)
+    )
 
 
 def _tables(files: Sequence[WorkFile], checker: TableChecker) -> list[SettingsTable]:

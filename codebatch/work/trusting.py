@@ -29,13 +29,15 @@ def check_trusted(store: Store, batch: Batch) -> None:
     try:
         check_made_here(store)
     except StoreForeign as error:
-        order = read_work(batch).order
-        shown = tuple(f"{id_}: {_typed(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
+        work = read_work(batch)
+        order = work.order
+        first = () if work.notify is None else (f"notify: {_words(work.notify.command)}",)
+        shown = first + tuple(f"{id_}: {_typed(store, batch, id_)}" for id_ in islice(order, COMMANDS_SHOWN_MAX))
         raise CommandsForeign(
             f"nothing of batch {batch.id} is run: {error.message}",
             hint="look at its commands, then run them with --trust",
             commands=shown,
-            count=len(order),
+            count=len(order) + len(first),
         ) from error
 
 
@@ -63,5 +65,8 @@ def check_file_system(path: Path) -> None:
 
 
 def _typed(store: Store, batch: Batch, command: str) -> str:
-    run = read_command(store, batch, command).run
+    return _words(read_command(store, batch, command).run)
+
+
+def _words(run: str | tuple[str, ...]) -> str:
     return run if isinstance(run, str) else shlex.join(run)
